@@ -15,16 +15,12 @@ from rageval_report.judges.chats import (
     ScriptedChat,
     chat_from_environment,
 )
-from rageval_report.judges.estimating import estimate, estimate_preference
-from rageval_report.judges.judging import (
-    GrowingJudging,
-    Judged,
-    growing_judging,
-    judge,
-    judge_blocks,
-)
+from rageval_report.judges.judging import GrowingJudging as GrowingJudging
+from rageval_report.judges.judging import Judged, estimate, judge
+from rageval_report.judges.judging import growing_judging as growing_judging
+from rageval_report.judges.judging import judge_blocks as judge_blocks
 from rageval_report.judges.options import CallOptions, JudgeOptions
-from rageval_report.judges.preferences import Preferences, prefer
+from rageval_report.judges.preferences import Preferences, estimate_preference, prefer
 from rageval_report.judges.providers import (
     anthropic_chat,
     bedrock_chat,
@@ -41,7 +37,6 @@ __all__ = [
     "CallOptions",
     "ChatOptions",
     "FunctionChat",
-    "GrowingJudging",
     "JudgeOptions",
     "Judged",
     "Message",
@@ -56,9 +51,7 @@ __all__ = [
     "estimate",
     "estimate_preference",
     "gemini_chat",
-    "growing_judging",
     "judge",
-    "judge_blocks",
     "ollama_chat",
     "openai_chat",
     "prefer",

@@ -9,29 +9,27 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning
-from rageval_report.files.digests import canonical_json, digest_of_parts
 from rageval_report.files.writing import OWNER_ONLY
 from rageval_report.judges.chats import Ending, Message, Reply
 
 T = TypeVar("T")
 
 FORMAT_VERSION = 4
-# The columns that came with each version after the first. Version 4 has other digests than 3.
-_WITHOUT_ENDINGS, _WITHOUT_DIGESTS = 1, 2
 _APPLICATION_ID = 0x52414745  # "RAGE", in the field by which SQLite marks whose file it is
 _BUSY_SECONDS = 30.0  # how long one process waits for another that writes
 _RETRY_SECONDS = 0.01  # a new file is set up by another process in about a millisecond
+_COLUMNS = "key judge model text prompt_tokens completion_tokens kept ending digest".split()
 _TABLE = """
-CREATE TABLE IF NOT EXISTS replies (
+CREATE TABLE replies (
     key BLOB PRIMARY KEY,
     judge TEXT NOT NULL,
     model TEXT NOT NULL,
@@ -43,12 +41,13 @@ CREATE TABLE IF NOT EXISTS replies (
     digest BLOB NOT NULL DEFAULT x''
 ) WITHOUT ROWID
 """
-_COLUMNS = "key judge model text prompt_tokens completion_tokens kept ending digest".split()
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM replies"  # noqa: S608
 _INSERT = f"INSERT OR REPLACE INTO replies VALUES ({','.join('?' * len(_COLUMNS))})"  # noqa: S608
 # Messages of SQLite quote the damaged text, which Python then cannot decode.
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 _COMPANIONS = ("-wal", "-shm")  # endings of the files that SQLite keeps next to its own
+
+CachedRow = tuple[Any, ...]  # the cells of a row, in the order of the columns
 
 
 def default_cache() -> Path:
@@ -59,11 +58,10 @@ def default_cache() -> Path:
     >>> default_cache().suffix
     '.sqlite'
     """
-    path = os.environ.get("RAGEVAL_CACHE")
-    if path:
+    if path := os.environ.get("RAGEVAL_CACHE"):
         return Path(path)
-    folder = os.environ.get("XDG_CACHE_HOME")
-    return (Path(folder) if folder else Path.home() / ".cache") / "rageval-report" / "judges.sqlite"
+    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(folder) / "rageval-report" / "judges.sqlite"
 
 
 def reply_key(
@@ -83,21 +81,26 @@ def reply_key(
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def row_digest(cells: CachedRow) -> bytes:
+    """The digest of the cells of a row; a text is not the blob of its bytes."""
+    digest = blake2b(digest_size=16)
+    # Not as JSON: its escapes of texts beyond ASCII took most of the time of `Cache.get`.
+    for cell in cells:
+        kind, text = ("text:", cell) if isinstance(cell, str) else ("number:", repr(cell))
+        is_blob = isinstance(cell, bytes)
+        part = b"blob:" + cell if is_blob else (kind + text).encode("utf-8", "surrogatepass")
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.digest()
+
+
+def is_whole(row: CachedRow) -> bool:
+    """Whether a row, whose last cell is its digest, is as it was written."""
+    return bool(row[-1] == row_digest(row[:-1]))
+
+
 @dataclass(frozen=True)
 class CacheStatus:
-    """What a cache contains.
-
-    Parameters
-    ----------
-    path : Path
-    n_replies : int
-    n_bytes : int
-        The size of the file and of the files that SQLite keeps next to it.
-    by_judge : dict of (judge, model) to int
-        The number of replies.
-    n_damaged : int
-        The number of rows that are damaged; they are not counted as replies.
-    """
+    """What a cache contains: its replies, also by judge and model, and rows that are damaged."""
 
     path: Path
     n_replies: int
@@ -106,59 +109,15 @@ class CacheStatus:
     n_damaged: int = 0
 
 
-class _CachedRow(NamedTuple):
-    """A row of a cache; the digest is that of all other columns."""
-
-    key: bytes
-    judge: str
-    model: str
-    text: str
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    kept: float
-    ending: str
-    digest: bytes
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the row is as it was written, by this version or by version 3."""
-        if self.digest == row_digest(*self[:-1]):
-            return True
-        parts = [{"blob": cell.hex()} if isinstance(cell, bytes) else cell for cell in self[:-1]]
-        return self.digest == digest_of_parts([canonical_json(parts)])
-
-    @property
-    def name(self) -> str:
-        """The row, for a message: it has no query, because a query id is not part of a request."""
-        # What is damaged may have another type.
-        key = self.key.hex() if isinstance(self.key, bytes) else repr(self.key)
-        return f"the reply with the key {key} (judge {self.judge!r})"
-
-
-def row_digest(*values: object) -> bytes:
-    """The digest of the columns of a row but the last, which holds it."""
-    return digest_of_parts(map(_typed_bytes, values))
-
-
-def _typed_bytes(value: object) -> bytes:
-    """A cell as bytes that differ by its type: a text is not the blob of its bytes."""
-    # Not as JSON: its escapes of texts beyond ASCII took most of the time of `Cache.get`.
-    if isinstance(value, bytes):
-        return b"blob:" + value
-    kind, text = ("text:", value) if isinstance(value, str) else ("number:", repr(value))
-    return (kind + text).encode("utf-8", "surrogatepass")
-
-
 class Cache:
     """A file of replies; several threads and processes may use it at the same time.
 
     Every answer of the model is kept, also one without a verdict, so that it is not paid for twice.
     Every row has a digest. A row that is damaged counts as absent, with a warning, so that its
-    reply is asked for again. A file with damaged pages, or that is not a cache, is renamed, with a
-    warning, and a new one keeps the rows that SQLite can still read; a file of a newer version is
-    refused. The rows of a file of an earlier version get their digests when it is opened. If the
-    disk is full, the work continues, with a warning that nothing more is kept. Use a local disk:
-    SQLite cannot lock files on most network drives.
+    reply is asked for again. A file with damaged pages, or that is not a cache of this version, is
+    renamed, with a warning, and a new one keeps the rows that can still be read; a file of a newer
+    version is refused. If the disk is full, the work continues, with a warning that nothing more is
+    kept. Use a local disk: SQLite cannot lock files on most network drives.
 
     Parameters
     ----------
@@ -187,8 +146,18 @@ class Cache:
         self._lock = threading.Lock()
         self._is_writable = True
         self._damaged: set[bytes] = set()
-        self._database = self._open()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as exc:
+            raise DataError(
+                f"the cache {self.path}: its folder cannot be created: {exc.strerror}"
+            ) from exc
+        _create_private(self.path)
         self._identity = _identity(self.path)
+        try:
+            self._database = self._open()
+        except _UnfitError as exc:
+            self._database = self._open_anew(str(exc))
 
     def __enter__(self) -> Self:
         return self
@@ -208,41 +177,44 @@ class Cache:
 
     def get(self, key: bytes) -> Reply | None:
         """The reply with a key; None if there is none, or its row is damaged."""
-        cells = self._use(lambda base: base.execute(f"{_SELECT} WHERE key = ?", (key,)).fetchone())
-        if cells is None:
+        row = self._use(lambda base: base.execute(f"{_SELECT} WHERE key = ?", (key,)).fetchone())
+        if row is None:
             return None
-        row = _CachedRow(*cells)
+        found_key, judge, model, text, sent, received, _, ending, _ = row
         # The key that was asked for: a search in a damaged file may end at another row.
-        if row.key != key or not row.is_whole:
-            self._report(key, row)
-            return None
-        ending = cast("Ending", row.ending)
-        return Reply(row.text, row.prompt_tokens, row.completion_tokens, ending, model=row.model)
-
-    def put(self, key: bytes, reply: Reply, *, judge: str, model: str) -> None:
-        """Keep a reply; it replaces an earlier one with the same key."""
-        counts = (reply.prompt_tokens, reply.completion_tokens)
-        row = (key, judge, model, reply.text, *counts, time.time(), reply.ending)
-        if self._is_writable:
-            self._use(lambda base: _insert(base, [(*row, row_digest(*row))]))
-
-    def _report(self, key: bytes, row: _CachedRow) -> None:
+        if found_key == key and is_whole(row):
+            return Reply(text, sent, received, cast("Ending", ending), model=model)
         with self._lock:
             is_new = key not in self._damaged
             self._damaged.add(key)
             n = len(self._damaged)
         if is_new and n <= MOST_NAMED:
             more = "; further ones are not named" if n == MOST_NAMED else ""
-            _warn(f"the cache {self.path}: {row.name} is damaged; it is asked for again{more}")
+            # What is damaged may have another type.
+            shown = found_key.hex() if isinstance(found_key, bytes) else repr(found_key)
+            warnings.warn(
+                f"the cache {self.path}: the reply with the key {shown} (judge {judge!r}) is "
+                f"damaged; it is asked for again{more}",
+                RagevalWarning,
+                stacklevel=2,
+            )
+        return None
+
+    def put(self, key: bytes, reply: Reply, *, judge: str, model: str) -> None:
+        """Keep a reply; it replaces an earlier one with the same key."""
+        counts = (reply.prompt_tokens, reply.completion_tokens)
+        row = (key, judge, model, reply.text, *counts, time.time(), reply.ending)
+        if self._is_writable:
+            self._use(lambda base: _insert(base, [(*row, row_digest(row))]))
 
     def status(self) -> CacheStatus:
         """The number and the size of the replies."""
-        rows = self._use(lambda base: [_CachedRow(*row) for row in base.execute(_SELECT)]) or []
-        by_judge = Counter((row.judge, row.model) for row in rows if row.is_whole)
+        rows = self._use(lambda base: base.execute(_SELECT).fetchall()) or []
+        by_judge = Counter((row[1], row[2]) for row in rows if is_whole(row))
         paths = [self.path, *(_companion(self.path, ending) for ending in _COMPANIONS)]
         size = sum(path.stat().st_size for path in paths if path.exists())
-        counts, n = dict(sorted(by_judge.items())), by_judge.total()
-        return CacheStatus(self.path, n, size, counts, len(rows) - n)
+        n = by_judge.total()
+        return CacheStatus(self.path, n, size, dict(sorted(by_judge.items())), len(rows) - n)
 
     def clear(self, judge: str | None = None) -> int:
         """Delete all replies, or those of one judge; returns their number."""
@@ -267,62 +239,18 @@ class Cache:
             except sqlite3.OperationalError as exc:  # full, locked for long, not writable
                 # Reading goes on: replies that are there need not be paid for again.
                 self._is_writable = False
-                _warn(
-                    f"the cache {self.path} cannot be written ({exc}); from here on verdicts are "
-                    "not kept on disk"
-                )
+                _warn(f"the cache {self.path} cannot be written ({exc}); {_NOT_KEPT}")
             except DAMAGE as exc:
-                self._begin_anew(exc)
+                self._database.close()
+                try:
+                    self._database = self._open_anew(f"it is damaged ({exc})")
+                except DataError as worse:
+                    self._database = _set_up(":memory:")
+                    _warn(f"{worse}; {_NOT_KEPT}")
         return None
 
-    def _begin_anew(self, exc: Exception) -> None:
-        self._database.close()
-        try:
-            self._database = self._open_anew(f"it is damaged ({exc})", self._identity)
-            self._identity = _identity(self.path)
-        except DataError as worse:
-            self._database = _set_up(":memory:")
-            _warn(f"{worse}; from here on verdicts are not kept on disk")
-
     def _open(self) -> sqlite3.Connection:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as exc:
-            raise DataError(
-                f"the cache {self.path}: its folder cannot be created: {exc.strerror}"
-            ) from exc
-        _create_private(self.path)
-        seen = _identity(self.path)
-        try:
-            return self._open_checked()
-        except _UnfitError as exc:
-            return self._open_anew(str(exc), seen)
-
-    def _open_anew(self, why: str, seen: tuple[int, int] | None) -> sqlite3.Connection:
-        """Rename the file, and open a new one with the rows that can be read."""
-        aside = _move_aside(self.path, why, seen)
-        _create_private(self.path)
-        try:
-            database = self._open_checked()
-        except _UnfitError as exc:
-            raise DataError(f"the cache {self.path} cannot be used: {exc}") from exc
-        if aside is not None:
-            rows = _readable_rows(aside)
-            with suppress(sqlite3.Error):  # on a full disk they are asked for again
-                _insert(database, rows)
-            kept = f" with its {len(rows)} replies that are whole" if rows else ""
-            _warn(
-                f"the cache {self.path}: {why}. It was renamed to {aside.name}, and a new one was "
-                f"created{kept}"
-            )
-        return database
-
-    def _open_checked(self) -> sqlite3.Connection:
-        """Open the file; wait for another process that sets it up, or closes it as the last one.
-
-        SQLite's own timeout does not cover the change to WAL: it reports at once that the file is
-        locked if another connection is about to write, as two that both wait would wait forever.
-        """
+        """Open the file; wait for another process that sets it up, or closes it as the last one."""
         deadline = time.monotonic() + _BUSY_SECONDS
         while True:
             try:
@@ -337,63 +265,86 @@ class Cache:
                 raise DataError(f"the cache {self.path} {exc}") from exc
             time.sleep(_RETRY_SECONDS)
 
+    def _open_anew(self, why: str) -> sqlite3.Connection:
+        """Rename the file, and open a new one with the rows that can be read."""
+        aside = _move_aside(self.path, why, self._identity)
+        _create_private(self.path)
+        try:
+            database = self._open()
+        except _UnfitError as exc:
+            raise DataError(f"the cache {self.path} cannot be used: {exc}") from exc
+        self._identity = _identity(self.path)
+        if aside is not None:
+            rows = _readable_rows(aside)
+            with suppress(sqlite3.Error):  # on a full disk they are asked for again
+                _insert(database, rows)
+            kept = f" with its {len(rows)} replies that are whole" if rows else ""
+            _warn(
+                f"the cache {self.path}: {why}. It was renamed to {aside.name}, and a new one was "
+                f"created{kept}"
+            )
+        return database
+
+
+_NOT_KEPT = "from here on verdicts are not kept on disk"
+
 
 class _UnfitError(Exception):
     """The file is not a cache of this version."""
 
 
-def _insert(database: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
+def _insert(database: sqlite3.Connection, rows: list[CachedRow]) -> None:
     with database:
         database.executemany(_INSERT, rows)
 
 
+def connect(path: str | Path, *, isolation_level: Any = "DEFERRED") -> sqlite3.Connection:
+    """A database that gives a damaged text to the check of its digest, not an error of SQLite."""
+    database = sqlite3.connect(
+        path,
+        timeout=_BUSY_SECONDS,
+        isolation_level=isolation_level,
+        check_same_thread=False,  # the locks of `Cache` and `Ledger` take the place of the check
+    )
+    database.text_factory = lambda data: data.decode("utf-8", "replace")
+    return database
+
+
 def _set_up(path: str | Path) -> sqlite3.Connection:
-    # The lock of `Cache` takes the place of SQLite's check of threads.
-    database = connect(path, check_same_thread=False)
-    database.create_function("row_digest", -1, row_digest, deterministic=True)
+    """Set up a new file, or check that it is a cache whose table can be read."""
+    database = connect(path)
     try:
-        _prepare(database)
+        # WAL: readers do not wait for the one that writes, so several processes share the file.
+        database.execute("PRAGMA journal_mode = WAL")
+        # With WAL a power cut then loses the last replies at most, never the file, and each write
+        # is much faster.
+        database.execute("PRAGMA synchronous = NORMAL")
+        with database:
+            database.execute("BEGIN IMMEDIATE")  # two processes set up a file one after the other
+            if not database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+                database.execute(_TABLE)
+        _check_format(database)
     except BaseException:
         database.close()
         raise
     return database
 
 
-def connect(
-    path: str | Path,
-    *,
-    check_same_thread: bool = True,
-    isolation_level: Literal["DEFERRED"] | None = "DEFERRED",
-    uri: bool = False,
-) -> sqlite3.Connection:
-    """A database that gives a damaged text to the check of its digest, not an error of SQLite."""
-    database = sqlite3.connect(
-        path,
-        timeout=_BUSY_SECONDS,
-        isolation_level=isolation_level,
-        check_same_thread=check_same_thread,
-        uri=uri,
-    )
-    database.text_factory = lambda data: data.decode("utf-8", "replace")
-    return database
-
-
-def _prepare(database: sqlite3.Connection) -> None:
-    """Set up a new file, or check that it is a cache whose table can be read."""
-    # WAL: readers do not wait for the one that writes, so several processes share the file.
-    database.execute("PRAGMA journal_mode = WAL")
-    # With WAL a power cut then loses the last replies at most, never the file, and each write is
-    # much faster.
-    database.execute("PRAGMA synchronous = NORMAL")
-    with database:
-        database.execute("BEGIN IMMEDIATE")  # two processes set up a new file one after the other
-        if database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-            _upgrade(database)
-        else:
-            database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            database.execute(_TABLE)
-        database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-    columns = _columns_of(database)
+def _check_format(database: sqlite3.Connection) -> None:
+    if read_pragma(database, "application_id") != _APPLICATION_ID:
+        raise _UnfitError("it is a database of another program")
+    version = read_pragma(database, "user_version")
+    # A newer file is left alone: moving it aside would cost the newer program its replies.
+    if version > FORMAT_VERSION:
+        raise DataError(
+            f"was written by a newer rageval-report (version {version}; this one reads "
+            f"{FORMAT_VERSION}): upgrade, or use another file"
+        )
+    if version < FORMAT_VERSION:
+        raise _UnfitError(f"it has an older version, {version}; this one is {FORMAT_VERSION}")
+    columns = [row[1] for row in database.execute("PRAGMA table_info(replies)")]
     if columns != _COLUMNS:
         raise _UnfitError(f"its table has other columns: {', '.join(columns) or 'none'}")
     encoding = database.execute("PRAGMA encoding").fetchone()[0]
@@ -401,41 +352,15 @@ def _prepare(database: sqlite3.Connection) -> None:
         raise _UnfitError(f"its texts are in {encoding}")
 
 
-def _upgrade(database: sqlite3.Connection) -> None:
-    """Bring a file of an earlier version up to date, as its replies are paid for."""
-    if read_pragma(database, "application_id") != _APPLICATION_ID:
-        raise _UnfitError("it is a database of another program")
-    version = read_pragma(database, "user_version")
-    if version < _WITHOUT_ENDINGS:
-        raise _UnfitError(f"it has an older version, {version}; this one is {FORMAT_VERSION}")
-    # A newer file is left alone: moving it aside would cost the newer program its replies.
-    if version > FORMAT_VERSION:
-        raise DataError(
-            f"was written by a newer rageval-report (version {version}; this one reads "
-            f"{FORMAT_VERSION}): upgrade, or use another file"
-        )
-    if version <= _WITHOUT_ENDINGS:
-        database.execute("ALTER TABLE replies ADD COLUMN ending TEXT NOT NULL DEFAULT 'end'")
-    if version <= _WITHOUT_DIGESTS:
-        database.execute("ALTER TABLE replies ADD COLUMN digest BLOB NOT NULL DEFAULT x''")
-        columns = ", ".join(_COLUMNS[:-1])
-        database.execute(f"UPDATE replies SET digest = row_digest({columns})")  # noqa: S608
-
-
-def _readable_rows(path: Path) -> list[_CachedRow]:
+def _readable_rows(path: Path) -> list[CachedRow]:
     """The whole rows of a damaged file that SQLite reads, from either end up to the damage."""
-    rows: dict[bytes, _CachedRow] = {}
+    rows: dict[bytes, CachedRow] = {}
     for order in ("ASC", "DESC"):
         with suppress(*DAMAGE), closing(connect(path)) as database:
-            for values in database.execute(f"{_SELECT} ORDER BY key {order}"):
-                row = _CachedRow(*values)
-                if row.is_whole:
-                    rows[row.key] = row
+            for row in database.execute(f"{_SELECT} ORDER BY key {order}"):
+                if is_whole(row):
+                    rows[row[0]] = row
     return list(rows.values())
-
-
-def _columns_of(database: sqlite3.Connection) -> list[str]:
-    return [row[1] for row in database.execute("PRAGMA table_info(replies)")]
 
 
 def read_pragma(database: sqlite3.Connection, name: str) -> int:

@@ -10,10 +10,12 @@ import json
 import os
 import re
 import threading
+import tomllib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
 from rageval_report._registry import Registry
@@ -25,6 +27,13 @@ Ending = Literal["end", "length", "refusal"]
 JsonSchema = Mapping[str, Any]
 MAX_TOKENS = 1024  # enough for a verdict with its reasoning
 PROVIDER = "RAG_EVAL_PROVIDER"
+# Words by what they mean, by what they are looked for in.
+WORDS: dict[str, dict[str, list[str]]] = {
+    kind: {meaning: words.split() for meaning, words in table.items()}
+    for kind, table in tomllib.loads(
+        Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
+    ).items()
+}
 
 
 def count_bytes(text: str) -> int:
@@ -98,14 +107,7 @@ AskInAttempts = Callable[[Message, RunAttempt], Reply]
 # So that `as_chat` accepts a chat from outside without a common base class.
 @runtime_checkable
 class Chat(Protocol):
-    """A chat model: those of `CHATS`, or a callable wrapped by `as_chat`.
-
-    Examples
-    --------
-    >>> chat = FunctionChat(lambda text: "YES", model="yes-man")
-    >>> isinstance(chat, Chat), chat.model, chat.max_tokens, chat.settings["provider"]
-    (True, 'yes-man', 1024, 'callable')
-    """
+    """A chat model: those of `CHATS`, or a callable wrapped by `as_chat`."""
 
     @property
     def model(self) -> str:
@@ -289,31 +291,15 @@ def judge_names(chats: Sequence[Chat]) -> list[str]:
     ]
 
 
-# A word in the name of a model, and its maker; the first match in the name counts.
-_FAMILIES = {
-    "claude": "Anthropic",
-    "deepseek": "DeepSeek",
-    **dict.fromkeys(("gpt", "chatgpt", "o1", "o3", "o4"), "OpenAI"),
-    **dict.fromkeys(("gemini", "gemma"), "Google"),
-    "llama": "Meta",
-    **dict.fromkeys(("mistral", "mixtral", "ministral", "magistral"), "Mistral"),
-    **dict.fromkeys(("qwen", "qwq"), "Alibaba"),
-    "phi": "Microsoft",
-    "command": "Cohere",
-    "grok": "xAI",
-    **dict.fromkeys(("nova", "titan"), "Amazon"),
-    "granite": "IBM",
-    "glm": "Zhipu",
-    "kimi": "Moonshot",
-}
+_MAKERS = {word: maker for maker, words in WORDS["makers"].items() for word in words}
 
 
 def family_of(model: str) -> str | None:
     """The maker of a model; None if the name does not show it."""
     # gpt-4 and llama3.1 have a word at its start, "ogpt" has none.
-    words = "|".join(rf"(?<![a-z0-9]){word}(?![a-z])" for word in _FAMILIES)
+    words = "|".join(rf"(?<![a-z0-9]){word}(?![a-z])" for word in _MAKERS)
     match = re.search(words, model.lower())
-    return _FAMILIES[match[0]] if match else None
+    return _MAKERS[match[0]] if match else None
 
 
 # -- attempts of calls: each is a request that may be billed, and what it may cost at most
@@ -338,11 +324,7 @@ def open_attempts(chat: Chat) -> Iterator[AskInAttempts]:
 
 
 def max_request_tokens(chat: Chat, message: Message) -> int:
-    """The number of tokens that a request does not exceed, whatever the tokenizer: one per byte.
-
-    Tokenizers fall back to bytes where they know no longer piece, so that no text has more tokens
-    than bytes. Providers' own counts are estimates by their own account, and each costs a request.
-    """
+    """The number of tokens that a request does not exceed, whatever the tokenizer: one per byte."""
     count = getattr(chat, "max_request_bytes", None)
     if count is not None:
         return int(count(message)) + _ADDED_TOKENS
@@ -357,12 +339,7 @@ def max_reply_tokens(chat: Chat) -> int | None:
 
 
 def was_not_billed(exc: BaseException) -> bool:
-    """Whether it is certain that a failed attempt costs nothing.
-
-    No connection was made, the request was never sent, or the server refused it with a status
-    below 500, other than 408. After a time-out, an answer that broke off and a fault of the server
-    nobody knows.
-    """
+    """Whether it is certain that a failed attempt costs nothing."""
     if isinstance(exc, DataError):
         return True
     failure = getattr(exc, "failure", None)
@@ -442,9 +419,7 @@ CHATS: Registry[ChatFactory] = Registry(
 
 
 def chat_from_environment(
-    provider: str | None = None,
-    model: str | None = None,
-    **options: Unpack[ChatOptions],
+    provider: str | None = None, model: str | None = None, **options: Unpack[ChatOptions]
 ) -> Chat:
     """The chat that the arguments name, or the environment if they are omitted.
 

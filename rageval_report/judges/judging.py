@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.judges.cache import Cache
+from rageval_report.judges.chats import chats_of, judge_names
 from rageval_report.judges.options import CallOptions, JudgeOptions, check_count, check_options
 from rageval_report.judges.procedures import (
     Verdict,
     as_rows,
-    ask_verdict,
     check_fields,
     gap_notes,
     has_failed,
     is_blank,
     judge_record,
+    verdict_on,
     verdict_without_judging,
 )
 from rageval_report.judges.results import (
     CombiningRule,
     JudgeResult,
+    ResultT,
     combine_reasons,
     family_note,
     fields_of_all,
@@ -37,7 +43,14 @@ from rageval_report.judges.results import (
     result_of_all,
 )
 from rageval_report.judges.rubric import JudgedRecord, Rubric, rubrics_of
-from rageval_report.judges.sessions import JudgeSession, open_sessions, run_jobs
+from rageval_report.judges.sessions import (
+    JudgeSession,
+    NoVerdictError,
+    Rehearsal,
+    open_sessions,
+    run_jobs,
+)
+from rageval_report.metrics.performance import Prices
 from rageval_report.records import record_table
 from rageval_report.records.cells import is_missing
 from rageval_report.records.table import concatenate_rows
@@ -212,44 +225,14 @@ def growing_judging(
     generator: str | None = None,
     **options: Unpack[CallOptions],
 ) -> Iterator[GrowingJudging]:
-    """Judge records that come little by little: one budget, one cache and one pace for all.
-
-    Parameters
-    ----------
-    chat, n_repeats, generator, **options
-        As for `judge`.
-
-    Examples
-    --------
-    >>> from rageval_report.judges import ScriptedChat
-    >>> rows = [{"query_id": n, "question": "Where is Oslo?", "answer": "There."} for n in "ab"]
-    >>> chat = ScriptedChat(['{"reasoning": "Vague.", "score": 1}'] * 2)
-    >>> with growing_judging(chat) as growing:
-    ...     first = growing.judge(rows[:1], "answer_relevancy")
-    ...     both = growing.judge(rows, "answer_relevancy")
-    >>> len(first.scores), len(both.scores), int(both.usage["n_calls"].iloc[0])
-    (1, 2, 2)
-    """
+    """Judge records that come little by little: one budget, one cache and one pace for all."""
     check_count("n_repeats", n_repeats)
     with open_sessions(chat, **options) as sessions:
         yield GrowingJudging(sessions, n_repeats, generator)
 
 
 class GrowingJudging:
-    """The verdicts so far on records that come little by little; see `growing_judging`.
-
-    Examples
-    --------
-    >>> from rageval_report.judges import ScriptedChat
-    >>> rows = [{"query_id": "a", "question": "Where is Oslo?", "answer": "There."}]
-    >>> rubrics, table = check_records(rows, "answer_relevancy")
-    >>> with growing_judging(ScriptedChat(['{"reasoning": "Vague.", "score": 1}'])) as growing:
-    ...     growing.announce(("one query",))
-    ...     growing.add(as_rows(table), rubrics)
-    ...     same = growing.judge(table, rubrics)  # nothing is new, so nothing is asked
-    ...     growing.result(table, rubrics, ()).scores.equals(same.scores), growing.is_stopped
-    (True, False)
-    """
+    """The verdicts so far on records that come little by little; see `growing_judging`."""
 
     def __init__(self, sessions: list[JudgeSession], n_repeats: int, generator: str | None):
         self._sessions = sessions
@@ -264,15 +247,7 @@ class GrowingJudging:
         return all(session.brake.reason is not None for session in self._sessions)
 
     def judge(self, records: object, judges: str | Rubric | Iterable[str | Rubric]) -> Judged:
-        """Judge the records that are new, and return the result for all of them.
-
-        Parameters
-        ----------
-        records : frame, dict of lists, or list of dicts
-            All records so far; the new ones follow those of earlier calls.
-        judges : str, Rubric, or iterable of them
-            As for `judge`; the same in every call.
-        """
+        """Judge the records that are new, and return the result for all of them."""
         rubrics, table = check_records(records, judges)
         rows = as_rows(table)
         gaps = gap_notes(rubrics, rows)
@@ -288,91 +263,87 @@ class GrowingJudging:
 
     def add(self, rows: Sequence[JudgedRecord], rubrics: Sequence[Rubric]) -> None:
         """Judge further records."""
-        sessions, n_repeats = self._sessions, self._n_repeats
+        sessions, repeats = self._sessions, range(self._n_repeats)
         judged: dict[tuple[int, str, int, int], Verdict] = {}
 
         def work(place: tuple[int, Rubric, int, int]) -> None:
             row, rubric, repeat, seat = place
             ask = sessions[seat].asker(rubric, repeat)
-            judged[row, rubric.name, repeat, seat] = verdict_without_judging(
-                rubric, rows[row]
-            ) or ask_verdict(lambda: judge_record(rubric, rows[row], ask))
+            judged[row, rubric.name, repeat, seat] = verdict_on(rubric, rows[row], ask)
 
         # Query by query, and each job for one judge after the other, so that an interrupted session
         # has whole queries to show.
-        jobs = (
-            (row, rubric, repeat, seat)
-            for row in range(len(rows))
-            for rubric in rubrics
-            for repeat in range(n_repeats)
-            for seat in range(len(sessions))
-        )
-        run_jobs(work, jobs, len(rows) * len(rubrics) * n_repeats * len(sessions), sessions)
+        places = (range(len(rows)), rubrics, repeats, range(len(sessions)))
+        run_jobs(work, product(*places), math.prod(map(len, places)), sessions)
         for seat, verdicts in enumerate(self._verdicts):
             for name in (rubric.name for rubric in rubrics):
                 for row in range(len(rows)):
-                    places = [(row, name, repeat, seat) for repeat in range(n_repeats)]
-                    kept = [judged[place] for place in places if place in judged]
+                    keys = [(row, name, repeat, seat) for repeat in repeats]
+                    kept = [judged[key] for key in keys if key in judged]
                     verdicts.setdefault(name, []).append(kept)
         self._n_rows += len(rows)
+
+    def combined(
+        self,
+        result_of: Callable[[JudgeSession, Verdicts], ResultT],
+        combine: Callable[[dict[str, ResultT]], ResultT],
+    ) -> ResultT:
+        """The result of the only judge, or that of several together."""
+        pairs = zip(self._sessions, self._verdicts, strict=True)
+        return result_of_all(self._sessions, [partial(result_of, *pair) for pair in pairs], combine)
 
     def result(
         self, table: pd.DataFrame, rubrics: Sequence[Rubric], gaps: tuple[str, ...]
     ) -> Judged:
         """The result for all records so far, of which `table` contains what is to be kept."""
-        return result_of_all(
-            self._sessions, lambda seat: self._judged(seat, table, rubrics, gaps), _combine_judges
-        )
 
-    def _judged(
-        self, seat: int, table: pd.DataFrame, rubrics: Sequence[Rubric], gaps: tuple[str, ...]
-    ) -> Judged:
-        session, verdicts = self._sessions[seat], self._verdicts[seat]
-        known = {
-            name: [[v.score for v in repeats if not math.isnan(v.score)] for repeats in queries]
-            for name, queries in verdicts.items()
-        }
-        means = {
-            name: [math.fsum(query) / len(query) if query else math.nan for query in queries]
-            for name, queries in known.items()
-        }
-        scores = pd.DataFrame(means, index=table.index, dtype=np.float64)
-        fields = fields_of_session(
-            session,
-            [rubric.name for rubric in rubrics],
-            int(scores.notna().to_numpy().sum()),
-            gaps,
-            family_note(session.chat.model, table, self._generator),
-        )
-        fields["settings"] |= {
-            "rubrics": {rubric.name: rubric.version for rubric in rubrics},
-            "n_repeats": self._n_repeats,
-        }
-        return Judged(
-            scores=scores,
-            records=table,
-            states=pd.DataFrame(self._state_columns(seat), index=table.index),
-            metrics={rubric.name: rubric.metric for rubric in rubrics},
-            noise=_noise_frame(known if self._n_repeats > 1 else {}),
-            **fields,
-        )
+        def judged(session: JudgeSession, verdicts: Verdicts) -> Judged:
+            known = {
+                name: [[v.score for v in repeats if v.state == SCORED] for repeats in queries]
+                for name, queries in verdicts.items()
+            }
+            means = {
+                name: [math.fsum(query) / len(query) if query else math.nan for query in queries]
+                for name, queries in known.items()
+            }
+            scores = pd.DataFrame(means, index=table.index, dtype=np.float64)
+            fields = fields_of_session(
+                session,
+                [rubric.name for rubric in rubrics],
+                int(scores.notna().to_numpy().sum()),
+                gaps,
+                family_note(session.chat.model, table, self._generator),
+            )
+            fields["settings"] |= {
+                "rubrics": {rubric.name: rubric.version for rubric in rubrics},
+                "n_repeats": self._n_repeats,
+            }
+            return Judged(
+                scores=scores,
+                records=table,
+                states=pd.DataFrame(self._state_columns(session, verdicts), index=table.index),
+                metrics={rubric.name: rubric.metric for rubric in rubrics},
+                noise=_noise_frame(known if self._n_repeats > 1 else {}),
+                **fields,
+            )
 
-    def _state_columns(self, seat: int) -> dict[str, list[Any]]:
-        not_asked = [verdict_not_asked(self._sessions[seat])]
+        return self.combined(judged, _combine_judges)
+
+    def _state_columns(self, session: JudgeSession, verdicts: Verdicts) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {}
-        for name, queries in self._verdicts[seat].items():
-            # The first verdict with a score, else the first one, which says why there is none.
-            scored = [[v for v in repeats if v.state == SCORED] for repeats in queries]
-            shown = [(a or b or not_asked)[0] for a, b in zip(scored, queries, strict=True)]
+        for name, queries in verdicts.items():
+            shown = [shown_verdict(session, repeats) for repeats in queries]
             columns |= state_columns(name, [v.state for v in shown], [v.reason for v in shown])
             if self._n_repeats > 1:
                 columns[name + REPEATS] = [[v.score for v in repeats] for repeats in queries]
         return columns
 
 
-def verdict_not_asked(session: JudgeSession) -> Verdict:
-    """The verdict on a record whose turn never came."""
-    return Verdict(math.nan, f"not asked: {session.brake.reason or 'stopped'}", MISSING)
+def shown_verdict(session: JudgeSession, repeats: Iterable[Verdict]) -> Verdict:
+    """The first verdict with a score, else the first one, which says why there is none."""
+    reason = f"not asked: {session.brake.reason or 'stopped'}"
+    unasked = Verdict(math.nan, reason, MISSING)
+    return min([*repeats, unasked], key=lambda verdict: verdict.state != SCORED)
 
 
 def _noise_frame(repeats: dict[str, list[list[float]]]) -> pd.DataFrame:
@@ -437,6 +408,85 @@ def _state_column(result: Judged, name: str) -> list[str]:
     return list(map(str, states_of(result.scores[name]) if column is None else column))
 
 
+def estimate(
+    records: object,
+    judges: str | Rubric | Iterable[str | Rubric],
+    chat: object,
+    *,
+    n_repeats: int = 1,
+    cache: Cache | str | Path | None = None,
+    prices: Prices | None = None,
+    retry_unusable: bool = False,
+) -> pd.DataFrame:
+    """The calls that `judge` would make, and their approximate cost; nothing is asked.
+
+    Parameters
+    ----------
+    records, judges, chat, n_repeats, cache, prices, retry_unusable
+        As for `rageval_report.judges.judge`.
+
+    Returns
+    -------
+    DataFrame
+        One row per rubric: ``judge``, ``n_queries``, ``n_not_judged``, to which it does not apply,
+        ``n_calls``, ``n_cached``, the replies that are in the cache, ``prompt_tokens`` and
+        ``completion_tokens``, guessed from lengths, ``cost_usd``, and ``max_cost_usd`` if every
+        answer has the maximum length; NaN if the model has no price. The number of claims in a text
+        is guessed from its sentences. With several chat models, one row per rubric and model, which
+        the column ``judge_model`` names.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat
+    >>> rows = [{"query_id": "q", "question": "Where?", "answer": "Here. Now.", "contexts": ["x"]}]
+    >>> table = estimate(rows, ["faithfulness", "coherence"], ScriptedChat([]))
+    >>> table[["judge", "n_calls"]].to_dict("list")
+    {'judge': ['faithfulness', 'coherence'], 'n_calls': [2, 1]}
+    """
+    rubrics, table = check_records(records, judges)
+    return estimate_calls(
+        as_rows(table),
+        rubrics,
+        chat,
+        n_repeats=n_repeats,
+        cache=cache,
+        prices=prices,
+        retry_unusable=retry_unusable,
+    )
+
+
+def estimate_calls(
+    rows: Sequence[JudgedRecord],
+    rubrics: Sequence[Rubric],
+    chat: object,
+    *,
+    cache: Cache | str | Path | None,
+    prices: Prices | None,
+    retry_unusable: bool,
+    n_repeats: int = 1,
+) -> pd.DataFrame:
+    """What the judging of rows would take: one row per model and rubric."""
+    models = chats_of(chat)
+    counted = []
+    with ExitStack() as stack:
+        # Opening a cache creates its file, and an estimate leaves no trace.
+        if isinstance(cache, str | Path):
+            cache = stack.enter_context(Cache(cache)) if Path(cache).exists() else None
+        for (name, model), rubric in product(
+            zip(judge_names(models), models, strict=True), rubrics
+        ):
+            rehearsal = Rehearsal(model, cache, rubric, retry_unusable)
+            judged = [row for row in rows if verdict_without_judging(rubric, row) is None]
+            for row, repeat in product(judged, range(n_repeats)):
+                # An unusable answer in the cache ends the judging of this record.
+                with suppress(NoVerdictError):
+                    judge_record(rubric, row, rehearsal.asker(repeat))
+            counts = rehearsal.counts(len(rows), len(rows) - len(judged), prices)
+            counted.append({"judge_model": name, **counts})
+    table = pd.DataFrame(counted)
+    return table if len(models) > 1 else table.drop(columns="judge_model")
+
+
 # -- several tables
 
 
@@ -450,31 +500,7 @@ def judge_blocks(
     generator: str | None = None,
     **options: Unpack[CallOptions],
 ) -> Judged:
-    """Like `judge`, for records that come as several tables: one table is in memory at a time.
-
-    Parameters
-    ----------
-    blocks : callable
-        Returns the tables, as `rageval_report.records.record_table` makes them, from the first
-        one; it is called twice.
-    judges, chat, n_repeats, generator, **options
-        As for `judge`. One budget, one cache and one pace hold for all tables.
-    kept : callable
-        Takes a table and returns what of it stays in the result's records.
-
-    Examples
-    --------
-    >>> from rageval_report.judges import ScriptedChat
-    >>> from rageval_report.records import record_table
-    >>> rows = [{"query_id": n, "question": "Where is Oslo?", "answer": "There."} for n in "ab"]
-    >>> chat = ScriptedChat(['{"reasoning": "Vague.", "score": 1}'] * 2)
-    >>> tables = [record_table([row]) for row in rows]
-    >>> judged = judge_blocks(
-    ...     lambda: tables, "answer_relevancy", chat, kept=lambda table: table[["question"]]
-    ... )
-    >>> judged.scores["answer_relevancy"].tolist(), list(judged.records)
-    ([0.0, 0.0], ['question'])
-    """
+    """Like `judge`, for records that come as several tables, one in memory at a time."""
     check_options("judge_blocks", options, JudgeOptions.__annotations__)
     check_count("n_repeats", n_repeats)
     rubrics = rubrics_of(judges)
@@ -489,11 +515,7 @@ def judge_blocks(
 
 
 def _check_blocks(blocks: Iterable[pd.DataFrame], rubrics: Sequence[Rubric]) -> tuple[str, ...]:
-    """Check the fields of all tables together; returns the notes on their gaps.
-
-    Of each record only one mark per field is kept in memory, and equal records share their marks:
-    there are few patterns of gaps, so that a million rows share a few dicts.
-    """
+    """Check the fields of all tables together; returns the notes on their gaps."""
     needs = list(dict.fromkeys(name for rubric in rubrics for name in rubric.needs))
     distinct: dict[tuple[object, ...], JudgedRecord] = {}
     rows: list[JudgedRecord] = []

@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from fractions import Fraction
 from math import ceil, floor, isfinite
 from numbers import Real
@@ -32,7 +32,6 @@ MICROS_PER_USD = 1_000_000
 # A server may report any number. This one is a billion dollars, and sums of it still fit into the
 # 64 bits of SQLite's integers.
 _MOST_MICROS = 10**15
-LEDGER_ENDING = ".spending"
 
 
 def _exact(number: float) -> Fraction:
@@ -48,35 +47,11 @@ def cost_in_micros(price: Price, sent: int, received: int) -> int:
 
 def ledger_path(cache: Path) -> Path:
     """The file next to a cache that keeps what its runs have spent."""
-    return cache.with_name(f"{cache.name}{LEDGER_ENDING}")
+    return cache.with_name(f"{cache.name}.spending")
 
 
 class Ledger:
-    """Lets an attempt of a call start only if the budget covers what it may cost at most.
-
-    The threads of a session share it. With a file, it also counts what other runs have spent and
-    reserved; the reservation of a run that was killed counts in full, as its outcome is unknown.
-
-    Parameters
-    ----------
-    max_cost : float, optional
-        The budget in US dollars; unlimited if None. All other amounts are in millionths of it.
-    path : Path, optional
-        The file, created with the first reservation; if omitted, nothing is kept.
-    over : {"cache", "run"}
-        Whether the budget limits the sum over all runs with the same file, or this run.
-    model : str
-        The model that is paid, for the file.
-
-    Examples
-    --------
-    >>> ledger = Ledger(0.001)
-    >>> ledger.reserve(600), ledger.room
-    (True, 400)
-    >>> ledger.settle(600, 250)
-    >>> ledger.spent, ledger.room, ledger.reserve(800)
-    (250, 750, False)
-    """
+    """Lets an attempt of a call start only if the budget covers what it may cost at most."""
 
     def __init__(
         self,
@@ -96,9 +71,9 @@ class Ledger:
         self.n_in_flight = 0
         self.earlier = 0  # what other runs have spent and reserved, if the budget includes it
         self._changed = threading.Condition()
-        self._damage: LedgerDamagedError | None = None
+        self._damage: LedgerFaultError | None = None
         self._file = None if path is None else LedgerFile(path, model)
-        self._count_others(self._in_file(lambda file: file.committed_by_others(), is_first=True))
+        self._in_file(lambda file: file.committed_by_others(), is_first=True)
 
     def close(self) -> None:
         """Close the file; what is still in flight stays reserved in it."""
@@ -114,11 +89,7 @@ class Ledger:
         return self.limit - self.earlier - self.spent - self.reserved
 
     def reserve(self, amount: int, check: Callable[[], object] = lambda: None) -> bool:
-        """Reserve what an attempt may cost at most; False if the budget is too small for it.
-
-        It waits for attempts in flight, which usually cost less than was reserved for them. `check`
-        is called before each look at the budget; an error that it raises ends the waiting.
-        """
+        """Reserve what an attempt may cost at most; False if the budget is too small for it."""
         with self._changed:
             while True:
                 check()
@@ -138,7 +109,7 @@ class Ledger:
             self.n_in_flight -= 1
             self.reserved -= amount
             self.spent += cost
-            self._in_file(lambda file: file.settle(amount, cost))
+            self._in_file(lambda file: file.add(cost, -amount))
             # All, not one: each waits for another amount.
             self._changed.notify_all()
 
@@ -154,7 +125,7 @@ class Ledger:
         if self.over == "cache" and self.limit is not None:
             most = self.limit - self.spent - self.reserved
         # Other processes look and reserve at the same time: one transaction does both.
-        self._count_others(self._in_file(lambda file: file.reserve(amount, most)))
+        self._in_file(lambda file: file.add(0, amount, most))
         if self._damage is not None:
             raise _unknown_spending(self._damage) from self._damage
         if not self._fits(amount):
@@ -165,33 +136,28 @@ class Ledger:
     def _fits(self, amount: int) -> bool:
         return self.room is None or amount <= self.room
 
-    def _count_others(self, committed: int | None) -> None:
-        if committed is not None and self.over == "cache":
-            self.earlier = committed
-
-    def _in_file(
-        self, operation: Callable[[LedgerFile], int | None], *, is_first: bool = False
-    ) -> int | None:
-        """The result of an operation on the file; a fault of the disk does not stop the work."""
+    def _in_file(self, operation: Callable[[LedgerFile], int], *, is_first: bool = False) -> None:
+        """Run an operation on the file, which gives what others committed; a fault is no end."""
         if self._file is None:
-            return None
+            return
         try:
-            return operation(self._file)
+            committed = operation(self._file)
+            if self.over == "cache":
+                self.earlier = committed
         except LedgerFaultError as exc:
             # Whether the budget cannot be kept without knowing what other runs spend.
             needs_others = self.limit is not None and self.over == "cache"
             if needs_others and is_first:
                 raise _unknown_spending(exc) from exc
-            if needs_others and isinstance(exc, LedgerDamagedError):
+            if needs_others and exc.is_damage:
                 self._damage = exc
-                return None
+                return
             warnings.warn(
                 f"{exc}; from here on what this run spends is not kept for later runs",
                 RagevalWarning,
                 stacklevel=2,
             )
             self._file = None
-        return None
 
 
 def _unknown_spending(exc: LedgerFaultError) -> DataError:
@@ -229,9 +195,7 @@ def spent_by_runs(path: Path) -> float:
 # -- the file
 
 _APPLICATION_ID = 0x52414C47  # "RALG", in the field by which SQLite marks whose file it is
-# Where SQLite's header has this field, see https://www.sqlite.org/fileformat2.html.
 _FORMAT_VERSION = 2
-_WITHOUT_DIGESTS = 1
 # AUTOINCREMENT, because SQLite then keeps the number of the last row in a table of its own, which
 # shows if rows are missing at the end.
 _TABLE = """
@@ -244,8 +208,8 @@ CREATE TABLE runs (
     digest BLOB NOT NULL
 )
 """
-_INSERT = "INSERT INTO runs VALUES (?,?,?,?,?,?)"
 _SELECT = "SELECT run, model, started, spent, reserved, digest FROM runs ORDER BY run"
+_LAST_RUN = "SELECT MAX(seq) FROM sqlite_sequence WHERE name = 'runs'"
 # What SQLite answers where the file may be whole; anything else is damage.
 _DISK_FAULTS = frozenset(
     getattr(sqlite3, f"SQLITE_{name}")
@@ -255,28 +219,23 @@ _MOST_MISSING = 1000  # rows
 
 
 class LedgerFaultError(Exception):
-    """The file of a ledger cannot be read or written."""
+    """The file of a ledger cannot be used, or is damaged: nobody knows what was spent."""
 
-
-class LedgerDamagedError(LedgerFaultError):
-    """The file of a ledger is not as it was written, so that nobody knows what was spent."""
+    def __init__(self, message: str, *, is_damage: bool):
+        super().__init__(message)
+        self.is_damage = is_damage
 
 
 class LedgerFile:
-    """What each run has spent and reserved, in millionths of a US dollar; one row per run.
-
-    A reservation is in the file before its request is sent, so that a run that is killed leaves it
-    there. Several processes may use the file at the same time; the threads of one take turns. Each
-    method raises `LedgerFaultError`, or `LedgerDamagedError` if the file is damaged.
-    """
+    """What each run has spent and reserved, in millionths of a US dollar; one row per run."""
 
     def __init__(self, path: Path, model: str):
         self.path = path
-        self._model = model
+        self._model, self._started = model, time.time()
         self._database: sqlite3.Connection | None = None
-        self._run: int | None = None  # the number of this run; None before its first reservation
-        self._started = time.time()
-        self._spent = self._reserved = self._others = 0
+        # The number of this run, None before its first reservation; what it spent and reserved.
+        self._row: tuple[int | None, int, int] = (None, 0, 0)
+        self._others = 0
         self._state: int | None = None  # of the file, for which the sum of others was computed
 
     def committed_by_others(self) -> int:
@@ -286,18 +245,22 @@ class LedgerFile:
         with self._transaction() as database:
             return self._sum_of_others(database)
 
-    def reserve(self, amount: int, most: int | None) -> int:
-        """Reserve an amount if others have left enough of `most`; returns what they committed."""
+    def add(self, spent: int, reserved: int, most: int | None = None) -> int:
+        """Add amounts if others have left enough of `most`; returns what others committed."""
         with self._transaction() as database:
             others = self._sum_of_others(database)
-            if most is None or others + amount <= most:
-                self._add(database, 0, amount)
+            if most is not None and others + reserved > most:
+                return others
+            # The whole row, from memory: what another program made of it does not matter.
+            run, old_spent, old_reserved = self._row
+            if run is None:
+                run = 1 + _last_run(database)
+            elif database.execute("DELETE FROM runs WHERE run = ?", (run,)).rowcount != 1:
+                raise sqlite3.DatabaseError(f"run {run} is missing")
+            self._row = (run, old_spent + spent, old_reserved + reserved)
+            cells = _sealed(run, self._model, self._started, *self._row[1:])
+            database.execute("INSERT INTO runs VALUES (?,?,?,?,?,?)", cells)
             return others
-
-    def settle(self, amount: int, cost: int) -> None:
-        """Replace a reservation by the cost."""
-        with self._transaction() as database:
-            self._add(database, cost, -amount)
 
     def close(self) -> None:
         """Close the file."""
@@ -309,28 +272,18 @@ class LedgerFile:
         # The number changes when another process writes; then all rows are checked again.
         state = read_pragma(database, "data_version")
         if state != self._state:
-            rows, problems = _checked_rows(database)
+            rows = database.execute(_SELECT).fetchall()
+            problems = _problems_in(rows, _last_run(database))
             if problems:
                 raise sqlite3.DatabaseError("; ".join(problems[:MOST_NAMED]))
-            self._others = sum(row[3] + row[4] for row in rows if row[0] != self._run)
+            self._others = sum(row[3] + row[4] for row in rows if row[0] != self._row[0])
             self._state = state
         return self._others
-
-    def _add(self, database: sqlite3.Connection, spent: int, reserved: int) -> None:
-        # The whole row, from memory: what another program made of it in the file does not matter.
-        cells = (self._model, self._started, self._spent + spent, self._reserved + reserved)
-        run = self._run
-        if run is None:
-            run = 1 + _last_run(database)
-        elif database.execute("DELETE FROM runs WHERE run = ?", (run,)).rowcount != 1:
-            raise sqlite3.DatabaseError(f"run {run} is missing")
-        database.execute(_INSERT, _sealed(run, *cells))
-        self._run, self._spent, self._reserved = run, cells[2], cells[3]
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """The database, in a transaction that no other process can come between."""
-        before = self._run, self._spent, self._reserved
+        before = self._row
         try:
             if self._database is None:
                 self._database = _open(self.path)
@@ -340,15 +293,13 @@ class LedgerFile:
             with self._database:  # commits, or rolls back after an error
                 yield self._database
         except (*DAMAGE, OverflowError, DataError) as exc:
-            self._run, self._spent, self._reserved = before
-            self._state = None
+            self._row, self._state = before, None
             # The low byte is the kind of an error, the others say more.
             code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
-            if isinstance(exc, DataError) or code in _DISK_FAULTS:
-                raise LedgerFaultError(f"the ledger {self.path} cannot be used ({exc})") from exc
-            raise LedgerDamagedError(
-                f"the ledger {self.path} is damaged, or not a ledger ({exc})"
-            ) from exc
+            is_damage = not isinstance(exc, DataError) and code not in _DISK_FAULTS
+            fault = "is damaged, or not a ledger" if is_damage else "cannot be used"
+            message = f"the ledger {self.path} {fault} ({exc})"
+            raise LedgerFaultError(message, is_damage=is_damage) from exc
 
 
 def _sealed(*cells: Any) -> tuple[Any, ...]:
@@ -356,24 +307,23 @@ def _sealed(*cells: Any) -> tuple[Any, ...]:
     return (*cells, digest_of_parts([canonical_json(cells)]))
 
 
-def _checked_rows(database: sqlite3.Connection) -> tuple[list[tuple[Any, ...]], list[str]]:
-    """All rows, and which of them are damaged or missing."""
-    rows = database.execute(_SELECT).fetchall()
+def _problems_in(rows: list[tuple[Any, ...]], last: int) -> list[str]:
+    """Which of the rows up to the number of the last run are damaged or missing."""
     problems = [f"run {row[0]} is damaged" for row in rows if row != _sealed(*row[:-1])]
-    last, numbers = _last_run(database), {row[0] for row in rows}
+    numbers = [row[0] for row in rows]
     if last > len(rows) + _MOST_MISSING:  # a damaged number may be any, and is not counted up to
         problems.append("the number of the last run is damaged")
     else:
-        problems += [f"run {run} is missing" for run in range(1, last + 1) if run not in numbers]
+        missing = sorted(set(range(1, last + 1)).difference(numbers))
+        problems += [f"run {run} is missing" for run in missing]
     if not problems and len(rows) != last:
         problems.append("the numbers of the runs are damaged")
-    return rows, problems
+    return problems
 
 
 def _last_run(database: sqlite3.Connection) -> int:
     """The number of the last run, as SQLite keeps it apart from the rows."""
-    query = "SELECT MAX(seq) FROM sqlite_sequence WHERE name = 'runs'"
-    return int(database.execute(query).fetchone()[0] or 0)
+    return int(database.execute(_LAST_RUN).fetchone()[0] or 0)
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -383,10 +333,17 @@ def _open(path: Path) -> sqlite3.Connection:
         with locked_folder(path.parent):
             if not path.exists():
                 write_with(path, _write_empty, private=True)
-    # The lock of `Ledger` takes the place of SQLite's check of threads.
-    database = connect(path, check_same_thread=False, isolation_level=None)
+    database = connect(path, isolation_level=None)
     try:
-        _prepare(database)
+        # No write-ahead log, as in the cache: SQLite passes over a damaged part of a log that a
+        # killed process left, and what it held would be missing in the sum. A damaged rollback
+        # journal leaves a reservation where a cost should be, or pages whose digests are wrong.
+        # Not flushed to the disk either: two flushes per call, each waited for, took 30 ms on a
+        # busy disk, and a killed process loses nothing without them.
+        database.execute("PRAGMA synchronous = OFF")
+        marks = (read_pragma(database, "application_id"), read_pragma(database, "user_version"))
+        if marks != (_APPLICATION_ID, _FORMAT_VERSION):
+            raise sqlite3.DatabaseError("it is empty, or of another program or version")
     except BaseException:
         database.close()
         raise
@@ -397,37 +354,3 @@ def _write_empty(path: str) -> None:
     marks = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {_FORMAT_VERSION}"
     with closing(connect(path, isolation_level=None)) as database:
         database.executescript(f"BEGIN; {marks}; {_TABLE}; COMMIT")
-
-
-def _prepare(database: sqlite3.Connection) -> None:
-    # No write-ahead log, as in the cache: SQLite passes over a damaged part of a log that a killed
-    # process left, and what it held would be missing in the sum. A damaged rollback journal leaves
-    # a reservation where a cost should be, or pages whose digests are wrong.
-    # Not flushed to the disk either: two flushes per call, each waited for, took 30 ms on a busy
-    # disk, and a killed process loses nothing without them.
-    database.execute("PRAGMA synchronous = OFF")
-    if _version(database) == _WITHOUT_DIGESTS:
-        with suppress(sqlite3.OperationalError):  # another process has it open
-            database.execute("PRAGMA journal_mode = DELETE")
-        database.execute("BEGIN IMMEDIATE")
-        with database:
-            if _version(database) == _WITHOUT_DIGESTS:  # no other process has done it
-                _add_digests(database)
-
-
-def _version(database: sqlite3.Connection) -> int:
-    version = read_pragma(database, "user_version")
-    is_ours = read_pragma(database, "application_id") == _APPLICATION_ID
-    if not is_ours or version not in (_WITHOUT_DIGESTS, _FORMAT_VERSION):
-        raise sqlite3.DatabaseError("it is empty, or of another program or version")
-    return version
-
-
-def _add_digests(database: sqlite3.Connection) -> None:
-    """Bring a file of an earlier version up to date."""
-    earlier = database.execute("SELECT model, started, spent, reserved FROM runs ORDER BY run")
-    rows = [_sealed(run, *cells) for run, cells in enumerate(earlier.fetchall(), 1)]
-    database.execute("DROP TABLE runs")
-    database.execute(_TABLE)
-    database.executemany(_INSERT, rows)
-    database.execute(f"PRAGMA user_version = {_FORMAT_VERSION}")

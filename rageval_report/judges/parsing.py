@@ -14,45 +14,20 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from rageval_report.errors import DataError
 from rageval_report.files.strict_json import check_depth
+from rageval_report.judges.chats import WORDS
 
 T = TypeVar("T")
 JsonDocument = dict[str, Any]
 Choice = Literal["first", "second", "tie"]
 Truth = tuple[bool, str | None]
 
-# The words of verdicts in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish,
-# Turkish, Russian, Chinese, Japanese, Korean.
-_TRUE = frozenset(
-    "true yes correct supported wahr ja richtig vrai oui verdadero sí si vero sì verdadeiro sim "
-    "waar prawda tak doğru evet верно да 是 正确 真 对 はい 正しい 正解 예 네 참".split()
-)
-_FALSE = frozenset(
-    "false no incorrect unsupported falsch nein faux non falso não nao onwaar nee fałsz nie yanlış "
-    "hayır неверно ложь нет 否 不是 错误 假 错 いいえ 誤り 不正解 아니요 아니오 거짓".split()
-)
-_CHOICES: dict[str, Choice] = {
-    **dict.fromkeys(("1", "first", "a", "one"), "first"),
-    **dict.fromkeys(("2", "second", "b", "two"), "second"),
-    **dict.fromkeys(
-        "tie equal both neither draw unentschieden gleich égalité empate pareggio gelijk remis "
-        "beraber ничья 平局 平手 引き分け 무승부".split(),
-        "tie",
-    ),
-}
-_SCORE = frozenset(
-    "score rating grade mark points bewertung punktzahl wertung note puntuación puntuacion "
-    "calificación valoración nota valutazione punteggio voto pontuação avaliação beoordeling ocena "
-    "puan оценка балл 评分 得分 分数 评价 評価 スコア 点数 得点 점수 평점".split()
-)
-_VERDICT = frozenset(
-    "verdict answer judgement judgment conclusion result urteil fazit ergebnis verdikt jugement "
-    "veredicto conclusión giudizio verdetto veredito oordeel werdykt karar вердикт вывод 结论 判断 "
-    "判定 結論 결론 판정".split()
-)
+_TRUE, _FALSE = frozenset(WORDS["verdicts"]["true"]), frozenset(WORDS["verdicts"]["false"])
+_SCORE, _VERDICT = frozenset(WORDS["labels"]["grade"]), frozenset(WORDS["labels"]["verdict"])
+_CHOICES = {word: choice for choice, words in WORDS["choices"].items() for word in words}
 
 # An unclosed tag reaches to the end: an answer that was cut within the thoughts has no verdict.
 _THOUGHTS = re.compile(r"<(think|thinking|thought)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -81,20 +56,7 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True)
 class GradeScale:
-    """The grades that a judge may give.
-
-    Parameters
-    ----------
-    low, high : float
-        The worst and the best grade.
-    whole : bool
-        Whether grades are whole numbers.
-
-    Examples
-    --------
-    >>> GradeScale(1, 5, whole=True).share(4)
-    0.75
-    """
+    """The grades that a judge may give."""
 
     low: float = 0.0
     high: float = 1.0
@@ -125,19 +87,7 @@ class GradeScale:
 
 
 def read_grade(text: str, scale: GradeScale, material: str = "") -> tuple[float, str | None]:
-    r"""The grade in a judge's answer as a share of the scale, and the reasons.
-
-    JSON with ``score``, alone or among prose, or a line such as "SCORE: 0.8", "4/5", "[80%]"; of
-    several labelled lines the last counts. "8/10" on a scale from 0 is 0.8 of it; on a scale of ten
-    it is the grade 8.
-
-    Examples
-    --------
-    >>> read_grade('{"reasoning": "It fits.", "score": 4}', GradeScale(1, 5, whole=True))
-    (0.75, 'It fits.')
-    >>> read_grade("REASONING: partly\nSCORE: **8/10**", GradeScale())[0]
-    0.8
-    """
+    """The grade in a judge's answer as a share of the scale, and the reasons."""
     answer = _JudgeAnswer(text, material)
     for document in answer.documents:
         # ``score``, else the only number: the name may have been translated.
@@ -169,42 +119,17 @@ def read_grade(text: str, scale: GradeScale, material: str = "") -> tuple[float,
 
 
 def read_truth(text: str, material: str = "") -> Truth:
-    r"""Yes or no, and the reasons.
-
-    JSON with ``verdict``; or an answer that begins with TRUE or FALSE, yes or no, or contains a
-    line that does so after the label of a verdict.
-
-    Examples
-    --------
-    >>> read_truth("**TRUE.**"), read_truth('{"reasoning": "Another town.", "verdict": false}')
-    ((True, None), (False, 'Another town.'))
-    """
+    """Yes or no, and the reasons."""
     return _read_verdict(text, material, _parse_truth, "verdict")
 
 
 def read_preference(text: str, material: str = "") -> tuple[Choice, str | None]:
-    """Which of two answers is better, and the reasons.
-
-    JSON with ``better``: "1", "2" or "tie"; or an answer that begins with one of these.
-
-    Examples
-    --------
-    >>> read_preference('{"reasoning": "Fuller.", "better": "2"}')
-    ('second', 'Fuller.')
-    """
+    """Which of two answers is better, and the reasons."""
     return _read_verdict(text, material, _parse_choice, "better")
 
 
 def read_claims(text: str, material: str = "") -> list[str]:
-    r"""The claims that a judge lists; an empty list is an answer too.
-
-    JSON with ``claims``, or a list with a bullet or a number per line.
-
-    Examples
-    --------
-    >>> read_claims("1. Paris is a city.\n2. It is in France.")
-    ['Paris is a city.', 'It is in France.']
-    """
+    """The claims that a judge lists; an empty list is an answer too."""
     answer = _JudgeAnswer(text, material)
     claims = answer.find_list("claims")
     if claims is None:
@@ -217,16 +142,7 @@ def read_claims(text: str, material: str = "") -> list[str]:
 
 
 def read_verdicts(text: str, n: int, material: str = "") -> list[Truth]:
-    r"""A verdict for each of `n` things, in their order, with the reasons.
-
-    JSON with ``verdicts``, each with ``number`` (from 1), ``verdict`` and ``reasoning``; or a line
-    such as "2. TRUE: because ..." for each.
-
-    Examples
-    --------
-    >>> read_verdicts("1. TRUE\n2. FALSE: nobody says so", 2)
-    [(True, 'TRUE'), (False, 'FALSE: nobody says so')]
-    """
+    """A verdict for each of `n` things, in their order, with the reasons."""
     answer = _JudgeAnswer(text, material)
     listed = answer.find_list("verdicts")
     if listed is None:
@@ -400,7 +316,7 @@ def _parse_choice(value: object) -> Choice | None:
         return None
     # "Answer 1" and "1" are the same choice.
     words = (w for w in _WORD.findall(str(value).lower()) if w not in ("answer", "response"))
-    return _CHOICES.get(next(words, ""))
+    return cast("Choice | None", _CHOICES.get(next(words, "")))
 
 
 def _read_verdict(

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import AlignmentError, DataError, named
-from rageval_report.judges.judging import verdict_not_asked
+from rageval_report.judges.cache import Cache
+from rageval_report.judges.judging import estimate_calls, growing_judging, shown_verdict
 from rageval_report.judges.options import CallOptions, check_options
-from rageval_report.judges.parsing import Choice, read_preference
 from rageval_report.judges.procedures import (
+    SAME_ANSWERS,
     Verdict,
     as_rows,
-    ask_verdict,
     check_fields,
     verdict_without_judging,
 )
@@ -30,21 +30,18 @@ from rageval_report.judges.results import (
     fields_of_session,
     majority,
     notes_on_votes,
-    result_of_all,
 )
 from rageval_report.judges.rubric import JUDGES, JudgedRecord, Rubric
-from rageval_report.judges.sessions import AskStep, JudgeSession, JudgeStep, open_sessions, run_jobs
+from rageval_report.judges.sessions import JudgeSession
+from rageval_report.metrics.performance import Prices
 from rageval_report.records import record_table
 from rageval_report.scores.states import SCORED, VOTES
 from rageval_report.types import FloatArray
 
 AnswerOrder = Literal["baseline_first", "candidate_first"]
 ORDERS: tuple[AnswerOrder, ...] = get_args(AnswerOrder)
-_CANDIDATE: dict[AnswerOrder, Choice] = {"baseline_first": "second", "candidate_first": "first"}
-_SAME = "the answers are the same"  # a tie without a call
 _NAME = "preference"
-
-_OrderVerdict = tuple[Choice | None, Verdict]  # without a choice if there was no call
+_CHOICES = {0.0: "first", 0.5: "tie", 1.0: "second"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -151,59 +148,75 @@ def prefer(
     """
     check_options("prefer", options, CallOptions.__annotations__)
     paired = pair_records(baseline, candidate, rubric)
-    with open_sessions(chat, **options) as sessions:
-        notes = sessions[0].plan.announce((*paired.notes, *paired.gap_notes()))
-        verdicts = _ask_all(paired, sessions)
-    return result_of_all(
-        sessions,
-        lambda seat: _preferences_of(paired, verdicts, seat, sessions[seat], notes),
-        _combine_preferences,
+    notes = (*paired.notes, *paired.gap_notes())
+    with growing_judging(chat, **options) as growing:
+        growing.announce(notes)
+        growing.add(paired.rows, [paired.rubric])
+        return growing.combined(
+            lambda session, verdicts: _preferences_of(paired, session, verdicts, notes),
+            _combine_preferences,
+        )
+
+
+def estimate_preference(
+    baseline: object,
+    candidate: object,
+    chat: object,
+    *,
+    rubric: str | Rubric = "preference",
+    cache: Cache | str | Path | None = None,
+    prices: Prices | None = None,
+    retry_unusable: bool = False,
+) -> pd.DataFrame:
+    """The calls that `prefer` would make in both orders, and their cost; nothing is asked.
+
+    Parameters
+    ----------
+    baseline, candidate, chat, rubric, cache, prices, retry_unusable
+        As for `rageval_report.judges.prefer`.
+
+    Returns
+    -------
+    DataFrame
+        One row per model, as `estimate` returns it. Queries with identical answers are a tie
+        without a call: they count in ``n_queries`` only.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat
+    >>> old = [{"query_id": "q", "question": "Where is Oslo?", "answer": "Somewhere."}]
+    >>> new = [{"query_id": "q", "question": "Where is Oslo?", "answer": "In Norway."}]
+    >>> estimate_preference(old, new, ScriptedChat([]))["n_calls"].item()
+    2
+    """
+    paired = pair_records(baseline, candidate, rubric)
+    rubrics = [paired.rubric]
+    table = estimate_calls(
+        paired.rows, rubrics, chat, cache=cache, prices=prices, retry_unusable=retry_unusable
     )
+    counts = ["n_queries", "n_not_judged"]
+    return table.assign(**(table[counts] // len(ORDERS)))
 
 
 @dataclass(frozen=True, eq=False)
 class PairedRecords:
-    """The records of two pipelines, for the queries that both have, and the rubric for them."""
+    """The queries that two pipelines have, and the rubric that compares their answers."""
 
     rubric: Rubric
     old: pd.DataFrame
     new: pd.DataFrame
-    rows: list[tuple[dict[str, Any], dict[str, Any]]]
+    rows: list[JudgedRecord]
     notes: tuple[str, ...]  # which queries of one pipeline were left out
-
-    def unjudged(self, row: int) -> Verdict | None:
-        """The verdict on a pair that is not to be judged; None if it is."""
-        old, new = self.rows[row]
-        return verdict_without_judging(self.rubric, old) or verdict_without_judging(
-            self.rubric, new
-        )
 
     def gap_notes(self) -> tuple[str, ...]:
         """A note on how many pairs are not judged."""
-        n = sum(self.unjudged(row) is not None for row in range(len(self.rows)))
-        if not n:
+        gaps = [row for row in self.rows if verdict_without_judging(self.rubric, row) is not None]
+        if not gaps:
             return ()
         return (
-            f"{self.rubric.name} is not judged on {n} of {len(self.rows)} queries: one side has no "
-            "answer, or lacks a field that the rubric shows",
+            f"{self.rubric.name} is not judged on {len(gaps) // 2} of {len(self.old)} queries: one "
+            "side has no answer, or lacks a field that the rubric shows",
         )
-
-    def steps(self, row: int) -> dict[AnswerOrder, JudgeStep[tuple[Choice, str | None]]]:
-        """The requests that compare two answers, by order; none if the answers are the same.
-
-        In both orders, as judges favour a place: on which side an answer stands must not decide.
-        """
-        old, new = self.rows[row]
-        if str(old["answer"]).strip() == str(new["answer"]).strip():
-            return {}
-        return {
-            "baseline_first": self._step({**old, "first": old["answer"], "second": new["answer"]}),
-            "candidate_first": self._step({**old, "first": new["answer"], "second": old["answer"]}),
-        }
-
-    def _step(self, record: JudgedRecord) -> JudgeStep[tuple[Choice, str | None]]:
-        read = partial(read_preference, material=self.rubric.material(record))
-        return JudgeStep(self.rubric.message(record), read, ("tie", None))
 
 
 def pair_records(baseline: object, candidate: object, rubric: str | Rubric) -> PairedRecords:
@@ -226,50 +239,15 @@ def pair_records(baseline: object, candidate: object, rubric: str | Rubric) -> P
     old, new = old.loc[shared], new.loc[shared]
     for table in (old, new):
         check_fields(comparing, table)
-    rows = list(zip(as_rows(old), as_rows(new), strict=True))
+    rows: list[JudgedRecord] = []
+    for mine, other in zip(as_rows(old), as_rows(new), strict=True):
+        # The record of the side that cannot be judged, if there is one: it says why.
+        shown = mine if verdict_without_judging(comparing, other) is None else other
+        rows += [
+            {**shown, "first": first["answer"], "second": second["answer"]}
+            for first, second in ((mine, other), (other, mine))
+        ]
     return PairedRecords(comparing, old, new, rows, notes)
-
-
-_OrderVerdicts = dict[
-    tuple[int, AnswerOrder, int], _OrderVerdict
-]  # by row, order and seat of the judge
-
-
-def _ask_all(paired: PairedRecords, sessions: list[JudgeSession]) -> _OrderVerdicts:
-    verdicts: _OrderVerdicts = {}
-
-    def work(place: tuple[int, AnswerOrder, int]) -> None:
-        row, order, seat = place
-        verdicts[place] = _compare(paired, row, order, sessions[seat].asker(paired.rubric))
-
-    # Each pair for one judge after the other, so that an interrupted run has whole queries.
-    jobs = (
-        (row, order, seat)
-        for row in range(len(paired.rows))
-        for seat in range(len(sessions))
-        for order in ORDERS
-    )
-    run_jobs(work, jobs, len(paired.rows) * len(sessions) * len(ORDERS), sessions)
-    return verdicts
-
-
-def _compare(paired: PairedRecords, row: int, order: AnswerOrder, ask: AskStep) -> _OrderVerdict:
-    unjudged = paired.unjudged(row)
-    if unjudged is not None:
-        return None, unjudged
-    steps = paired.steps(row)
-    if not steps:
-        return "tie", Verdict(0.5, _SAME)
-    choices: list[Choice] = []
-
-    def choose() -> Verdict:
-        choice, reason = ask(steps[order])
-        choices.append(choice)
-        score = 0.5 if choice == "tie" else float(choice == _CANDIDATE[order])
-        return Verdict(score, reason)
-
-    verdict = ask_verdict(choose)
-    return (choices[0] if choices else None), verdict
 
 
 # -- the result
@@ -277,19 +255,17 @@ def _compare(paired: PairedRecords, row: int, order: AnswerOrder, ask: AskStep) 
 
 def _preferences_of(
     paired: PairedRecords,
-    verdicts: _OrderVerdicts,
-    seat: int,
     session: JudgeSession,
+    verdicts: Mapping[str, Sequence[Sequence[Verdict]]],
     notes: tuple[str, ...],
 ) -> Preferences:
-    not_asked: _OrderVerdict = (None, verdict_not_asked(session))
-    both = [
-        [verdicts.get((row, order, seat), not_asked) for order in ORDERS]
-        for row in range(len(paired.rows))
-    ]
-    combined = [_combine_orders(first, second) for (_, first), (_, second) in both]
+    rubric = paired.rubric
+    shown = [shown_verdict(session, repeats) for repeats in verdicts[rubric.name]]
+    pairs = list(zip(shown[::2], shown[1::2], strict=True))
+    combined = [_combine_orders(first, second) for first, second in pairs]
     columns: dict[str, list[Any]] = {
-        order: [pair[place][0] for pair in both] for place, order in enumerate(ORDERS)
+        order: [_CHOICES.get(verdict.score) for verdict in shown[place::2]]
+        for place, order in enumerate(ORDERS)
     }
     columns[_NAME] = [verdict.score for verdict in combined]
     columns["state"] = [verdict.state for verdict in combined]
@@ -303,11 +279,10 @@ def _preferences_of(
         for side, table in (("baseline", paired.old), ("candidate", paired.new))
         for note in family_note(session.chat.model, table)
     ]
-    rubric = paired.rubric
     # Ties without a call do not show that the judge works.
-    n_scored = int((scored["reason"] != _SAME).sum())
+    n_scored = int((scored["reason"] != SAME_ANSWERS).sum())
     fields = fields_of_session(
-        session, [rubric.name], n_scored, notes, families, _position_note(position, len(scored))
+        session, [rubric.name], n_scored, notes, [*families, *_position_note(position, len(scored))]
     )
     fields["settings"] |= {"rubric": rubric.name, "rubric_version": rubric.version}
     counts = _count_preferences(frame[_NAME].to_numpy())
@@ -315,12 +290,13 @@ def _preferences_of(
 
 
 def _combine_orders(first: Verdict, second: Verdict) -> Verdict:
-    """The verdict of both orders; if they disagree, it is undecided."""
+    """The verdict of both orders, 1 for the candidate; if they disagree, it is undecided."""
     for verdict in (first, second):
         # One order alone would bring the preference for a place back in.
         if verdict.state != SCORED:
             return verdict
-    if first.score == second.score:
+    # The candidate is the second answer in the first order.
+    if first.score == 1.0 - second.score:
         return first
     # A tie in one order is not enough to prefer the other order's choice.
     has_tie = 0.5 in (first.score, second.score)

@@ -18,9 +18,11 @@ import pandas as pd
 
 from rageval_report.errors import DataError
 from rageval_report.judges.parsing import (
+    Choice,
     Truth,
     read_claims,
     read_grade,
+    read_preference,
     read_truth,
     read_verdicts,
 )
@@ -32,6 +34,7 @@ from rageval_report.scores.states import ERROR, FAILED, MISSING, NOT_APPLICABLE,
 # Chinese and Japanese sentences end without a blank.
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
 _MOST_REASONS = 5
+SAME_ANSWERS = "the answers are the same"  # a tie without a call
 
 
 @dataclass(frozen=True)
@@ -43,10 +46,10 @@ class Verdict:
     state: str = SCORED
 
 
-def ask_verdict(ask: Callable[[], Verdict]) -> Verdict:
-    """The verdict that a function asks for, or why there is none."""
+def verdict_on(rubric: Rubric, record: JudgedRecord, ask: AskStep) -> Verdict:
+    """The verdict on a record, or why there is none."""
     try:
-        return ask()
+        return verdict_without_judging(rubric, record) or judge_record(rubric, record, ask)
     except NoVerdictError as exc:
         return Verdict(math.nan, str(exc), FAILED)
     except NotAskedError as exc:
@@ -69,6 +72,16 @@ def _judge_yes_no(rubric: Rubric, record: JudgedRecord, ask: AskStep) -> Verdict
     stand_in: Truth = (True, None)
     is_true, reason = ask(JudgeStep(rubric.message(record), read, stand_in))
     return Verdict(float(is_true), reason)
+
+
+def _judge_preference(rubric: Rubric, record: JudgedRecord, ask: AskStep) -> Verdict:
+    """0 for the first of two answers, 1 for the second, 0.5 for a tie."""
+    if str(record["first"]).strip() == str(record["second"]).strip():
+        return Verdict(0.5, SAME_ANSWERS)
+    read = partial(read_preference, material=rubric.material(record))
+    stand_in: tuple[Choice, str | None] = ("tie", None)
+    choice, reason = ask(JudgeStep(rubric.message(record), read, stand_in))
+    return Verdict({"first": 0.0, "tie": 0.5, "second": 1.0}[choice], reason)
 
 
 def _judge_claims(rubric: Rubric, record: JudgedRecord, ask: AskStep) -> Verdict:
@@ -129,6 +142,7 @@ PROCEDURES: dict[RubricKind, Callable[[Rubric, JudgedRecord, AskStep], Verdict]]
     "yes_no": _judge_yes_no,
     "claims": _judge_claims,
     "contexts": _judge_contexts,
+    "preference": _judge_preference,
 }
 
 
@@ -142,11 +156,7 @@ def as_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def check_fields(rubric: Rubric, records: pd.DataFrame) -> None:
-    """Check that the records contain the fields of a rubric, before anything is asked.
-
-    An empty list is a value: nothing was retrieved. A record whose pipeline failed does not show
-    which fields the others have.
-    """
+    """Check that the records contain the fields of a rubric, before anything is asked."""
     answered = records
     if ERROR in records:
         answered = records[~records[ERROR].map(has_failed).astype(bool)]

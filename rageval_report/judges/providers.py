@@ -1,7 +1,8 @@
 """Chat models behind servers: the protocols of four providers. Needs the extra ``http``.
 
-A protocol is a class that says where its server is, what a request contains and what an answer
-means. Keys are read from the environment when a chat is opened, and stored nowhere.
+``wires.toml`` says where each server is, what a request contains, and where in an answer the text,
+the tokens and the reason to stop are. Keys are read from the environment when a chat is opened, and
+stored nowhere.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import json
 import math
 import os
 import time
-from abc import ABC, abstractmethod
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, Unpack
 from urllib.parse import quote
 
 from rageval_report import http
@@ -24,7 +26,6 @@ from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import redact_url
 from rageval_report.http.aws_regions import region_from_environment
 from rageval_report.http.keys import Key, fill_request, key_from_environment, keys_named_in
-from rageval_report.http.literal_keys import check_body
 from rageval_report.http.provider_homes import ProviderHome
 from rageval_report.http.responses import Headers, HttpResponse, Signer, check_limits
 from rageval_report.judges.chats import (
@@ -33,22 +34,57 @@ from rageval_report.judges.chats import (
     AskInAttempts,
     ChatOptions,
     Ending,
-    JsonSchema,
     Message,
     Reply,
     RunAttempt,
     count_bytes,
 )
-from rageval_report.judges.options import check_options
+from rageval_report.judges.options import check_count, check_options
 from rageval_report.types import Sleep
 
 JsonBody = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class CheckedOptions:
-    """The values of `ChatOptions`, checked and with defaults filled in."""
+class WireProtocol:
+    """How the servers of a provider are spoken to: a table of ``wires.toml``, which explains it."""
 
+    provider: str
+    home: str
+    url_variables: tuple[str, ...]
+    key_variables: tuple[str, ...]
+    key_header: tuple[str, str]
+    endpoint: str
+    body: JsonBody
+    limits: tuple[str, ...]
+    required: str
+    expected: str
+    text: str
+    stop: str
+    endings: Mapping[str, Ending]
+    sent: tuple[str, ...]
+    received: tuple[str, ...]
+    base_endings: str = ""
+    refusal: str = ""
+    counts: tuple[str, ...] = ()
+    model: str = "model"
+
+
+_FILE = Path(__file__).with_name("wires.toml")
+WIRES = {
+    name: WireProtocol(name, **table)
+    for name, table in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
+}
+
+
+@dataclass(frozen=True)
+class HttpChat:
+    """A model behind a server."""
+
+    wire: WireProtocol
+    model: str
+    url: str
+    key_variable: str | None
     max_tokens: int = MAX_TOKENS
     temperature: float | None = None
     structured: bool = True
@@ -60,97 +96,32 @@ class CheckedOptions:
     check_key: bool = field(default=True, repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_tokens, bool) or not (
-            isinstance(self.max_tokens, int) and self.max_tokens >= 1
-        ):
-            raise DataError(f"max_tokens must be an integer >= 1; got {self.max_tokens!r}")
+        check_count("max_tokens", self.max_tokens)
         if self.temperature is not None and not 0.0 <= self.temperature <= 2.0:
             raise DataError(f"temperature must be from 0 to 2; got {self.temperature!r}")
         # A copy: it is part of the cache's key, so it must not change afterwards.
-        body = dict(check_body(self.extra_body or {}, "extra_body"))
-        object.__setattr__(self, "extra_body", body)
-        if body.get("stream"):
+        object.__setattr__(self, "extra_body", dict(self.extra_body or {}))
+        if self.extra_body and self.extra_body.get("stream"):
             raise DataError("extra_body must not contain 'stream': an answer is read as a whole")
-        check_limits(  # now, not at the first call
-            timeout=self.timeout, max_attempts=self.max_attempts, max_wait=self.max_wait
-        )
-
-
-@dataclass(frozen=True)
-class HttpChat(ABC):
-    """A model behind a server; each provider's protocol is a subclass."""
-
-    provider: ClassVar[str]
-    home: ClassVar[ProviderHome]
-    key_header: ClassVar[tuple[str, str]]  # its name, and the word before the key
-    # Where a request says how long an answer may be, and how many answers it wants.
-    limit_fields: ClassVar[tuple[str, ...]]
-    count_fields: ClassVar[tuple[str, ...]] = ()
-    # The provider's names of endings, in lower case; any other is that of a complete answer.
-    endings: ClassVar[Mapping[str, Ending]]
-
-    model: str
-    url: str
-    key_variable: str | None
-    options: CheckedOptions
-
-    def __post_init__(self) -> None:
+        check_limits(timeout=self.timeout, max_attempts=self.max_attempts, max_wait=self.max_wait)
         if not isinstance(self.model, str) or not self.model.strip():
             raise DataError(f"model must be the name of a model; got {self.model!r}")
-        if self.options.check_key:  # a missing one is reported now, not at the first call
-            self.headers()
-            self.signer()
-            keys_named_in([self.url, self.options.extra_body])
-
-    @classmethod
-    def connect(cls, model: str, options: ChatOptions) -> Self:
-        """A chat with a model of the provider, or of a server that speaks its protocol."""
-        check_options(f"{cls.provider}_chat", options, ChatOptions.__annotations__)
-        base, key_variable = cls.locate(options.get("base_url"), options.get("api_key_env"))
-        places = ("base_url", "api_key_env")
-        limits: Any = {name: value for name, value in options.items() if name not in places}
-        return cls(model, cls.endpoint(base, model), key_variable, CheckedOptions(**limits))
-
-    @classmethod
-    def locate(cls, base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
-        """The address of the server, and the variable of the key that is sent there."""
-        return cls.home.locate(base_url, api_key_env)
-
-    @staticmethod
-    @abstractmethod
-    def endpoint(base: str, model: str) -> str:
-        """The address for requests to a model, from the address of the server."""
-
-    @abstractmethod
-    def write(self, message: Message) -> JsonBody:
-        """The body of a request; a field that is None is not sent."""
-
-    @abstractmethod
-    def read(self, answer: HttpResponse) -> Reply:
-        """The reply in the server's answer."""
-
-    def headers(self) -> Headers:
-        """The headers, which carry the key."""
-        if self.key_variable is None:
-            return {}
-        name, scheme = self.key_header
-        return {name: key_from_environment(self.key_variable, scheme=scheme)}
-
-    def signer(self) -> Signer | None:
-        """What signs each request; None if a key in a header is enough."""
-        return None
-
-    @property
-    def max_tokens(self) -> int:
-        """The maximum length of an answer."""
-        return self.options.max_tokens
+        if self.check_key:  # a missing one is reported now, not at the first call
+            self._headers()
+            self._signer()
+            keys_named_in([self.url, self.extra_body])
 
     @property
     def settings(self) -> dict[str, object]:
         """Everything beside the model and the message that can change an answer; never a key."""
-        names = ("max_tokens", "temperature", "structured", "extra_body")
-        values = {name: getattr(self.options, name) for name in names}
-        return {"provider": self.provider, "url": redact_url(self.url), **values}
+        return {
+            "provider": self.wire.provider,
+            "url": redact_url(self.url),
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "structured": self.structured,
+            "extra_body": self.extra_body,
+        }
 
     @contextmanager
     def open(self) -> Iterator[Ask]:
@@ -161,58 +132,41 @@ class HttpChat(ABC):
     @contextmanager
     def open_attempts(self) -> Iterator[AskInAttempts]:
         """The same; the function also takes what runs each attempt, as each may be billed."""
-        url, added, keys = fill_request(self.url, self.options.extra_body)
-        headers, signer, how = self.headers(), self.signer(), self.options
+        url, added, keys = fill_request(self.url, self.extra_body)
+        headers, signer = self._headers(), self._signer()
         with http.Client(
-            timeout=how.timeout,
-            max_attempts=how.max_attempts,
-            max_wait=how.max_wait,
-            sleep=how.sleep,
+            timeout=self.timeout,
+            max_attempts=self.max_attempts,
+            max_wait=self.max_wait,
+            sleep=self.sleep,
         ) as client:
 
             def ask(message: Message, run_attempt: RunAttempt) -> Reply:
-                body = self.request_body(message, added)
+                body = self._body(message, added)
 
                 def send() -> Reply:
-                    answer = client.send(
-                        "POST", url, json=body, headers=headers, keys=keys, signer=signer
+                    return self._read(
+                        client.send(
+                            "POST", url, json=body, headers=headers, keys=keys, signer=signer
+                        )
                     )
-                    return self.read(answer)
 
                 return client.retry(lambda: run_attempt(send))
 
             yield ask
 
-    def request_body(
-        self, message: Message, extra_body: Mapping[str, object] | None = None
-    ) -> JsonBody:
-        """The body that is sent: the protocol's, with the user's additions and removals."""
-        added = self.options.extra_body if extra_body is None else extra_body
-        body = {**self.write(message), **(added or {})}
-        # None removes a field: some servers refuse even a null temperature.
-        return {name: value for name, value in body.items() if value is not None}
-
     def max_request_bytes(self, message: Message) -> int:
         """The number of bytes that the server is sent for a message."""
         # Without \uXXXX, which the server turns back into characters.
-        return count_bytes(json.dumps(self.request_body(message), ensure_ascii=False))
+        body = self._body(message, self.extra_body)
+        return count_bytes(json.dumps(body, ensure_ascii=False))
 
     def max_reply_tokens(self) -> int | None:
         """The largest number of tokens of an answer; None if the server is sent no limit."""
-        body = self.request_body(Message(""))
-        limits = [n for path in self.limit_fields if (n := _whole_number(body, path)) is not None]
-        counts = [_whole_number(body, path) or 1 for path in self.count_fields]
+        body = self._body(Message(""), self.extra_body)
+        limits = [n for path in self.wire.limits if (n := _count_at(body, path)) is not None]
+        counts = [_count_at(body, path) or 1 for path in self.wire.counts]
         return max(limits) * math.prod(counts) if limits else None
-
-    def schema_of(self, message: Message) -> JsonSchema | None:
-        """The schema that the server is asked to enforce, if any."""
-        if message.schema is None or not self.options.structured:
-            return None
-        return dict(message.schema)
-
-    def ending(self, reason: object) -> Ending:
-        """How an answer ended, by the provider's reason."""
-        return self.endings.get(str(reason).lower(), "end")
 
     def __call__(self, text: str) -> str:
         """Ask one thing; `JudgeError` if the model refuses, or its answer was cut off."""
@@ -224,47 +178,138 @@ class HttpChat(ABC):
             raise JudgeError(f"the answer of {self.model} was cut off at {self.max_tokens} tokens")
         return reply.text
 
+    def _body(self, message: Message, added: Mapping[str, object] | None) -> JsonBody:
+        is_sent = message.schema is not None and self.structured
+        schema = dict(message.schema or {}) if is_sent else None
+        is_home = self.url.startswith(self.wire.home)
+        filled = _fill(
+            self.wire.body,
+            {
+                "model": self.model,
+                "user": message.user,
+                "system": message.system or None,
+                "max_tokens": self.max_tokens,
+                "max_tokens_at_home": self.max_tokens if is_home else None,
+                "max_tokens_elsewhere": None if is_home else self.max_tokens,
+                "temperature": self.temperature,
+                "schema": schema,
+                "schema_text": schema and json.dumps(schema, ensure_ascii=False),
+                "schema_type": schema and "application/json",
+            },
+        )
+        # None removes a field: some servers refuse even a null temperature.
+        body = {**filled, **(added or {})}
+        return {name: value for name, value in body.items() if value is not None}
 
-# -- reading documents, which may have any shape
+    def _headers(self) -> Headers:
+        """The headers, which carry the key."""
+        headers: dict[str, str | Key] = {}
+        if self.wire.provider == "anthropic":
+            version = os.environ.get("RAG_EVAL_ANTHROPIC_VERSION") or "2023-06-01"
+            headers["anthropic-version"] = version
+        if self.key_variable not in (None, _SECRET_KEY):
+            name, scheme = self.wire.key_header
+            headers[name] = key_from_environment(str(self.key_variable), scheme=scheme)
+        return headers
+
+    def _signer(self) -> Signer | None:
+        """What signs each request; None if a key in a header is enough."""
+        return _boto_signer() if self.key_variable == _SECRET_KEY else None
+
+    def _read(self, answer: HttpResponse) -> Reply:
+        document, wire = answer.json(), self.wire
+        refusal = _value_at(document, wire.refusal)
+        if not refusal and not isinstance(_value_at(document, wire.required), dict | list):
+            raise answer.error(f"expected {wire.expected}")
+        text = _join_texts(_value_at(document, wire.text))
+        reason = str(_value_at(document, wire.stop)).lower()
+        return Reply(
+            text or (refusal if isinstance(refusal, str) else ""),
+            _sum_tokens(document, wire.sent),
+            _sum_tokens(document, wire.received),
+            "refusal" if refusal else wire.endings.get(reason, "end"),
+            str(_value_at(document, wire.model) or ""),
+        )
 
 
-def _whole_number(document: JsonBody, path: str) -> int | None:
-    value: object = document
+def _connect(provider: str, model: str, options: ChatOptions, home: str | None = None) -> HttpChat:
+    """A chat with a model of the provider, or of a server that speaks its protocol."""
+    check_options(f"{provider}_chat", options, ChatOptions.__annotations__)
+    wire = WIRES[provider]
+    place = ProviderHome(home or wire.home, tuple(wire.url_variables), tuple(wire.key_variables))
+    base, key_variable = place.locate(options.get("base_url"), options.get("api_key_env"))
+    base = base.removesuffix(wire.base_endings)
+    # Ids contain ":", and ARNs "/" too; Google's own lists name models with "models/".
+    name = quote(str(model).removeprefix("models/"), safe="")
+    places = ("base_url", "api_key_env")
+    limits: Any = {name: value for name, value in options.items() if name not in places}
+    return HttpChat(
+        wire, model, wire.endpoint.format(base=base, model=name), key_variable, **limits
+    )
+
+
+# -- writing and reading documents, which may have any shape
+
+
+def _fill(template: Any, values: Mapping[str, object]) -> Any:
+    """A template with each ``$name`` filled in; None where nothing in it was filled in.
+
+    A part without a place to fill in stays as it is, beside one that was filled in.
+    """
+    if isinstance(template, str) and template.startswith("$"):
+        return values[template[1:]]
+    if isinstance(template, list):
+        parts = [part for item in template if (part := _fill(item, values)) is not None]
+        return parts or None
+    if isinstance(template, dict):
+        filled = {name: _fill(part, values) for name, part in template.items()}
+        kept = {name: part for name, part in filled.items() if part is not None}
+        # What was a constant before says nothing without what it belongs to.
+        return kept if any(kept[name] is not template[name] for name in kept) else None
+    return template
+
+
+def _value_at(document: object, path: str) -> Any:
+    """The value at a path of names and positions; None if there is none."""
     for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+        if isinstance(document, list):
+            document = (
+                document[int(name)] if name.isdecimal() and int(name) < len(document) else None
+            )
+        else:
+            document = document.get(name) if isinstance(document, dict) else None
+    return document
 
 
-def _objects(document: object, name: str) -> list[JsonBody]:
-    """The objects in the list under a name; empty if there is no list."""
-    items = document.get(name) if isinstance(document, dict) else None
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+def _count_at(document: object, path: str) -> int | None:
+    """A count of tokens or answers; None if there is none, or it is no whole number from 0 on."""
+    value = _value_at(document, path)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if is_count else None
 
 
-def _object(document: object, *names: str) -> JsonBody:
-    """The object under one name in another; empty if there is none."""
-    for name in names:
-        document = document.get(name) if isinstance(document, dict) else None
-    return document if isinstance(document, dict) else {}
-
-
-def _sum_tokens(usage: JsonBody, *names: str) -> int | None:
+def _sum_tokens(document: object, paths: tuple[str, ...]) -> int | None:
     """The sum of several counts of tokens; None if the first of them is missing."""
-    counts = [usage.get(name) for name in names]
     # A wrong count would be a wrong cost; an unknown one is reported as unknown.
-    valid = [n for n in counts if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
-    return sum(valid) if valid and counts[0] is not None else None
+    counts = [n for path in paths if (n := _count_at(document, path)) is not None]
+    return sum(counts) if _value_at(document, paths[0]) is not None and counts else None
 
 
-def _join_texts(parts: object) -> str:
-    """The texts of the parts of an answer."""
-    items = parts if isinstance(parts, list) else []
-    return "".join(str(part.get("text", "")) for part in items if isinstance(part, dict))
+def _join_texts(content: object) -> str:
+    """The text of an answer, or of its parts without the model's thoughts."""
+    if isinstance(content, str):
+        return content
+    parts = (
+        [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    )
+    return "".join(
+        str(part.get("text") or "")
+        for part in parts
+        if part.get("type") in (None, "text") and not part.get("thought")
+    )
 
 
 # -- OpenAI, and every server that speaks its protocol
-
-_CHAT_PATH = "/chat/completions"
 
 
 def openai_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
@@ -296,7 +341,7 @@ def openai_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     >>> chat.url
     'http://localhost:11434/v1/chat/completions'
     """
-    return _OpenAIChat.connect(model, options)
+    return _connect("openai", model, options)
 
 
 def ollama_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
@@ -323,59 +368,6 @@ def ollama_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     url = (host if "://" in host else f"http://{host}").rstrip("/")
     options["base_url"] = url if "/" in url.partition("://")[2] else f"{url}/v1"
     return openai_chat(model, **options)
-
-
-class _OpenAIChat(HttpChat):
-    provider = "openai"
-    key_header = ("authorization", "Bearer")
-    limit_fields = ("max_tokens", "max_completion_tokens")
-    count_fields = ("n", "best_of")
-    endings: ClassVar[Mapping[str, Ending]] = {"length": "length", "content_filter": "refusal"}
-    home = ProviderHome(
-        "https://api.openai.com/v1",
-        ("RAG_EVAL_OPENAI_BASE_URL", "OPENAI_BASE_URL"),
-        ("RAG_EVAL_OPENAI_API_KEY", "OPENAI_API_KEY"),
-    )
-
-    @staticmethod
-    def endpoint(base: str, model: str) -> str:  # noqa: ARG004
-        # Some paste the full address of the endpoint, some its base.
-        return base.removesuffix(_CHAT_PATH) + _CHAT_PATH
-
-    def write(self, message: Message) -> JsonBody:
-        system = [{"role": "system", "content": message.system}] if message.system else []
-        # OpenAI's newer models know only one name of the limit, most other servers the other one.
-        is_openai = self.url == self.home.url + _CHAT_PATH
-        body: JsonBody = {
-            "model": self.model,
-            "messages": [*system, {"role": "user", "content": message.user}],
-            "max_completion_tokens" if is_openai else "max_tokens": self.options.max_tokens,
-            "temperature": self.options.temperature,
-        }
-        schema = self.schema_of(message)
-        if schema is not None:
-            # strict: without it the schema is only advice to the model.
-            form = {"name": "verdict", "strict": True, "schema": schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": form}
-        return body
-
-    def read(self, answer: HttpResponse) -> Reply:
-        document = answer.json()
-        choices = _objects(document, "choices")
-        if not choices:
-            raise answer.error('expected {"choices": [{"message": {"content": ...}}]}')
-        message = _object(choices[0], "message")
-        content = message.get("content")  # some servers send it in parts
-        # With a schema OpenAI's models refuse in this field and leave the content empty.
-        refusal = message.get("refusal")
-        usage = _object(document, "usage")
-        return Reply(
-            (content if isinstance(content, str) else _join_texts(content)) or str(refusal or ""),
-            _sum_tokens(usage, "prompt_tokens"),
-            _sum_tokens(usage, "completion_tokens"),
-            "refusal" if refusal else self.ending(choices[0].get("finish_reason")),
-            str(document.get("model") or ""),
-        )
 
 
 # -- Anthropic
@@ -406,62 +398,7 @@ def anthropic_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     >>> anthropic_chat("claude-haiku-4-5", base_url="http://localhost:8080").url
     'http://localhost:8080/v1/messages'
     """
-    return _AnthropicChat.connect(model, options)
-
-
-class _AnthropicChat(HttpChat):
-    provider = "anthropic"
-    key_header = ("x-api-key", "")
-    limit_fields = ("max_tokens",)
-    endings: ClassVar[Mapping[str, Ending]] = {
-        "max_tokens": "length",
-        "model_context_window_exceeded": "length",
-        "refusal": "refusal",
-    }
-    home = ProviderHome(
-        "https://api.anthropic.com",
-        ("RAG_EVAL_ANTHROPIC_BASE_URL", "ANTHROPIC_BASE_URL"),
-        ("RAG_EVAL_ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
-    )
-
-    @staticmethod
-    def endpoint(base: str, model: str) -> str:  # noqa: ARG004
-        # Anthropic's own base URL ends before /v1, that of some proxies after it.
-        return base.removesuffix("/v1") + "/v1/messages"
-
-    def headers(self) -> Headers:
-        version = os.environ.get("RAG_EVAL_ANTHROPIC_VERSION") or "2023-06-01"
-        return {"anthropic-version": version, **super().headers()}
-
-    def write(self, message: Message) -> JsonBody:
-        body: JsonBody = {
-            "model": self.model,
-            "max_tokens": self.options.max_tokens,  # this protocol requires a limit
-            "messages": [{"role": "user", "content": message.user}],
-            "system": message.system or None,
-            "temperature": self.options.temperature,
-        }
-        schema = self.schema_of(message)
-        if schema is not None:
-            body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-        return body
-
-    def read(self, answer: HttpResponse) -> Reply:
-        document = answer.json()
-        if not isinstance(document, dict) or not isinstance(document.get("content"), list):
-            raise answer.error('expected {"content": [{"type": "text", "text": ...}]}')
-        # Parts of other types are the model's thoughts.
-        parts = [part for part in _objects(document, "content") if part.get("type") == "text"]
-        usage = _object(document, "usage")
-        # input_tokens leaves out what came from the prompt cache, which is paid for too.
-        sent = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-        return Reply(
-            _join_texts(parts),
-            _sum_tokens(usage, *sent),
-            _sum_tokens(usage, "output_tokens"),
-            self.ending(document.get("stop_reason")),
-            str(document.get("model") or ""),
-        )
+    return _connect("anthropic", model, options)
 
 
 # -- Gemini, by its own protocol; its endpoint for OpenAI's works too
@@ -488,60 +425,7 @@ def gemini_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     >>> gemini_chat("gemini-2.5-flash", base_url="http://localhost:8080/v1beta").url
     'http://localhost:8080/v1beta/models/gemini-2.5-flash:generateContent'
     """
-    return _GeminiChat.connect(model, options)
-
-
-class _GeminiChat(HttpChat):
-    provider = "gemini"
-    key_header = ("x-goog-api-key", "")
-    limit_fields = ("generationConfig.maxOutputTokens",)
-    count_fields = ("generationConfig.candidateCount",)
-    _REFUSALS = "safety recitation language blocklist prohibited_content spii".split()
-    endings: ClassVar[Mapping[str, Ending]] = {
-        **dict.fromkeys(("max_tokens", "continuation"), "length"),
-        **dict.fromkeys(_REFUSALS, "refusal"),
-    }
-    home = ProviderHome(
-        "https://generativelanguage.googleapis.com/v1beta",
-        ("RAG_EVAL_GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
-        ("RAG_EVAL_GEMINI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    )
-
-    @staticmethod
-    def endpoint(base: str, model: str) -> str:
-        # Google's own lists name models with this prefix.
-        name = quote(str(model).removeprefix("models/"), safe="")
-        return f"{base}/models/{name}:generateContent"
-
-    def write(self, message: Message) -> JsonBody:
-        config: JsonBody = {"maxOutputTokens": self.options.max_tokens}
-        if self.options.temperature is not None:
-            config["temperature"] = self.options.temperature
-        schema = self.schema_of(message)
-        if schema is not None:
-            config |= {"responseMimeType": "application/json", "responseJsonSchema": schema}
-        system = {"parts": [{"text": message.system}]} if message.system else None
-        contents = [{"role": "user", "parts": [{"text": message.user}]}]
-        return {"contents": contents, "systemInstruction": system, "generationConfig": config}
-
-    def read(self, answer: HttpResponse) -> Reply:
-        document = answer.json()
-        candidates = _objects(document, "candidates")
-        # A blocked prompt has no candidates at all: a refusal, not a broken answer.
-        is_blocked = bool(_object(document, "promptFeedback").get("blockReason"))
-        if not candidates and not is_blocked:
-            raise answer.error('expected {"candidates": [{"content": {"parts": [{"text": ...}]}}]}')
-        first = candidates[0] if candidates else {}
-        parts = _objects(_object(first, "content"), "parts")
-        usage = _object(document, "usageMetadata")
-        return Reply(
-            _join_texts([part for part in parts if not part.get("thought")]),
-            _sum_tokens(usage, "promptTokenCount"),
-            # Thoughts are billed as output, but counted apart.
-            _sum_tokens(usage, "candidatesTokenCount", "thoughtsTokenCount"),
-            "refusal" if is_blocked else self.ending(first.get("finishReason")),
-            str(document.get("modelVersion") or ""),
-        )
+    return _connect("gemini", model, options)
 
 
 # -- Amazon Bedrock, by its protocol Converse
@@ -588,82 +472,23 @@ def bedrock_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     >>> chat.url
     'http://localhost:8080/model/amazon.nova-lite-v1%3A0/converse'
     """
-    return _BedrockChat.connect(model, options)
-
-
-class _BedrockChat(HttpChat):
-    provider = "bedrock"
-    key_header = ("authorization", "Bearer")
-    limit_fields = ("inferenceConfig.maxTokens",)
-    endings: ClassVar[Mapping[str, Ending]] = {
-        **dict.fromkeys(("max_tokens", "model_context_window_exceeded"), "length"),
-        **dict.fromkeys(("guardrail_intervened", "content_filtered"), "refusal"),
-    }
-    home = ProviderHome(
-        "https://bedrock-runtime.us-east-1.amazonaws.com",  # of another region in `locate`
-        ("RAG_EVAL_BEDROCK_BASE_URL", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"),
-        ("RAG_EVAL_BEDROCK_API_KEY", _BEARER_TOKEN, _SECRET_KEY),
-    )
-
-    @classmethod
-    def locate(cls, base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
-        if base_url is not None or cls.home.routed_url() is not None:
-            return cls.home.locate(base_url, api_key_env)
+    url = None
+    variables = WIRES["bedrock"].url_variables
+    if options.get("base_url") is None and not any(map(os.environ.get, variables)):
         region = region_from_environment()
         domains = (domain for start, domain in _DOMAINS.items() if region.startswith(start))
         url = f"https://bedrock-runtime.{region}.{next(domains, 'amazonaws.com')}"
-        return replace(cls.home, url=url).locate(base_url, api_key_env)
+    return _connect("bedrock", model, options, url)
 
-    @staticmethod
-    def endpoint(base: str, model: str) -> str:
-        # Ids contain ":", and ARNs "/" too.
-        return f"{base}/model/{quote(str(model), safe='')}/converse"
 
-    def headers(self) -> Headers:
-        return {} if self.key_variable == _SECRET_KEY else super().headers()
-
-    def signer(self) -> Signer | None:
-        if self.key_variable != _SECRET_KEY:
-            return None
-        credentials = load("boto3:Session")().get_credentials()
-        if credentials is None:
-            raise DataError(
-                f"no key: Amazon Bedrock needs {_BEARER_TOKEN}, or credentials that boto3 finds, "
-                f"e.g. AWS_ACCESS_KEY_ID and {_SECRET_KEY}"
-            )
-        return _BotoSigner(credentials, region_from_environment())
-
-    def write(self, message: Message) -> JsonBody:
-        config: JsonBody = {"maxTokens": self.options.max_tokens}
-        if self.options.temperature is not None:
-            config["temperature"] = self.options.temperature
-        body: JsonBody = {
-            "messages": [{"role": "user", "content": [{"text": message.user}]}],
-            "system": [{"text": message.system}] if message.system else None,
-            "inferenceConfig": config,
-        }
-        schema = self.schema_of(message)
-        if schema is not None:
-            # The schema is a text here, not an object.
-            text = json.dumps(schema, ensure_ascii=False)
-            structure = {"jsonSchema": {"name": "verdict", "schema": text}}
-            body["outputConfig"] = {"textFormat": {"type": "json_schema", "structure": structure}}
-        return body
-
-    def read(self, answer: HttpResponse) -> Reply:
-        document = answer.json()
-        message = _object(document, "output", "message")
-        if not isinstance(message.get("content"), list):
-            raise answer.error('expected {"output": {"message": {"content": [{"text": ...}]}}}')
-        usage = _object(document, "usage")
-        # inputTokens leaves out what came from the prompt cache, which is paid for too.
-        sent = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
-        return Reply(
-            _join_texts(message["content"]),  # thoughts are parts without a text
-            _sum_tokens(usage, *sent),
-            _sum_tokens(usage, "outputTokens"),
-            self.ending(document.get("stopReason")),
+def _boto_signer() -> Signer:
+    credentials = load("boto3:Session")().get_credentials()
+    if credentials is None:
+        raise DataError(
+            f"no key: Amazon Bedrock needs {_BEARER_TOKEN}, or credentials that boto3 finds, "
+            f"e.g. AWS_ACCESS_KEY_ID and {_SECRET_KEY}"
         )
+    return _BotoSigner(credentials, region_from_environment())
 
 
 def _import_untyped(place: str) -> ModuleType:
@@ -672,17 +497,17 @@ def _import_untyped(place: str) -> ModuleType:
     return module
 
 
+@dataclass(frozen=True)
 class _BotoSigner:
     """Signs each attempt with what boto3 finds: Signature Version 4, whose time is that of now."""
 
-    def __init__(self, credentials: Any, region: str):
-        self._credentials = credentials
-        self._region = region
+    credentials: Any = field(repr=False)
+    region: str
 
     @property
     def keys(self) -> tuple[Key, ...]:
         """The keys, which no error, log or answer may repeat."""
-        frozen = self._credentials.get_frozen_credentials()
+        frozen = self.credentials.get_frozen_credentials()
         return tuple(Key(value, scheme="") for value in frozen if value)
 
     def __call__(
@@ -693,7 +518,7 @@ class _BotoSigner:
             method=method, url=url, headers=dict(headers), data=content
         )
         # Temporary credentials are renewed here, so that a long judging goes on.
-        frozen = self._credentials.get_frozen_credentials()
-        signature = _import_untyped("botocore.auth").SigV4Auth(frozen, "bedrock", self._region)
+        frozen = self.credentials.get_frozen_credentials()
+        signature = _import_untyped("botocore.auth").SigV4Auth(frozen, "bedrock", self.region)
         signature.add_auth(request)
         return {name.lower(): text for name, text in request.headers.items() if name not in headers}

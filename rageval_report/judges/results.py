@@ -38,22 +38,17 @@ ResultT = TypeVar("ResultT", bound=JudgeResult)
 
 def result_of_all(
     sessions: Sequence[JudgeSession],
-    result_of: Callable[[int], ResultT],
+    results_of: Sequence[Callable[[], ResultT]],
     combine: Callable[[dict[str, ResultT]], ResultT],
 ) -> ResultT:
-    """The result of the only judge, or that of several together.
-
-    If no call ever succeeded there is nothing to keep, and the cause is an error, not a note.
-    """
+    """The result of the only judge, or that of several together."""
     if all(session.is_hopeless for session in sessions):
         reasons = [session.brake.reason for session in sessions]
         names = [f"{session.chat.model}: " if len(sessions) > 1 else "" for session in sessions]
         raise JudgeError("; ".join(f"{a}{b}" for a, b in zip(names, reasons, strict=True)))
-    results = [result_of(place) for place in range(len(sessions))]
-    if len(results) == 1:
-        return results[0]
+    results = [result_of() for result_of in results_of]
     names = judge_names([session.chat for session in sessions])
-    return combine(dict(zip(names, results, strict=True)))
+    return results[0] if len(results) == 1 else combine(dict(zip(names, results, strict=True)))
 
 
 def fields_of_session(
@@ -61,8 +56,7 @@ def fields_of_session(
     judges: Iterable[str],
     n_scored: int,
     notes: Sequence[str],
-    families: Sequence[str],
-    position: Sequence[str] = (),
+    later_notes: Sequence[str],
 ) -> dict[str, Any]:
     """The fields that results of every kind have: usage, notes, settings, how it ended."""
     usage, brake = session.meter.table(judges), session.brake
@@ -74,7 +68,7 @@ def fields_of_session(
     return {
         "usage": usage,
         "notes": (
-            *(*stopped, *notes, *_schema_note(session), *families, *position),
+            *(*stopped, *notes, *_schema_note(session), *later_notes),
             *(_usage_note(usage, session), *_spending_notes(session)),
         ),
         "settings": {"judge_model": session.chat.model, **session.chat.settings, **refused},
@@ -171,15 +165,7 @@ def _usage_note(usage: pd.DataFrame, session: JudgeSession) -> str:
 
 
 def majority(votes: FloatArray, tie: float) -> FloatArray:
-    """1 if more judges voted above 0.5 than below, 0 if fewer did, else `tie`; NaN without votes.
-
-    Examples
-    --------
-    >>> nan = float("nan")
-    >>> votes = np.array([[1, 1, 0], [1, 0, nan], [0, nan, nan], [nan, nan, nan]])
-    >>> majority(votes, nan).tolist(), majority(votes, 0.5).tolist()
-    ([1.0, nan, 0.0, nan], [1.0, 0.5, 0.0, nan])
-    """
+    """1 if more judges voted above 0.5 than below, 0 if fewer, else `tie`; NaN without votes."""
     lead = (votes > 0.5).sum(axis=1) - (votes < 0.5).sum(axis=1)  # NaN is on neither side
     decided = np.where(lead == 0, tie, (lead > 0).astype(np.float64))
     return np.where(np.isnan(votes).all(axis=1), np.nan, decided)

@@ -16,13 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rageval_report._registry import Registry, import_yaml
-from rageval_report.errors import (
-    DataError,
-    ReaderError,
-    UnknownNameError,
-    check_choice,
-    named,
-)
+from rageval_report.errors import DataError, ReaderError, UnknownNameError, check_choice, named
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import load_json
 from rageval_report.judges.chats import JsonSchema, Message
@@ -103,6 +97,11 @@ class Rubric:
     <answer>
     Go away.
     </answer>
+    >>> tone.material({"answer": "Go away.", "question": "May I?"})
+    'Go away.'
+    >>> facts = Rubric("facts", "So?", "{claims}", kind="claims", extract="Take apart: {answer}")
+    >>> facts.extraction({"answer": "Ann."}).user.partition("Answer with")[0].split()
+    ['Take', 'apart:', '<answer>', 'Ann.', '</answer>']
     """
 
     name: str
@@ -196,26 +195,11 @@ class Rubric:
         return self._fill("\n".join((self.prompt.strip(), *paragraphs)), self.kind, record)
 
     def extraction(self, record: JudgedRecord) -> Message:
-        """The request for the claims of a record.
-
-        Examples
-        --------
-        >>> from rageval_report.judges import JUDGES
-        >>> asked = JUDGES["faithfulness"].extraction({"question": "Who?", "answer": "Ann."})
-        >>> "Ann." in asked.user
-        True
-        """
+        """The request for the claims of a record."""
         return self._fill(self.extract, "extraction", record)
 
     def material(self, record: JudgedRecord) -> str:
-        """All texts of a record that the judge may be shown, which are never its own words.
-
-        Examples
-        --------
-        >>> tone = Rubric("tone", "Is it polite?", "How polite is {answer}?", scale=(1, 5))
-        >>> tone.material({"answer": "Go away.", "question": "May I?"})
-        'Go away.'
-        """
+        """All texts of a record that the judge may be shown, which are never its own words."""
         prompts = (self.prompt, self.extract, *self.optional)
         names = dict.fromkeys(name for text in prompts for name in _FIELD.findall(text))
         return "\n".join(str(record.get(name)) for name in names)
@@ -295,11 +279,7 @@ def _object(**properties: JsonSchema) -> JsonSchema:
 
 
 def _answer_form(form: str, scale: GradeScale) -> tuple[JsonSchema, str]:
-    """The schema and the instruction for a kind of rubric, or for "extraction".
-
-    The instructions are part of every prompt: a change of their words makes all cached replies
-    useless. The reasoning comes first, so that the model writes it before it decides.
-    """
+    """The schema and the instruction for a kind of rubric, or for "extraction"."""
     if form == "grade":
         grade: JsonSchema = {"type": "number"}
         number = "a number"
@@ -421,10 +401,7 @@ JUDGES: Registry[Rubric] = Registry("judge", _shipped(), group="rageval_report.j
 
 
 def judge_of(name: str) -> str | None:
-    """The key in `JUDGES` of the judge that a metric's name refers to, or None.
-
-    The names that other frameworks use are found through the catalogue of metrics.
-    """
+    """The key in `JUDGES` of the judge that a metric's name refers to, or None."""
     if name in JUDGES:
         return name
     metric = Catalogue().find(name)

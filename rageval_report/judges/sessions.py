@@ -77,11 +77,7 @@ class NotAskedError(Exception):
 
 @dataclass(frozen=True)
 class JudgeStep(Generic[T]):
-    """One request of a judge, and how its reply is read.
-
-    `read` parses the text of the reply, or raises `UnreadableError`; `stand_in` is a possible
-    result, used to estimate the cost without asking.
-    """
+    """One request of a judge, and how its reply is read."""
 
     message: Message
     read: Callable[[str], T]
@@ -116,78 +112,43 @@ def ask_step(step: JudgeStep[T], reply_to: Ask, max_tokens: int) -> T:
     raise AssertionError  # the loop returns or raises
 
 
-class _NotCachedError(Exception):
+class NotCachedError(Exception):
     """The cache has no reply to a message."""
 
 
 @dataclass(frozen=True)
-class CachedAnswer(Generic[T]):
-    """What the cached replies to a step say: the parsed reply, or why there is no verdict."""
-
-    outcome: T | NoVerdictError
-    is_without_schema: bool  # they were given without the schema that a request would have now
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether there is a verdict."""
-        return not isinstance(self.outcome, NoVerdictError)
-
-    def result(self) -> T:
-        """The parsed reply; raises `NoVerdictError` if there is none."""
-        if isinstance(self.outcome, NoVerdictError):
-            raise self.outcome
-        return self.outcome
-
-
-@dataclass(frozen=True)
 class CachedReplies:
-    """The replies in a cache to the requests of one rubric and repeat."""
+    """The replies in a cache to the requests of one rubric and repeat; none without a cache."""
 
-    cache: Cache
+    cache: Cache | None
     chat: Chat
-    rubric: Rubric
+    rubric: Rubric | None = None
     repeat: int = 0
 
-    def find(self, message: Message) -> tuple[Reply, bool] | None:
+    def find(self, message: Message) -> tuple[Reply, bool]:
         """The reply to a message, and whether it is of a server that had refused the schema."""
-        reply = self.cache.get(self._key(message))
-        if reply is not None:
-            return reply, False
-        if message.schema is None or not sends_schemas(self.chat):
-            return None
-        reply = self.cache.get(self._key(replace(message, schema=None)))
-        return None if reply is None else (reply, True)
-
-    def answer(self, step: JudgeStep[T]) -> CachedAnswer[T] | None:
-        """What the cached replies to a step say; None if the model has to be asked."""
-        seen: list[bool] = []
-
-        def reply_to(message: Message) -> Reply:
-            cached = self.find(message)
-            if cached is None:
-                raise _NotCachedError
-            seen.append(cached[1])
-            return cached[0]
-
-        try:
-            outcome: T | NoVerdictError = ask_step(step, reply_to, self.chat.max_tokens)
-        except _NotCachedError:
-            return None
-        except NoVerdictError as exc:
-            outcome = exc
-        return CachedAnswer(outcome, seen[-1])
+        is_sent = message.schema is not None and sends_schemas(self.chat)
+        plain = [replace(message, schema=None)] if is_sent else []
+        for variant in (message, *plain) if self.cache is not None else ():
+            reply = self.cache.get(self._key(variant)) if self.cache is not None else None
+            if reply is not None:
+                return reply, variant is not message
+        raise NotCachedError
 
     def put(self, sent: Message, reply: Reply) -> None:
         """Keep the reply to a message as it was sent: without a schema if the server refused it."""
-        self.cache.put(self._key(sent), reply, judge=self.rubric.name, model=self.chat.model)
+        if self.cache is not None and self.rubric is not None:
+            judge, model = self.rubric.name, self.chat.model
+            self.cache.put(self._key(sent), reply, judge=judge, model=model)
 
     def _key(self, message: Message) -> bytes:
+        rubric = self.rubric
         return reply_key(
             model=self.chat.model,
             settings=self.chat.settings,
             message=message,
-            judge=self.rubric.name,
-            version=self.rubric.version,
+            judge="" if rubric is None else rubric.name,
+            version="" if rubric is None else rubric.version,
             repeat=self.repeat,
         )
 
@@ -214,10 +175,7 @@ def cost_of(price: Price | None, sent: float | None, received: float | None) -> 
 
 @dataclass
 class Usage:
-    """What one judge took; None for tokens and costs as soon as those of one call are unknown.
-
-    Unknown attempts were not answered and may have been billed, e.g. after a time-out.
-    """
+    """What one judge took; None for tokens and costs as soon as those of one call are unknown."""
 
     n_calls: int = 0
     n_cached: int = 0
@@ -367,26 +325,17 @@ class JudgeSession:
 
     def asker(self, rubric: Rubric, repeat: int = 0) -> AskStep:
         """The callable that asks the steps of one rubric."""
-        cached = None
-        if self.cache is not None:
-            cached = CachedReplies(self.cache, self.chat, rubric, repeat)
-        return _Asker(self, rubric.name, cached)
+        return _Asker(self, rubric.name, CachedReplies(self.cache, self.chat, rubric, repeat))
 
     def ask_within_budget(self, message: Message, purpose: str) -> Reply:
-        """The reply to a message that is not a judge's; its attempts are limited like all others.
-
-        It is counted as `purpose`; `NotAskedError` if the budget is too small for it.
-        """
-        return self.ask(message, partial(_Asker(self, purpose, None).attempt, message))
+        """The reply to a message that is not a judge's, within the budget."""
+        asker = _Asker(self, purpose, CachedReplies(None, self.chat))
+        return self.ask(message, partial(asker.attempt, message))
 
 
 @contextmanager
 def open_sessions(chat: object, **options: Unpack[CallOptions]) -> Iterator[list[JudgeSession]]:
-    """Sessions with one or more chat models, which share the cache and the budget.
-
-    They are closed at the end of the ``with`` block, and so is the cache of a path; a `Cache` stays
-    open. ``per_minute`` and ``give_up_after`` hold for each model.
-    """
+    """Sessions with one or more chat models that share the cache and the budget."""
     chats, plan = chats_of(chat), CallPlan(**options)
     prices = [price_of(model, plan.prices) for model in chats]
     for model, price in zip(chats, prices, strict=True):
@@ -418,32 +367,53 @@ class _Asker:
 
     session: JudgeSession
     judge: str
-    cached: CachedReplies | None
+    cached: CachedReplies
 
     def __call__(self, step: JudgeStep[T]) -> T:
         session, meter = self.session, self.session.meter
-        try:
-            answer = None if self.cached is None else self.cached.answer(step)
-            if answer is None or (session.plan.retry_unusable and not answer.is_usable):
-                return ask_step(step, self._reply_to, session.chat.max_tokens)
+        n_asked = 0
+
+        def reply_to(message: Message) -> Reply:
+            nonlocal n_asked
+            try:
+                reply, is_without_schema = self.cached.find(message)
+            except NotCachedError:
+                n_asked += 1
+                return self._ask(message)
             # The server refused schemas in an earlier run: this one does not try again.
-            session.has_refused_schemas |= answer.is_without_schema
-            with meter.counting(self.judge) as usage:
-                usage.n_cached += 1
-                meter.n_unusable_cached += not answer.is_usable
-            return answer.result()
+            session.has_refused_schemas |= is_without_schema
+            return reply
+
+        failure = None
+        try:
+            result = ask_step(step, reply_to, session.chat.max_tokens)
         except NoVerdictError as exc:
-            with meter.counting(self.judge) as usage:
-                usage.n_failed += 1
-                meter.failures[str(exc)] += 1
+            failure = exc
+            if not n_asked and session.plan.retry_unusable:
+                return self._ask_again(step)
+        with meter.counting(self.judge) as usage:
+            usage.n_cached += not n_asked
+            meter.n_unusable_cached += failure is not None and not n_asked
+        if failure is not None:
+            self._count_failure(failure)
+            raise failure
+        return result
+
+    def _ask_again(self, step: JudgeStep[T]) -> T:
+        try:
+            return ask_step(step, self._ask, self.session.chat.max_tokens)
+        except NoVerdictError as exc:
+            self._count_failure(exc)
             raise
 
-    def _reply_to(self, message: Message) -> Reply:
-        """The reply of the model, or the one that it gave before the session was interrupted."""
-        if self.cached is not None and not self.session.plan.retry_unusable:
-            earlier = self.cached.find(message)
-            if earlier is not None:
-                return earlier[0]
+    def _count_failure(self, exc: NoVerdictError) -> None:
+        meter = self.session.meter
+        with meter.counting(self.judge) as usage:
+            usage.n_failed += 1
+            meter.failures[str(exc)] += 1
+
+    def _ask(self, message: Message) -> Reply:
+        """The reply of the model, which is kept."""
         brake = self.session.brake
         try:
             reply = self._call(message)
@@ -457,9 +427,8 @@ class _Asker:
             raise NoVerdictError(f"the chat client failed: {exc!r}") from exc
         brake.record_success()
         # Every answer was paid for, also one without a verdict.
-        if self.cached is not None:
-            refused = self.session.has_refused_schemas
-            self.cached.put(replace(message, schema=None) if refused else message, reply)
+        refused = self.session.has_refused_schemas
+        self.cached.put(replace(message, schema=None) if refused else message, reply)
         return reply
 
     def _call(self, message: Message) -> Reply:
@@ -561,11 +530,7 @@ def _usd(micros: int) -> str:
 def run_jobs(
     work: Callable[[JobT], object], jobs: Iterable[JobT], n_jobs: int, sessions: list[JudgeSession]
 ) -> None:
-    """Run all jobs in threads, with a progress bar if standard error is a terminal.
-
-    After an interruption (Ctrl-C) no further job starts; the running ones finish. A second
-    interruption stops at once.
-    """
+    """Run all jobs in threads, with a progress bar if standard error is a terminal."""
     plan = sessions[0].plan
     waiting: set[Future[object]] = set()
     pool = ThreadPoolExecutor(plan.concurrency, thread_name_prefix="judge")
@@ -622,21 +587,9 @@ class BudgetedChat:
 
     session: JudgeSession
     purpose: str
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        return self.session.chat.model
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        """The settings of the model."""
-        return self.session.chat.settings
-
-    @property
-    def max_tokens(self) -> int:
-        """The maximum length of an answer."""
-        return self.session.chat.max_tokens
+    model: str
+    settings: Mapping[str, object]
+    max_tokens: int
 
     @property
     def spent_usd(self) -> float:
@@ -668,9 +621,70 @@ class BudgetedChat:
 def budgeted_chat(
     chat: object, purpose: str, **options: Unpack[CallOptions]
 ) -> Iterator[BudgetedChat]:
-    """A chat within the budget of `judge`, to be used inside the ``with`` block.
-
-    Replies are not kept in the cache; what they cost is kept next to it.
-    """
+    """A chat within the budget of `judge`, to be used inside the ``with`` block."""
     with open_sessions(chat, **options) as [session]:
-        yield BudgetedChat(session, purpose)
+        model = session.chat
+        yield BudgetedChat(session, purpose, model.model, model.settings, model.max_tokens)
+
+
+# -- the calls and the cost of judging, without a call
+
+# English prose has about four bytes per token; other scripts take more bytes and more tokens alike.
+_BYTES_PER_TOKEN = 4.0
+_OVERHEAD_TOKENS = 20  # roles and separators around a message
+_TOKENS_PER_VERDICT = 40.0  # a verdict with a sentence of reasoning, as models usually give it
+
+
+class Rehearsal:
+    """Counts the steps of a rubric, and answers them from the cache or with their stand-ins."""
+
+    def __init__(self, chat: Chat, cache: Cache | None, rubric: Rubric, retry_unusable: bool):
+        self.chat, self.cache, self.rubric = chat, cache, rubric
+        self.retry_unusable = retry_unusable
+        self.n_calls = self.n_cached = 0
+        self.sent = self.max_sent = self.received = 0.0
+
+    def asker(self, repeat: int = 0) -> AskStep:
+        """The callable that asks the steps of one repeat."""
+        cached = CachedReplies(self.cache, self.chat, self.rubric, repeat)
+
+        def ask(step: JudgeStep[T]) -> T:
+            try:
+                result = ask_step(step, lambda message: cached.find(message)[0], 0)
+            except NotCachedError:
+                return self._count_call(step)
+            except NoVerdictError:
+                if self.retry_unusable:
+                    return self._count_call(step)
+                self.n_cached += 1
+                raise
+            self.n_cached += 1
+            return result
+
+        return ask
+
+    def _count_call(self, step: JudgeStep[T]) -> T:
+        self.n_calls += 1
+        self.sent += step.message.size / _BYTES_PER_TOKEN + _OVERHEAD_TOKENS
+        self.max_sent += max_request_tokens(self.chat, step.message)
+        # A list of verdicts is as long as the list of claims or contexts.
+        n_verdicts = len(step.stand_in) if isinstance(step.stand_in, list) else 1
+        self.received += min(_TOKENS_PER_VERDICT * n_verdicts, self.chat.max_tokens)
+        # The stand-in lets the procedure go on to its next request, which costs as well.
+        return step.stand_in
+
+    def counts(self, n_queries: int, n_not_judged: int, prices: Prices | None) -> dict[str, object]:
+        """What was counted, by the columns of an estimate."""
+        price, per_reply = price_of(self.chat, prices), max_reply_tokens(self.chat)
+        max_received = None if per_reply is None else float(per_reply * self.n_calls)
+        return {
+            "judge": self.rubric.name,
+            "n_queries": n_queries,
+            "n_not_judged": n_not_judged,
+            "n_calls": self.n_calls,
+            "n_cached": self.n_cached,
+            "prompt_tokens": round(self.sent),
+            "completion_tokens": round(self.received),
+            "cost_usd": cost_of(price, self.sent, self.received),
+            "max_cost_usd": cost_of(price, self.max_sent, max_received),
+        }

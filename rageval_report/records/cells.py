@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
 from rageval_report.files.strict_json import load_json
-from rageval_report.records.levels import GoldSection, Section
-from rageval_report.records.passage_ids import NO_PLACES, IdPlaces, passage_ids, passage_text
+from rageval_report.records.levels import (
+    NO_PLACES,
+    GoldSection,
+    IdPlaces,
+    Section,
+    passage_ids,
+    passage_text,
+)
 
 T = TypeVar("T")
 
@@ -43,18 +49,14 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class RankingCell:
-    """A ranking: ids in order; scores, texts, spans and sections are empty if there are none.
-
-    The score of a result is None if only others have one; a text is then empty. The places are
-    those of ids that stand within the passages.
-    """
+    """Passages in order; what else is known of them is empty if it is known of none."""
 
     ids: list[str]
-    scores: list[float | None]
-    texts: list[str]
-    spans: list[Span | None]
-    sections: list[Section]
-    places: list[IdPlaces] = field(default_factory=list)
+    scores: list[float | None] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    spans: list[Span | None] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
+    places: list[IdPlaces] = field(default_factory=list)  # of ids that stand within the passages
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,10 @@ class GoldCell:
     sections: list[GoldSection] = field(default_factory=list)
     places: list[IdPlaces] = field(default_factory=list)
 
-
-@dataclass(frozen=True)
-class CitationCell:
-    """What is cited: ids in order, and sections if documents are named."""
-
-    ids: list[str]
-    sections: list[Section]
-    places: list[IdPlaces] = field(default_factory=list)
+    def add(self, name: str, value: float) -> None:
+        """Add an id; a second grade of it is an error."""
+        if self.grades.setdefault(name, value) != value:
+            raise CellError(f"{name!r} has two grades, {self.grades[name]:g} and {value:g}")
 
 
 def optional(convert: Callable[[Any], T]) -> Callable[[Any], T | None]:
@@ -106,9 +104,7 @@ def short_repr(value: object) -> str:
 
 def text(cell: object) -> str:
     """A text, unchanged."""
-    if isinstance(cell, str):
-        return cell
-    raise CellError(f"expected a text; got {short_repr(cell)}")
+    return cell if isinstance(cell, str) else _refuse("expected a text", cell)
 
 
 def truth(cell: object) -> bool:
@@ -116,14 +112,6 @@ def truth(cell: object) -> bool:
     if isinstance(cell, bool | np.bool_) or (isinstance(cell, Real) and cell in (0, 1)):
         return bool(cell)
     raise CellError(f"expected true or false (a boolean, not a text); got {short_repr(cell)}")
-
-
-def amount(cell: object) -> float:
-    """A finite number >= 0."""
-    number = _finite(cell)
-    if number is not None and number >= 0.0:
-        return number
-    raise CellError(f"expected a number >= 0; got {short_repr(cell)}")
 
 
 def doc_id(cell: object) -> str:
@@ -135,30 +123,36 @@ def doc_id(cell: object) -> str:
     raise CellError(f"expected an id (a text or an integer); got {short_repr(cell)}")
 
 
+def amount(cell: object) -> float:
+    """A finite number >= 0."""
+    number = _finite(cell, "expected a number >= 0")
+    return number if number >= 0.0 else _refuse("expected a number >= 0", cell)
+
+
 def grade(cell: object) -> float:
     """A relevance grade: any finite number; 0 and below mean judged but not relevant."""
-    number = float(cell) if isinstance(cell, bool | np.bool_) else _finite(cell)
-    if number is not None:
-        return number
-    raise CellError(f"relevance grades must be finite numbers; got {short_repr(cell)}")
+    is_flag = isinstance(cell, bool | np.bool_)
+    return float(cell) if is_flag else _finite(cell, "relevance grades must be finite numbers")  # type: ignore[arg-type]
 
 
 def _score(cell: object) -> float:
-    number = _finite(cell)
-    if number is not None:
-        return number
-    raise CellError(f"retrieval scores must be finite numbers; got {short_repr(cell)}")
+    return _finite(cell, "retrieval scores must be finite numbers")
 
 
-def _finite(cell: object) -> float | None:
-    """A number as a float; None if it is not one, not finite, or too large for a float."""
-    if not isinstance(cell, Real) or isinstance(cell, bool | np.bool_):
-        return None
-    try:
-        number = float(cell)
-    except OverflowError:  # integers of JSON and Python have any size
-        return None
-    return number if math.isfinite(number) else None
+def _finite(cell: object, expected: str) -> float:
+    """A number as a float; an error if it is not one, not finite, or too large for a float."""
+    if isinstance(cell, Real) and not isinstance(cell, bool | np.bool_):
+        try:
+            number = float(cell)
+        except OverflowError:  # integers of JSON and Python have any size
+            number = math.inf
+        if math.isfinite(number):
+            return number
+    return _refuse(expected, cell)
+
+
+def _refuse(expected: str, cell: object) -> NoReturn:
+    raise CellError(f"{expected}; got {short_repr(cell)}")
 
 
 # -- lists
@@ -212,7 +206,7 @@ def sections(cell: object) -> list[Section]:
     """Pairs of document and chunk; the document may be unknown."""
     pairs = [tuple(item) if isinstance(item, list | tuple) else () for item in items_in(cell)]
     if any(len(pair) != 2 for pair in pairs):
-        raise CellError(f"expected pairs of document and chunk; got {short_repr(cell)}")
+        _refuse("expected pairs of document and chunk", cell)
     return [(None if is_missing(doc) else doc_id(doc), doc_id(chunk)) for doc, chunk in pairs]
 
 
@@ -221,7 +215,7 @@ def graded_sections(cell: object) -> list[tuple[str | None, str, float | None]]:
     items = [tuple(item) if isinstance(item, list | tuple) else () for item in items_in(cell)]
     pairs = sections([list(item[:2]) for item in items])
     if any(len(item) > 3 for item in items):
-        raise CellError(f"expected document, chunk and grade; got {short_repr(cell)}")
+        _refuse("expected document, chunk and grade", cell)
     grades = [grade(item[2]) if len(item) == 3 else None for item in items]
     return [(*pair, value) for pair, value in zip(pairs, grades, strict=True)]
 
@@ -233,72 +227,74 @@ def _has_only_numbers(cell: Mapping[Any, Any]) -> bool:
 # -- passages: what a ranking, the gold and the citations are made of
 
 
-class _PassageCell(NamedTuple):
-    """The document and the own id of a passage, where they stand within it, and its span.
-
-    A passage without a certain id is its place: its name is that of the span.
-    """
+class _Passage(NamedTuple):
+    """A passage: its document and own id, what else is known, and where its ids stand within it."""
 
     section: Section
-    places: IdPlaces | None = None
-    is_certain: bool = True
+    value: float | None = None  # a score or a grade
+    text: str | None = None
     span: Span | None = None
+    places: IdPlaces | None = None
+    is_certain: bool = True  # without a certain id a passage is its place, named by the span
 
 
-def _passage(item: Mapping[str, Any], preferred: IdPlaces) -> _PassageCell | None:
+def _passage(item: Mapping[str, Any], preferred: IdPlaces) -> _Passage | None:
+    passage = _identified(item, preferred)
     file = next((item[key] for key in _FILE_KEYS if key in item), None)
     if file is None or "start" not in item or "end" not in item:
-        return _identified(item, preferred)
+        return passage
     span = _span(file, item["start"], item["end"])
-    passage = _identified(item, preferred)
     if passage is None or not passage.is_certain:
-        return _PassageCell((None, span.name), is_certain=False, span=span)
+        return _Passage((None, span.name), span=span, is_certain=False)
     return passage._replace(span=span)
 
 
-def _identified(item: Mapping[str, Any], preferred: IdPlaces) -> _PassageCell | None:
+def _identified(item: Mapping[str, Any], preferred: IdPlaces) -> _Passage | None:
     """The ids of a passage; a document alone is its own id."""
     candidates = passage_ids(item)
     document, chunk = candidates.choose(preferred)
     first = chunk or document
     if first is None:
         return None
-    section: Section = (None, doc_id(first.value))
-    if chunk is not None and document is not None:
-        section = (doc_id(document.value), doc_id(chunk.value))
+    owner = None if chunk is None or document is None else doc_id(document.value)
     places = IdPlaces(document.place if document else "", chunk.place if chunk else "")
     is_beside = candidates.is_certain and not any("." in place for place in places)
-    return _PassageCell(section, None if is_beside else places, candidates.is_certain)
+    return _Passage(
+        (owner, doc_id(first.value)),
+        places=None if is_beside else places,
+        is_certain=candidates.is_certain,
+    )
 
 
 def _span(file: object, start: object, end: object) -> Span:
     are_integers = isinstance(start, Integral) and isinstance(end, Integral)
     if isinstance(file, str) and file and are_integers and 0 <= start < end:  # type: ignore[operator]
         return Span(file, int(start), int(end))  # type: ignore[call-overload]
-    raise CellError(
-        "expected a span of filename, start and end, with start < end; "
-        f"got {short_repr((file, start, end))}"
+    expected = "expected a span of filename, start and end, with start < end"
+    return _refuse(expected, (file, start, end))
+
+
+def _known(values: Iterable[T | None]) -> list[T | None]:
+    """The values if one of them is known; else none."""
+    listed = list(values)
+    return listed if any(value is not None for value in listed) else []
+
+
+def _ranking_of(passages: list[_Passage]) -> RankingCell:
+    named = any(passage.section[0] is not None for passage in passages)
+    return RankingCell(
+        [passage.section[1] for passage in passages],
+        # A result without a score among scored ones is a result at its place.
+        _known(passage.value for passage in passages),
+        [chunk or "" for chunk in _known(passage.text for passage in passages)],
+        _known(passage.span for passage in passages),
+        [passage.section for passage in passages] if named else [],
+        [passage.places for passage in passages if passage.places is not None],
     )
 
 
-def _named_documents(named: list[Section]) -> list[Section]:
-    """The sections if one of them names a document; else none."""
-    return named if any(document is not None for document, _ in named) else []
-
-
-class _RankedItem(NamedTuple):
-    section: Section
-    score: float | None = None
-    text: str | None = None
-    span: Span | None = None
-    places: IdPlaces | None = None
-
-
 def ranking(cell: object, preferred: IdPlaces = NO_PLACES) -> RankingCell:
-    """A ranking: ids, pairs of id and score, mappings, or one mapping of ids to scores.
-
-    The ids at the `preferred` paths within a passage go before others.
-    """
+    """A ranking: ids, pairs of id and score, mappings, or one mapping of ids to scores."""
     whole = decoded(cell)
     if isinstance(whole, Mapping) and _has_only_numbers(whole):
         # By score, then id, both descending: trec_eval's order, because a mapping has none.
@@ -306,50 +302,33 @@ def ranking(cell: object, preferred: IdPlaces = NO_PLACES) -> RankingCell:
         whole = sorted(pairs, key=lambda pair: (pair[1], pair[0]), reverse=True)
     items = items_in(whole)
     if all(type(item) is str and item.strip() for item in items):  # the usual case, and the fastest
-        return RankingCell(items, [], [], [], [])
-    ranked = [_ranked_item(item, preferred) for item in items]
-    return RankingCell(
-        [item.section[1] for item in ranked],
-        # A result without a score among scored ones is a result at its place.
-        [item.score for item in ranked] if any(item.score is not None for item in ranked) else [],
-        [item.text or "" for item in ranked]
-        if any(item.text is not None for item in ranked)
-        else [],
-        [item.span for item in ranked] if any(item.span for item in ranked) else [],
-        _named_documents([item.section for item in ranked]),
-        [item.places for item in ranked if item.places is not None],
-    )
+        return RankingCell(items)
+    return _ranking_of([_ranked(item, preferred) for item in items])
 
 
-def _ranked_item(item: Any, preferred: IdPlaces) -> _RankedItem:
+def _ranked(item: Any, preferred: IdPlaces) -> _Passage:
     if isinstance(item, Mapping):
         passage = _passage(item, preferred)
         if passage is None:
-            raise CellError(f"expected a result with an id or a span; got {short_repr(item)}")
+            _refuse("expected a result with an id or a span", item)
         scores = (item.get(key) for key in ("score", "similarity"))
         score = next((_score(value) for value in scores if value is not None), None)
         chunk = passage_text(item)
-        own_text = None if chunk is None else text(chunk)
-        return _RankedItem(passage.section, score, own_text, passage.span, passage.places)
+        return passage._replace(value=score, text=None if chunk is None else text(chunk))
     if isinstance(item, list | tuple) and len(item) == 2:
-        score = None if item[1] is None else _score(item[1])
-        if not isinstance(item[0], Mapping):
-            return _RankedItem((None, doc_id(item[0])), score)
-        inner = _ranked_item(item[0], preferred)  # a passage and its score
-        return inner if score is None else inner._replace(score=score)
+        inner = _ranked(item[0], preferred) if isinstance(item[0], Mapping) else None
+        inner = inner or _Passage((None, doc_id(item[0])))
+        return inner if item[1] is None else inner._replace(value=_score(item[1]))
     if isinstance(item, list | tuple) and len(item) == 3:
         span = _span(*item)
-        return _RankedItem((None, span.name), span=span)
-    return _RankedItem((None, doc_id(item)))
+        return _Passage((None, span.name), span=span)
+    return _Passage((None, doc_id(item)))
 
 
 def gold(
     cell: object, as_id: Callable[[object], str] = doc_id, preferred: IdPlaces = NO_PLACES
 ) -> GoldCell:
-    """What is relevant: ids with or without grades, or (filename, start, end) spans.
-
-    `as_id` checks a gold item that is neither a list nor a mapping.
-    """
+    """What is relevant: ids with or without grades, checked by `as_id`, or spans."""
     whole = decoded(cell)
     if isinstance(whole, Mapping) and _has_only_numbers(whole):
         whole = list(whole.items())
@@ -365,9 +344,9 @@ def gold(
             value = grade(item[3]) if len(item) == 4 else 1.0
             collected.spans.append((_span(*item[:3]), value))
         elif isinstance(item, list | tuple) and len(item) == 2:
-            _add_grade(collected, as_id(item[0]), grade(item[1]))
+            collected.add(as_id(item[0]), grade(item[1]))
         else:
-            _add_grade(collected, as_id(item), 1.0)
+            collected.add(as_id(item), 1.0)
     # Ids and places cannot be counted together: both may mean the same passage.
     if collected.grades and collected.spans:
         raise CellError("expected ids or spans; got both")
@@ -378,13 +357,13 @@ def _add_passage(collected: GoldCell, item: Mapping[str, Any], preferred: IdPlac
     value = next((grade(item[key]) for key in _GRADE_KEYS if not is_missing(item.get(key))), 1.0)
     passage = _passage(item, preferred)
     if passage is None:
-        raise CellError(f"expected gold with an id or a span; got {short_repr(item)}")
+        _refuse("expected gold with an id or a span", item)
     if passage.span is not None and not passage.is_certain:
         collected.spans.append((passage.span, value))
         return
     document, chunk = passage.section
     if document is None:
-        _add_grade(collected, chunk, value)
+        collected.add(chunk, value)
     else:
         # Documents may number their chunks alike, so a second grade of an id is no contradiction.
         collected.grades[chunk] = max(value, collected.grades.get(chunk, value))
@@ -393,45 +372,32 @@ def _add_passage(collected: GoldCell, item: Mapping[str, Any], preferred: IdPlac
         collected.places.append(passage.places)
 
 
-def _add_grade(collected: GoldCell, name: str, value: float) -> None:
-    if collected.grades.setdefault(name, value) != value:
-        raise CellError(f"{name!r} has two grades, {collected.grades[name]:g} and {value:g}")
-
-
 def citations(
     cell: object, ranked: Sequence[Section], preferred: IdPlaces = NO_PLACES
-) -> CitationCell:
+) -> RankingCell:
     """What is cited: ids, or mappings with ids or a `source_index` into `ranked`, from 1 on."""
-    cited = [_citation(item, ranked, preferred) for item in items_in(cell)]
-    return CitationCell(
-        [section[1] for section, _ in cited],
-        _named_documents([section for section, _ in cited]),
-        [places for _, places in cited if places is not None],
-    )
+    return _ranking_of([_citation(item, ranked, preferred) for item in items_in(cell)])
 
 
-def _citation(
-    item: Any, ranked: Sequence[Section], preferred: IdPlaces
-) -> tuple[Section, IdPlaces | None]:
+def _citation(item: Any, ranked: Sequence[Section], preferred: IdPlaces) -> _Passage:
     if not isinstance(item, Mapping):
-        return (None, doc_id(item)), None
+        return _Passage((None, doc_id(item)))
     passage, place = _identified(item, preferred), item.get("source_index")
     if passage is not None and (passage.is_certain or place is None):
-        return passage.section, passage.places
+        return passage
     if not isinstance(place, int) or isinstance(place, bool):
-        raise CellError(f"expected a citation with an id or a source_index; got {short_repr(item)}")
+        _refuse("expected a citation with an id or a source_index", item)
     # A number beyond the ranking is an invented source; under a name of its own it counts as wrong.
-    return ranked[place - 1] if 0 < place <= len(ranked) else (None, f"source {place}"), None
+    is_there = 0 < place <= len(ranked)
+    return _Passage(ranked[place - 1] if is_there else (None, f"source {place}"))
 
 
 def with_documents(
     ids: Sequence[Any], documents: Sequence[Any], names: tuple[Any, Any]
 ) -> list[Any]:
     """The cells of a column of ids with the documents that another column holds, item by item."""
-    return [
-        _with_document(row, *cells, names)
-        for row, cells in enumerate(zip(ids, documents, strict=True))
-    ]
+    pairs = enumerate(zip(ids, documents, strict=True))
+    return [_with_document(row, *cells, names) for row, cells in pairs]
 
 
 def _with_document(row: int, cell: object, documents: object, names: tuple[Any, Any]) -> object:
@@ -451,7 +417,6 @@ def _with_document(row: int, cell: object, documents: object, names: tuple[Any, 
     for item, owner in zip(items, owners, strict=True):
         name, *number = item if isinstance(item, list | tuple) else (item,)
         value = grades[name] if grades else number[0] if number else None
-        paired.append(
-            {"chunk_id": name, "doc_id": owner} | ({} if value is None else {"score": value})
-        )
+        score = {} if value is None else {"score": value}
+        paired.append({"chunk_id": name, "doc_id": owner, **score})
     return paired

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry, import_parquet, import_pyarrow, load
-from rageval_report.errors import (
-    DataError,
-    RagevalWarning,
-    ReaderError,
-    UnknownNameError,
-    named,
-)
+from rageval_report.errors import DataError, RagevalWarning, ReaderError, UnknownNameError, named
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.records.draws import (
@@ -124,16 +118,11 @@ class Dataset:
 
 
 _SETS = "rageval_report.records.question_sets"
+_NAMES = ("squad_v2", "hotpotqa", "msmarco", "qasper", "ragbench", "clapnq", "beir")
 DATASETS: Registry[Dataset] = Registry(
     "data set",
     {
-        "squad_v2": f"{_SETS}:SQUAD_V2",
-        "hotpotqa": f"{_SETS}:HOTPOTQA",
-        "msmarco": f"{_SETS}:MSMARCO",
-        "qasper": f"{_SETS}:QASPER",
-        "ragbench": f"{_SETS}:RAGBENCH",
-        "clapnq": f"{_SETS}:CLAPNQ",
-        "beir": f"{_SETS}:BEIR",
+        **{name: f"{_SETS}:{name.upper()}" for name in _NAMES},
         "golden": "rageval_report.records.golden:GOLDEN",
     },
     group="rageval_report.datasets",
@@ -315,18 +304,17 @@ def dataset_list() -> pd.DataFrame:
     ['squad_v2', 'hotpotqa']
     """
     rows = [
-        (
-            dataset.name,
-            dataset.size,
-            dataset.licence,
-            ", ".join(dataset.subsets),
-            dataset.sentence,
-            dataset.homepage,
-        )
+        {
+            "dataset": dataset.name,
+            "questions": dataset.size,
+            "licence": dataset.licence,
+            "subsets": ", ".join(dataset.subsets),
+            "holds": dataset.sentence,
+            "homepage": dataset.homepage,
+        }
         for dataset in DATASETS.loaded().values()
     ]
-    columns = ["dataset", "questions", "licence", "subsets", "holds", "homepage"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows)
 
 
 def dataset_counts(records: pd.DataFrame) -> pd.DataFrame:
@@ -433,11 +421,7 @@ def _sizes_at_ratio(
 
 
 def _row_keys(part: DatasetPart) -> DrawKeys:
-    """What the rows are ordered by before a draw: hashes of their content, not their positions.
-
-    Rows of the ``datasets`` library are decoded one by one when asked for, and their publisher
-    fixes their order, so these are ordered by position.
-    """
+    """What the rows are ordered by before a draw: hashes of their content, not their positions."""
     if not isinstance(part.rows, list):
         return np.arange(len(part.rows), dtype=np.uint64)
     return np.fromiter(map(number_of_content, part.rows), dtype=np.uint64)
@@ -459,11 +443,7 @@ _SPLITS = {
 
 @dataclass(frozen=True)
 class Hub:
-    """Where the ``datasets`` library finds a data set.
-
-    The configuration of a set with subsets is the subset. In a nested set a row contains several
-    questions; in others only sampled rows are read.
-    """
+    """Where the ``datasets`` library finds a data set."""
 
     repository: str
     config: str | None = None
@@ -486,30 +466,23 @@ class Hub:
         return rows
 
 
-@dataclass(frozen=True)
-class Rows:
-    """How the content of a file becomes rows, one per question, and a row a record."""
+# How the content of a file becomes rows, one per question, and a row a record.
+RowsOf = Callable[[Any], list[JsonObject]]
+RecordOf = Callable[[Any], RecordFields]
 
-    flatten: Callable[[Any], list[JsonObject]]
-    record: Callable[[Any], RecordFields]
 
-    def part(self, name: str, content: Any) -> DatasetPart:
-        """The part of a file, or of rows from the network."""
+def table_parts(
+    rows: RowsOf, record: RecordOf, hub: Hub, split: str, subsets: tuple[str, ...] = ()
+) -> Callable[[DatasetRequest], list[DatasetPart]]:
+    """A function that loads a set of one table, or of one per subset; `split` is the usual one."""
+
+    def part(name: str, content: Any) -> DatasetPart:
         try:
-            return DatasetPart(name, self.flatten(content), self.record)
+            return DatasetPart(name, rows(content), record)
         except ReaderError:
             raise
         except DataError as exc:
             raise ReaderError(str(exc), name) from exc
-
-
-def table_parts(
-    rows: Rows, hub: Hub, split: str, subsets: tuple[str, ...] = ()
-) -> Callable[[DatasetRequest], list[DatasetPart]]:
-    """A function that loads a set of one table, or of one per subset.
-
-    `split` is the one to fetch if the request names none.
-    """
 
     def parts(request: DatasetRequest) -> list[DatasetPart]:
         if request.subset is not None and not subsets:
@@ -519,15 +492,17 @@ def table_parts(
             root = request.path
             folders = [root / subset for subset in chosen if (root / subset).is_dir()] or [root]
             files = [file for path in folders for file in _files_in(path, request.split)]
-            return [rows.part(str(file), _read_document(file)) for file in files]
-        places = [
-            (f"{request.name}/{subset}", Hub(hub.repository, subset, hub.revision, hub.is_nested))
-            for subset in chosen
-        ] or [(request.title, hub)]
-        fetched = [(name, place.rows(request.split or split)) for name, place in places]
+            return [part(str(file), _read_document(file)) for file in files]
+        fetched = [
+            (name, place.rows(request.split or split))
+            for name, place in (
+                [(f"{request.name}/{subset}", replace(hub, config=subset)) for subset in chosen]
+                or [(request.title, hub)]
+            )
+        ]
         # A nested row holds many questions, so rows and questions cannot be matched by number.
         return [
-            rows.part(name, list(table)) if hub.is_nested else DatasetPart(name, table, rows.record)
+            part(name, list(table)) if hub.is_nested else DatasetPart(name, table, record)
             for name, table in fetched
         ]
 

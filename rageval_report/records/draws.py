@@ -27,13 +27,7 @@ def number_of(text: str) -> int:
 
 
 def number_of_content(row: Any) -> int:
-    """A 64-bit hash of all that a row holds; the order of its keys does not matter.
-
-    Examples
-    --------
-    >>> number_of_content({"id": 1, "text": "So."}) == number_of_content({"text": "So.", "id": 1})
-    True
-    """
+    """A 64-bit hash of all that a row holds; the order of its keys does not matter."""
     return int.from_bytes(blake2b(canonical_json(row), digest_size=8).digest())
 
 
@@ -43,30 +37,13 @@ def draw_keys(texts: Iterable[str]) -> DrawKeys:
 
 
 def draw_rows(keys: DrawKeys, n: int, rng: np.random.Generator) -> IndexArray:
-    """The positions of `n` random rows, at most all, in the order in which they are drawn.
-
-    Rows of equal keys should be equal: which of them is drawn depends on their order.
-
-    Examples
-    --------
-    >>> ids = np.array(["a", "b", "c", "d"])
-    >>> turned = ids[::-1]
-    >>> first = ids[draw_rows(draw_keys(ids), 2, np.random.default_rng(0))]
-    >>> bool((first == turned[draw_rows(draw_keys(turned), 2, np.random.default_rng(0))]).all())
-    True
-    """
+    """The positions of `n` random rows, at most all, in the order in which they are drawn."""
     by_key = np.argsort(keys, kind="stable")
     return np.asarray(by_key[rng.choice(len(keys), n, replace=False)], dtype=np.intp)
 
 
 def count_unanswerable(n: int, ratio: float) -> int:
-    """The number of unanswerable questions among `n` at a ratio; halves are rounded up.
-
-    Examples
-    --------
-    >>> count_unanswerable(10, 0.25)
-    3
-    """
+    """The number of unanswerable questions among `n` at a ratio; halves are rounded up."""
     if isinstance(ratio, bool) or not 0.0 <= ratio <= 1.0:
         raise DataError(f"unanswerable_ratio must be a number from 0 to 1, or None; got {ratio!r}")
     # round() rounds halves to the even number: 0.5 of 5 would be 2, of 7 would be 4.
@@ -74,13 +51,7 @@ def count_unanswerable(n: int, ratio: float) -> int:
 
 
 def equal_shares(sizes: Sequence[int], n: int) -> list[int]:
-    """How many of `n` come from each group: the same number, as far as a group has them.
-
-    Examples
-    --------
-    >>> equal_shares([1, 5, 9], 8)
-    [1, 4, 3]
-    """
+    """How many of `n` come from each group: the same number, as far as a group has them."""
     shares = [0] * len(sizes)
     while (left := min(n, sum(sizes)) - sum(shares)) > 0:
         unfilled = [place for place, size in enumerate(sizes) if shares[place] < size]
@@ -91,13 +62,7 @@ def equal_shares(sizes: Sequence[int], n: int) -> list[int]:
 
 
 def proportional_shares(sizes: Sequence[int], n: int) -> list[int]:
-    """How many of `n` come from each group in proportion to its size, by largest remainders.
-
-    Examples
-    --------
-    >>> proportional_shares([70, 20, 10], 8)
-    [6, 1, 1]
-    """
+    """How many of `n` come from each group in proportion to its size, by largest remainders."""
     total = sum(sizes)
     # Integers, because rounded shares need not add up to n.
     shares = [size * n // total for size in sizes]

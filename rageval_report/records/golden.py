@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -28,7 +28,7 @@ from rageval_report.files.writing import write_atomically
 from rageval_report.records import cells
 from rageval_report.records.cells import Span
 from rageval_report.records.datasets import Dataset, DatasetPart, DatasetRequest, RecordFields
-from rageval_report.records.levels import GoldSection
+from rageval_report.records.levels import FIELD_NAMES, GoldSection
 from rageval_report.records.table import FIELDS, record_table
 from rageval_report.scores.query_ids import QUERY_ID, plain_text
 from rageval_report.types import JsonObject
@@ -36,22 +36,7 @@ from rageval_report.types import JsonObject
 GoldKind = Literal["auto", "ids", "spans", "texts", "documents"]
 
 # The fields of an item, and their names in other golden sets.
-ITEM_FIELDS: dict[str, tuple[str, ...]] = {
-    "query_id": ("qid", "q_id", "id", "_id"),
-    "question": ("query", "q", "query_text", "user_input", "input"),
-    "references": (
-        *("reference", "answer", "answers", "expected_answer", "ground_truth"),
-        *("ground_truth_answer", "reference_answer", "gold_claim_substr"),
-    ),
-    "negative_references": ("negative_reference", "wrong_answers"),
-    "relevant": ("gold_doc_ids", "gold_citations", "expected_document_ids", "relevant_ids"),
-    "relevant_texts": ("context_passages", "gold_texts", "gold_contexts"),
-    "relevant_spans": ("gold_spans",),
-    "relevant_sections": (),
-    "answerable": ("is_answerable",),
-    "metadata": (),
-    "provenance": (),
-}
+ITEM_FIELDS = {name: tuple(names) for name, names in FIELD_NAMES["items"].items()}
 _UNANSWERABLE = "is_unanswerable"
 _PASSAGES = ("gold_passages", "evidence")  # lists of objects, or of texts
 _PASSAGE_IDS = frozenset(("doc_id", "document_id", "chunk_id", "node_id", "id"))
@@ -120,13 +105,7 @@ class GoldenItem:
         return blake2b(text, digest_size=6).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON object of the item, without empty fields.
-
-        Examples
-        --------
-        >>> GoldenItem("a", "Who?", answerable=False).as_dict()
-        {'query_id': 'a', 'question': 'Who?', 'answerable': False}
-        """
+        """The JSON object of the item, without empty fields."""
         values = {name: _plain(getattr(self, name)) for name in ITEM_FIELDS}
         return {name: value for name, value in values.items() if value not in (None, [], {})}
 
@@ -224,13 +203,7 @@ def golden_text(items: Iterable[GoldenItem]) -> str:
 
 
 def golden_item(row: object) -> GoldenItem:
-    """The item of a JSON object, a parsed line of a golden set.
-
-    Examples
-    --------
-    >>> golden_item({"question": "Who?", "query_type": "unanswerable"}).answerable
-    False
-    """
+    """The item of a JSON object, a parsed line of a golden set."""
     if not isinstance(row, Mapping):
         raise DataError(f"expected an object; got {row!r:.60}")
     question = _value(row, "question")
@@ -535,15 +508,7 @@ def highly_relevant(records: pd.DataFrame, *, grade: float | None = None) -> pd.
 
 
 def high_grade(records: pd.DataFrame, grade: float | None = None) -> tuple[float, str]:
-    """The lowest grade that counts as highly relevant, and a note if the judgments decide it.
-
-    If omitted it is 2, or the highest grade if that is lower.
-
-    Examples
-    --------
-    >>> high_grade(pd.DataFrame({"relevant": [{"a": 1.0, "b": 0.0}, None]}))[0]
-    1.0
-    """
+    """The lowest grade that counts as highly relevant, and a note if the judgments decide it."""
     if "relevant" not in records:
         raise DataError("expected records with a column 'relevant'; there is none")
     if grade is not None:
@@ -565,7 +530,7 @@ def high_grade(records: pd.DataFrame, grade: float | None = None) -> tuple[float
 _SUFFIXES = (".txt", ".md", ".rst", ".text", ".markdown")
 
 
-class Documents(Mapping[str, str]):
+class Documents(dict[str, str]):
     r"""Texts by name, from a folder or a mapping.
 
     Parameters
@@ -586,47 +551,18 @@ class Documents(Mapping[str, str]):
     """
 
     def __init__(self, source: str | Path | Mapping[str, str]):
-        self._texts: dict[str, str] = {}
-        self._root: Path | None = None
         if isinstance(source, Mapping):
-            self._texts = {str(name): str(text) for name, text in source.items()}
-            self._names = list(self._texts)
+            super().__init__({str(name): str(text) for name, text in source.items()})
             return
         path = Path(source)
         if not path.exists():
             raise ReaderError("there is no such folder or file of documents; check the path", path)
-        self._root, self._names = path.parent, [path.name]
+        root, files = path.parent, [path]
         if path.is_dir():
-            files = (file for file in path.rglob("*") if file.is_file())
-            texts = (file for file in files if file.suffix.lower() in _SUFFIXES)
-            self._root = path
-            self._names = sorted(file.relative_to(path).as_posix() for file in texts)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and (name in self._texts or self._path_of(name) is not None)
-
-    def __getitem__(self, name: str) -> str:
-        if name not in self._texts:
-            path = self._path_of(name)
-            if path is None:
-                raise KeyError(name)
-            self._texts[name] = "" if path.stat().st_size == 0 else Source(path).text
-        return self._texts[name]
-
-    def _path_of(self, name: str) -> Path | None:
-        """The file of a name, if it is inside the folder: a name may lead out of it."""
-        if self._root is None or not name:
-            return None
-        try:
-            # resolve follows links and "..", so that the check sees the real place.
-            path = (self._root / name).resolve()
-            is_inside = path.is_relative_to(self._root.resolve()) and path.is_file()
-        except (OSError, ValueError):  # a name that no file can have
-            return None
-        return path if is_inside else None
+            texts = (file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES)
+            root, files = path, sorted(file for file in texts if file.is_file())
+        # An empty file is no error here, as it is for a source.
+        super().__init__(
+            (file.relative_to(root).as_posix(), Source(file).text if file.stat().st_size else "")
+            for file in files
+        )

@@ -11,18 +11,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError
 from rageval_report.records.golden import ITEM_FIELDS, GoldenItem, check_items, check_keys
-from rageval_report.records.similar_texts import (
-    YES_NO,
-    content_words,
-    near_pairs,
-    share_within,
-    words_of,
-)
+from rageval_report.scores.query_ids import plain_text
 
 Severity = Literal["error", "warning"]
 ERROR: Severity = "error"
@@ -33,11 +28,7 @@ _LONGEST_QUOTE = 200
 
 
 class GoldenFault(NamedTuple):
-    """One fault of a golden set.
-
-    An error makes scores wrong; at a warning a person should have a look. The id is empty if the
-    fault is of the whole set; `other` is the other item if there are two, `value` the measure.
-    """
+    """One fault of a golden set."""
 
     check: str
     severity: Severity
@@ -231,11 +222,7 @@ def check_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
 
 
 def check_near_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
-    """Questions that are nearly an earlier one, except those that `check_duplicates` finds.
-
-    One fault per question, which names the nearest: of a hundred questions of one pattern every
-    pair is near, and 4,950 lines are too many to read.
-    """
+    """Questions that are nearly an earlier one, except those that `check_duplicates` finds."""
     first = {_plain(item.question): item for item in reversed(golden.items)}
     items = list(reversed(first.values()))
     nearest: dict[int, tuple[int, float]] = {}
@@ -420,3 +407,84 @@ def reject_leaking(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # 
         if share_within(answer, [item.question]) >= Limits.leak:
             return f"the question contains its answer {answer!r:.60}"
     return None
+
+
+# -- words, runs of characters and their overlap
+
+_WORD = re.compile(r"\w+")
+
+# English words without a meaning of their own; in other languages all words count.
+_EMPTY = frozenset(
+    "a an and are as at be been but by did do does for from had has have he her his how i if in "
+    "into is it its of on or she so such that the their them there these they this to was were "
+    "what when where which who whom why will with would you your not no yes than then".split()
+)
+_N_LETTERS = 3  # of a run
+
+# Answers that no text contains: they count neither as supported nor as leaked.
+YES_NO = frozenset(("yes", "no", "true", "false"))
+
+# Rows whose overlap with all others is counted at once.
+_BLOCK = 256
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in lower case."""
+    # casefold, not lower: "Straße" and "STRASSE" are one word.
+    return _WORD.findall(plain_text(text).casefold())
+
+
+def content_words(text: str) -> set[str]:
+    """The words that have a meaning of their own."""
+    return {word for word in words_of(text) if word not in _EMPTY}
+
+
+def share_within(text: str, others: Iterable[str]) -> float:
+    """The share of a text's content words that other texts contain; NaN if it has none."""
+    words = content_words(text)
+    available = {word for other in others for word in content_words(other)}
+    return len(words & available) / len(words) if words else math.nan
+
+
+def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
+    """The size of the intersection over that of the union; 0 if both sets are empty."""
+    n_common = len(first & second)
+    n_union = len(first) + len(second) - n_common
+    return n_common / n_union if n_union else 0.0
+
+
+def _runs(text: str) -> frozenset[str]:
+    """The runs of three characters of a text's words; a shorter text is one run."""
+    plain = " ".join(words_of(text))
+    starts = range(max(1, len(plain) - _N_LETTERS + 1))
+    return frozenset(plain[i : i + _N_LETTERS] for i in starts) if plain else frozenset()
+
+
+def _numbers_of(text: str) -> frozenset[str]:
+    """The words of a text that contain a digit: "in 2019" and "in 2020" are two questions."""
+    return frozenset(word for word in words_of(text) if any(map(str.isdecimal, word)))
+
+
+def near_pairs(texts: Sequence[str], threshold: float) -> list[tuple[int, int, float]]:
+    """The pairs of texts whose Jaccard similarity of runs is at least `threshold`; with it."""
+    from scipy.sparse import csr_array  # loads when it is needed
+
+    if not 0.0 < threshold <= 1.0:
+        raise DataError(f"the threshold must be > 0 and <= 1; got {threshold!r}")
+    runs, numbers = list(map(_runs, texts)), list(map(_numbers_of, texts))
+    columns: dict[str, int] = {}
+    places = [columns.setdefault(run, len(columns)) for of_text in runs for run in of_text]
+    sizes = np.array(list(map(len, runs)), dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    ones = np.ones(len(places), dtype=np.int32)
+    has_run = csr_array((ones, places, starts), shape=(len(texts), max(len(columns), 1)))
+    pairs = []
+    for low in range(0, len(texts), _BLOCK):
+        common = (has_run[low : low + _BLOCK] @ has_run.T).tocoo()
+        first, second = common.row.astype(np.int64) + low, common.col
+        values = common.data / (sizes[first] + sizes[second] - common.data)
+        for place in np.flatnonzero((first < second) & (values >= threshold)).tolist():
+            a, b = int(first[place]), int(second[place])
+            if numbers[a] == numbers[b]:
+                pairs.append((a, b, float(values[place])))
+    return sorted(pairs)

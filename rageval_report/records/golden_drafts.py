@@ -43,8 +43,14 @@ from rageval_report.judges.chats import Ask, Chat, Message, as_chat
 from rageval_report.judges.parsing import find_objects, quote_beginning, remove_thoughts
 from rageval_report.records.cells import Span
 from rageval_report.records.golden import Documents, GoldenItem, highly_relevant
-from rageval_report.records.golden_checks import FILTERS, DraftFilter
-from rageval_report.records.similar_texts import SeenQuestions, content_words, jaccard, words_of
+from rageval_report.records.golden_checks import (
+    FILTERS,
+    DraftFilter,
+    content_words,
+    jaccard,
+    near_pairs,
+    words_of,
+)
 
 # The kinds of questions, and the prompt for each.
 KINDS = {"factoid": "question", "multi_hop": "multi_hop", "unanswerable": "unanswerable"}
@@ -76,17 +82,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Prompt:
-    """One template; ``$name`` is a place to fill in, ``$$`` is a dollar sign.
-
-    Parameters
-    ----------
-    name : str
-        Its purpose, such as "question" or "answer".
-    version : str
-        Changed with every change of its words.
-    user, system : str
-        The templates.
-    """
+    """One template: ``$name`` is a place to fill in, ``$$`` is a dollar sign."""
 
     name: str
     version: str
@@ -100,9 +96,9 @@ class Prompt:
 
     def message(self, **values: object) -> Message:
         """The message with these values; a value is never taken for a template."""
-        texts = {name: str(value) for name, value in values.items()}
         # string.Template, because documents and JSON examples are full of braces.
-        return Message(Template(self.user).substitute(texts).strip(), self.system.strip())
+        text = Template(self.user).substitute({name: str(v) for name, v in values.items()})
+        return Message(text.strip(), self.system.strip())
 
 
 def load_prompts(path: str | Path | None = None) -> dict[str, Prompt]:
@@ -148,8 +144,8 @@ def _make_prompt(name: str, table: object) -> Prompt:
         raise DataError(f"the prompt {name!r} needs version and user, and may have system")
     fields = {key: str(value) for key, value in table.items()}
     template, places = Template(fields["user"]), _PLACES[name]
-    used = set(template.get_identifiers()) if template.is_valid() else None
-    if used is None or not used <= set(places) or places[0] not in used:
+    used = set(template.get_identifiers()) if template.is_valid() else {"?"}
+    if not {places[0]} <= used <= set(places):
         listed = ", ".join(f"${place}" for place in places)
         raise DataError(
             f"the prompt {name!r} must contain ${places[0]}, and may contain {listed}; $$ is a "
@@ -169,29 +165,15 @@ _MOST_FAILURES = 5  # in a row: then the chat is most likely down
 
 
 class ChatFailedError(Exception):
-    """The chat did not answer one message; the text says why."""
+    """The chat did not answer one message: the text says why, and whether it may answer later."""
 
-
-class ChatDownError(ChatFailedError):
-    """The chat was not reached, or was busy, also after its retries; it may answer later."""
+    def __init__(self, message: str, *, is_down: bool = False):
+        super().__init__(message)
+        self.is_down = is_down
 
 
 class ReplyJournal:
-    """Replies by message, in JSON Lines with a checksum per line; in memory without a path.
-
-    The key is a digest of model, settings and message, so that a second run takes the replies from
-    here and asks only for the others. A damaged line is reported, and its message is asked again;
-    an incomplete last line is removed.
-
-    Examples
-    --------
-    >>> journal = ReplyJournal()
-    >>> with journal.open(as_chat(lambda text: text.upper())) as ask:
-    ...     ask(Message("twice")), ask(Message("twice"))
-    ('TWICE', 'TWICE')
-    >>> journal.n_asked, journal.n_replayed
-    (1, 1)
-    """
+    """Replies by message, in JSON Lines with a checksum per line; in memory without a path."""
 
     def __init__(self, path: str | Path | None = None):
         self.path = None if path is None else Path(path)
@@ -212,12 +194,10 @@ class ReplyJournal:
                 continue
             try:
                 entry = json.loads(line if opened is None else opened[0])
-            except ValueError as exc:
-                raise ReaderError("this is not an entry of a journal", path, number) from exc
-            if not isinstance(entry, Mapping) or not {"key", "reply"} <= set(entry):
+                self._replies[str(entry["key"])] = str(entry["reply"])
+            except (ValueError, TypeError, KeyError) as exc:
                 message = "expected a key and a reply; is this another file?"
-                raise ReaderError(message, path, number)
-            self._replies[str(entry["key"])] = str(entry["reply"])
+                raise ReaderError(message, path, number) from exc
         self._n_lines = len(lines)
         if damaged:
             warnings.warn(
@@ -230,11 +210,7 @@ class ReplyJournal:
 
     @contextmanager
     def open(self, chat: Chat) -> Iterator[AskText]:
-        """A context that yields a function which asks the chat, or answers from the journal.
-
-        The function raises `ChatFailedError` if the chat fails; the fifth time in a row the failure
-        itself.
-        """
+        """A context that yields a function which asks the chat, or answers from the journal."""
         with chat.open() as ask, self._open_file() as file:
             settings = json.dumps([chat.model, dict(chat.settings)], default=str).encode()
 
@@ -256,6 +232,7 @@ class ReplyJournal:
             yield answer
 
     def _ask(self, ask: Ask, message: Message) -> str:
+        """A reply; `ChatFailedError` if there is none, and the fifth time in a row its cause."""
         try:
             reply = ask(message)
         # Mistakes of the set-up: every further question would fail in the same way.
@@ -265,9 +242,8 @@ class ReplyJournal:
             self._n_failures += 1
             if self._n_failures >= _MOST_FAILURES:
                 raise
-            is_down = isinstance(exc, OSError) or getattr(exc, "is_temporary", False)
-            failure = ChatDownError if is_down else ChatFailedError
-            raise failure(f"the chat failed: {exc}") from exc
+            is_down = isinstance(exc, OSError) or bool(getattr(exc, "is_temporary", False))
+            raise ChatFailedError(f"the chat failed: {exc}", is_down=is_down) from exc
         self._n_failures = 0
         if reply.ending != "end":
             raise ChatFailedError(f"the chat's answer is incomplete: {reply.ending}")
@@ -281,7 +257,7 @@ class ReplyJournal:
         try:
             file = os.fdopen(open_private(self.path), "ab", buffering=0)
         except OSError as exc:
-            raise DataError(f"{self.path}: the journal cannot be written: {exc.strerror}") from exc
+            raise self._unwritable(exc) from exc
         with file:
             yield file
 
@@ -296,10 +272,11 @@ class ReplyJournal:
         except OSError as exc:
             # Half a line would join the next one and spoil both.
             file.truncate(place)
-            raise DataError(
-                f"{self.path}: the journal cannot be written: {exc.strerror}; its entries are kept"
-            ) from exc
+            raise self._unwritable(exc, "; its entries are kept") from exc
         self._n_lines += 1
+
+    def _unwritable(self, exc: OSError, more: str = "") -> DataError:
+        return DataError(f"{self.path}: the journal cannot be written: {exc.strerror}{more}")
 
 
 # -- passages
@@ -315,16 +292,7 @@ class Passage(NamedTuple):
 
 
 def passages_of(documents: Mapping[str, str], *, longest: int, shortest: int) -> list[Passage]:
-    r"""Documents, cut at blank lines into pieces of similar length.
-
-    Paragraphs are joined up to `longest` characters, and a longer one is cut. A piece of fewer than
-    `shortest` is left out, unless its document has no other.
-
-    Examples
-    --------
-    >>> [p.span.start for p in passages_of({"a": "One.\n\nTwo."}, longest=5, shortest=1)]
-    [0, 6]
-    """
+    """Documents, cut at blank lines into pieces of similar length."""
     if not 1 <= shortest <= longest:
         raise DataError(
             f"shortest and longest must be 1 <= shortest <= longest; got {shortest} and {longest}"
@@ -391,6 +359,7 @@ class Draft(NamedTuple):
 
 
 MapDrafts = Callable[[Callable[[DraftPlan], Draft], Iterable[DraftPlan]], Iterable[Draft]]
+_MAP_IN_ORDER: MapDrafts = map
 
 
 @dataclass(frozen=True)
@@ -655,8 +624,7 @@ def generate_golden(
         if kind not in KINDS:
             raise UnknownNameError("kind of question", kind, KINDS)
     model = as_chat(chat)
-    sources = documents if isinstance(documents, Documents) else Documents(documents)
-    passages = passages_of(sources, longest=longest, shortest=shortest)
+    passages = passages_of(Documents(documents), longest=longest, shortest=shortest)
     if not passages:
         raise DataError("documents must contain text; there is none")
     templates = _prompts_of(prompts)
@@ -668,7 +636,12 @@ def generate_golden(
         drafter = _Drafter(ask, templates, examples, n_negatives, checks, origin)
         for kind, n in kinds.items():
             plans = _plans(passages, kind, seed, collection)
-            n_missing = _collect(collection, drafter, plans, int(n), map or _map_in_order)
+            goal = len(collection.items) + int(n)
+            # Only as many as are missing, because each draft is paid for.
+            while batch := list(islice(plans, goal - len(collection.items))):
+                for draft in (map or _MAP_IN_ORDER)(drafter.draft, batch):
+                    collection.add(draft)
+            n_missing = goal - len(collection.items)
             if n_missing:
                 warnings.warn(
                     f"{n_missing} of {n} {kind} questions could not be made; see what was "
@@ -680,19 +653,10 @@ def generate_golden(
     return Generated(tuple(collection.items), rejected, replies.n_asked, replies.n_replayed)
 
 
-def _map_in_order(
-    draft: Callable[[DraftPlan], Draft], plans: Iterable[DraftPlan]
-) -> Iterator[Draft]:
-    return (draft(plan) for plan in plans)
-
-
 def _plans(
     passages: Sequence[Passage], kind: str, seed: int, collection: _Collection
 ) -> Iterator[DraftPlan]:
-    """Plans on the passages in an order drawn by seed, round by round.
-
-    Each avoids the questions that exist when it is taken.
-    """
+    """Plans on the passages in an order drawn by seed, round by round."""
     # By place: the order in which the documents are given does not decide what is drawn.
     ordered = sorted(passages)
     # The kind is a part of the seed: each kind has an order of its own.
@@ -714,34 +678,14 @@ def _plans(
             yield DraftPlan(kind, chosen, collection.questions_on(chosen))
 
 
-def _collect(
-    collection: _Collection,
-    drafter: _Drafter,
-    plans: Iterator[DraftPlan],
-    n: int,
-    map_drafts: MapDrafts,
-) -> int:
-    """Draft in batches of the missing number; how many of `n` items are missing at the end."""
-    goal = len(collection.items) + n
-    while (n_missing := goal - len(collection.items)) > 0:
-        # Only as many as are missing, because each draft is paid for.
-        batch = list(islice(plans, n_missing))
-        if not batch:
-            return n_missing
-        for draft in map_drafts(drafter.draft, batch):
-            collection.add(draft)
-    return 0
-
-
 class _Collection:
     """The accepted items, and the rejected drafts with their reasons."""
 
     def __init__(self, existing: Sequence[GoldenItem], near: float):
         self.items: list[GoldenItem] = []
         self.rejected: list[tuple[str, str, str, str]] = []
-        self._seen = SeenQuestions(near)
-        for item in existing:
-            self._seen.add(item.question)
+        self._near = near
+        self._seen = [item.question for item in existing]
         self._questions: dict[tuple[str, int], list[str]] = {}
 
     def questions_on(self, passages: Sequence[Passage]) -> tuple[str, ...]:
@@ -754,15 +698,16 @@ class _Collection:
         plan, item, reason, question = draft
         if item is not None:
             question = item.question
-            nearest = self._seen.nearest(question)
-            reason = "" if nearest is None else f"the question is nearly {nearest!r:.80}"
+            n, pairs = len(self._seen), near_pairs([*self._seen, question], self._near)
+            near = [(value, -first) for first, second, value in pairs if second == n]
+            reason = f"the question is nearly {self._seen[-max(near)[1]]!r:.80}" if near else ""
         for passage in plan.passages if question else ():
             self._questions.setdefault(passage.span[:2], []).append(question)
         if item is None or reason:
             passages = ", ".join(passage.span.name for passage in plan.passages)
             self.rejected.append((plan.kind, passages, question, reason))
             return
-        self._seen.add(question)
+        self._seen.append(question)
         self.items.append(item)
 
 
@@ -828,6 +773,7 @@ def ground_truth(
     queries, texts = highly_relevant(records, grade=grade), _document_texts(corpus)
     model, replies = as_chat(chat), ReplyJournal(journal)
     prompt = _prompts_of(prompts)["ground_truth"]
+    provenance = {"source": "ground truth", "model": model.model, "prompts": [prompt.label]}
     skipped: dict[str, ChatFailedError] = {}
     items = []
     questions = queries["question"].tolist() if "question" in queries else [None] * len(queries)
@@ -840,25 +786,19 @@ def ground_truth(
             except ChatFailedError as exc:
                 skipped[query_id] = exc
                 continue
+            used = {"highly_relevant_count": len(grades), "context_documents": documents}
             items.append(
                 GoldenItem(
-                    query_id=query_id,
-                    question=question,
-                    references=(answer,),
+                    query_id,
+                    question,
+                    (answer,),
                     relevant=dict(grades),
                     answerable=True,
-                    metadata={
-                        "highly_relevant_count": len(grades),
-                        "context_documents": documents,
-                    },
-                    provenance={
-                        "source": "ground truth",
-                        "model": model.model,
-                        "prompts": [prompt.label],
-                    },
+                    metadata=used,
+                    provenance=provenance,
                 )
             )
-    down = [query_id for query_id, reason in skipped.items() if isinstance(reason, ChatDownError)]
+    down = [query_id for query_id, reason in skipped.items() if reason.is_down]
     if journal is not None and down:
         # A set that is smaller only because the chat was down for a while is refused.
         raise JudgeError(

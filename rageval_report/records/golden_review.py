@@ -45,23 +45,7 @@ _CONTEXT = 300  # characters that are shown before and after a span
 
 @dataclass(frozen=True)
 class Decision:
-    """A reviewer's decision on one item.
-
-    Parameters
-    ----------
-    query_id : str
-        The item.
-    decision : {"accept", "edit", "reject"}, optional
-        None if there is no decision.
-    question : str
-        The question, possibly edited.
-    references, negative_references : tuple of str
-        The answers, possibly edited.
-    note : str
-        The reviewer's note.
-    fingerprint : str
-        The fingerprint of the item that the reviewer saw.
-    """
+    """A reviewer's decision on one item."""
 
     query_id: str
     decision: str | None
@@ -74,17 +58,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Reviewed:
-    """A golden set after a review.
-
-    Parameters
-    ----------
-    items : tuple of GoldenItem
-        The accepted and edited items, and those without a decision.
-    rejected : tuple of GoldenItem
-        The rejected items.
-    decisions : DataFrame
-        One row per item: ``query_id``, ``decision`` ("open" if there is none), ``note``.
-    """
+    """A golden set after a review."""
 
     items: tuple[GoldenItem, ...]
     rejected: tuple[GoldenItem, ...]

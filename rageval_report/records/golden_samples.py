@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from rageval_report.errors import DataError, check_choice
 from rageval_report.records.draws import count_unanswerable, equal_shares, proportional_shares
 from rageval_report.records.golden import GoldenItem, check_items, check_keys, filled_keys
-from rageval_report.records.similar_texts import near_pairs
+from rageval_report.records.golden_checks import near_pairs
 
 Allocation = Literal["proportional", "equal"]
 Stratum = tuple[str, ...]
@@ -198,20 +198,16 @@ def _indivisible_groups(
     items: Sequence[GoldenItem], together: Sequence[str], near: float, seed: int
 ) -> list[list[GoldenItem]]:
     """Items that stay together, in an order drawn by seed; large groups first, small ones fit."""
-    leader = list(range(len(items)))  # union-find, with path halving
+    from scipy.sparse import coo_array  # loads when it is needed
+    from scipy.sparse.csgraph import connected_components
 
-    def root(position: int) -> int:
-        while leader[position] != position:
-            leader[position] = leader[leader[position]]
-            position = leader[position]
-        return position
-
-    pairs = [(a, b) for a, b, _ in near_pairs([item.question for item in items], near)]
-    for first, second in [*pairs, *_equal_positions(items, together)]:
-        leader[root(second)] = root(first)
+    near_items = [(a, b) for a, b, _ in near_pairs([item.question for item in items], near)]
+    pairs = [*near_items, *_equal_positions(items, together)]
+    firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
+    links = coo_array(([1] * len(pairs), (firsts, seconds)), shape=(len(items), len(items)))
     groups: defaultdict[int, list[GoldenItem]] = defaultdict(list)
-    for position, item in enumerate(items):
-        groups[root(position)].append(item)
+    for group, item in zip(connected_components(links, directed=False)[1], items, strict=True):
+        groups[int(group)].append(item)
     lots = {key: min(_lot(item.query_id, seed) for item in groups[key]) for key in groups}
     return [groups[key] for key in sorted(groups, key=lambda key: (-len(groups[key]), lots[key]))]
 
@@ -237,13 +233,7 @@ def _metadata_values(item: GoldenItem, key: str) -> list[str]:
 
 
 def documents_of(item: GoldenItem) -> list[str]:
-    """The documents that an item is about: those of its metadata, else those that its gold names.
-
-    Examples
-    --------
-    >>> documents_of(GoldenItem("a", "Why?", relevant={"d1": 1.0, "d2": 0.0}))
-    ['d1']
-    """
+    """The documents that an item is about: those of its metadata, else those of its gold."""
     in_metadata = _metadata_values(item, _DOCUMENT)
     if in_metadata:
         return in_metadata

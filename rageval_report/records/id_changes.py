@@ -74,15 +74,7 @@ _SIDES: tuple[IdSide, ...] = ("gold", "retrieved")
 
 @dataclass(frozen=True)
 class IdChange:
-    """A change of the form of ids: a name of `ID_CHANGES`, or "prefix", "suffix" or "cut".
-
-    The `part` is removed from the beginning or the end, or ids are cut at its last occurrence.
-
-    Examples
-    --------
-    >>> IdChange.parse("extension")("guide.md"), IdChange.parse("retrieved:cut:#")("guide#2")
-    ('guide', 'guide')
-    """
+    """A change of the form of ids: a name of `ID_CHANGES`, or "prefix", "suffix" or "cut"."""
 
     name: str
     part: str = ""

@@ -60,10 +60,7 @@ class QueryIds:
 
 @dataclass(frozen=True)
 class IdMatch:
-    """The changes of form after which `n_after`, not `n_before`, of `n` gold ids are retrieved.
-
-    With pairs of a gold id and the retrieved id that it meets, and the first queries affected.
-    """
+    """The changes of form after which `n_after`, not `n_before`, of `n` gold ids are retrieved."""
 
     changes: Changes
     n: int
@@ -79,14 +76,7 @@ class IdMatch:
 
 
 def find_id_match(queries: Sequence[QueryIds]) -> IdMatch | None:
-    """The smallest change of form after which clearly more gold ids were retrieved; None if none.
-
-    Examples
-    --------
-    >>> match = find_id_match([QueryIds("q1", ("guide.md",), ("Guide", "news"))])
-    >>> [str(change) for change in match.changes]
-    ['case', 'extension']
-    """
+    """The smallest change of form after which clearly more gold ids were retrieved, if any."""
     usable = _with_both(queries)
     sample = _unmet_sample(usable)
     n_gold = sum(len(query.gold) for query in sample)
@@ -308,14 +298,7 @@ _LONG = 40  # characters: longer ids with blanks are texts
 
 
 def doubts_about_ids(queries: Sequence[QueryIds]) -> list[Doubt]:
-    """The doubts that gold ids and retrieved ids raise; of queries whose ranking is known.
-
-    Examples
-    --------
-    >>> queries = [QueryIds("q1", ("guide.md",), ("guide", "news"))]
-    >>> [doubt.check for doubt in doubts_about_ids(queries)]
-    ['ids_differ']
-    """
+    """The doubts that gold ids and retrieved ids raise; of queries whose ranking is known."""
     checks = (find_different_ids, _joined_ids, _strange_ids, _empty_rankings, _equal_rankings)
     return [doubt for check in checks for doubt in check(queries)]
 

@@ -7,13 +7,23 @@ chunk, or the only id that is known. The fields ``retrieved_sections``, ``releva
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
-from typing import Any, Literal, get_args
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from functools import lru_cache
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
 
 import pandas as pd
 
 from rageval_report.errors import check_choice
+
+# The names of fields and keys.
+FIELD_NAMES: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("fields.toml").read_text(encoding="utf-8")
+)
 
 Level = Literal["chunk", "document"]
 LevelOption = Literal["auto", "chunk", "document"]
@@ -38,12 +48,7 @@ _WORDS: dict[PassageField, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class LevelCounts:
-    """At which levels relevant gold and retrieved or cited passages have ids.
-
-    `n_gold_both` and `n_passages_both` carry the id of a document beside their own. Where only one
-    side does, `n_chunks_met` and `n_documents_met` gold items meet a passage of their query by the
-    id of the chunk, and by that of the document. Counts of several tables can be added up.
-    """
+    """At which levels relevant gold and retrieved or cited passages have ids."""
 
     n_gold: int = 0
     n_gold_both: int = 0
@@ -58,11 +63,7 @@ class LevelCounts:
 
 @dataclass(frozen=True)
 class LevelChoice:
-    """The level at which metrics are computed, and how it was chosen.
-
-    The level is None if gold and passages have one id each, which are compared as they are; the
-    note is empty if there was nothing to choose.
-    """
+    """The level at which metrics are computed, and how it was chosen."""
 
     level: Level | None = None
     has_both: bool = False
@@ -142,19 +143,7 @@ def _count_row(passages: list[Section], gold: list[GoldSection]) -> tuple[int, .
 def choose_level(
     counts: LevelCounts, level: LevelOption = "auto", field: PassageField = "retrieved"
 ) -> LevelChoice:
-    """The level at which metrics are computed.
-
-    "auto" is the level of chunks if all gold and all passages carry both ids; if one side has a
-    single id, the level at which more of the gold meets a passage.
-
-    Examples
-    --------
-    >>> choice = choose_level(LevelCounts(4, 0, 9, 9, n_chunks_met=0, n_documents_met=3))
-    >>> choice.level
-    'document'
-    >>> choice.note[:82]
-    'level: the gold has one id each and the retrieved passages carry both ids; 3 of 4 '
-    """
+    """The level at which metrics are computed."""
     check_choice("level", level, LEVEL_OPTIONS)
     has_both = counts.n_gold_both + counts.n_passages_both > 0
     if level != "auto":
@@ -189,20 +178,7 @@ def _has_in_words(n_both: int, n: int, carries: str, has: str) -> str:
 
 
 def records_at_level(records: pd.DataFrame, level: Level | None) -> pd.DataFrame:
-    """The records with the ids of one level in ``retrieved``, ``relevant`` and ``citations``.
-
-    None leaves the ids as they are. A passage whose document is unknown has its only id at both
-    levels. Of several gold chunks of one document the highest grade counts. If documents number
-    their chunks alike, a chunk has both ids.
-
-    Examples
-    --------
-    >>> from rageval_report.records import record_table
-    >>> passages = [{"document_id": "guide", "node_id": n} for n in ("n1", "n2")]
-    >>> records = record_table([{"query_id": "q", "retrieved": passages, "relevant": ["guide"]}])
-    >>> records_at_level(records, "document").loc["q", "retrieved"]
-    ['guide', 'guide']
-    """
+    """The records with the ids of one level in ``retrieved``, ``relevant`` and ``citations``."""
     has_sections = not set(SECTION_FIELDS.values()).isdisjoint(records)
     if level is None or not (has_sections or level == "document"):
         return records
@@ -260,4 +236,261 @@ def _key_row(
         None if retrieved is None else list(map(key, retrieved)),
         None if gold is None else grades,
         None if cited is None else list(map(key, cited)),
+    )
+
+
+# -- the ids of a passage: beside its text, in its metadata, or in the object of a node
+
+KEYS = {name: tuple(names) for name, names in FIELD_NAMES["passages"].items()}
+_OWN, _OF_DOCUMENTS, _DOCUMENT_NAMES = KEYS["own"], KEYS["of_documents"], KEYS["document_names"]
+_UNCERTAIN = frozenset((*_DOCUMENT_NAMES, *KEYS["chunk_numbers"]))
+_OBJECTS = frozenset((*KEYS["objects"], *_OF_DOCUMENTS))
+# LlamaIndex numbers the relationships of a node; 1 is the document that it was made from.
+_RELATIONSHIPS, _SOURCES = "relationships", ("1", "SOURCE", "source")
+_DEEPEST = 4
+
+
+class IdCandidate(NamedTuple):
+    """A key of a passage that may hold an id: its path, and the value."""
+
+    place: str
+    value: Any
+
+
+class IdPlaces(NamedTuple):
+    """The paths at which the ids of a document and of a chunk were read; empty for none."""
+
+    document: str
+    chunk: str
+
+
+NO_PLACES = IdPlaces("", "")
+
+
+@dataclass(frozen=True)
+class PassageIds:
+    """The candidates for the ids of a passage, the surest first."""
+
+    documents: list[IdCandidate] = field(default_factory=list)
+    chunks: list[IdCandidate] = field(default_factory=list)
+    names: list[IdCandidate] = field(default_factory=list)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether some key says that it holds an id."""
+        candidates = (*self.chunks, *self.documents)
+        return any(_last_key(candidate.place) not in _UNCERTAIN for candidate in candidates)
+
+    def choose(
+        self, preferred: IdPlaces = NO_PLACES
+    ) -> tuple[IdCandidate | None, IdCandidate | None]:
+        """The candidates for the document and for the chunk, those of preferred places first."""
+        chunk = _first_at(self.chunks, preferred.chunk)
+        others = [c for c in self.documents if chunk is None or c.place != chunk.place]
+        names = [] if self.documents or self.chunks else self.names[:1]
+        document = _first_at(others or names, preferred.document)
+        if document is not None and chunk is not None and document.value == chunk.value:
+            # A name of the document that repeats the id says nothing more.
+            document = None if _last_key(document.place) in _DOCUMENT_NAMES else document
+        return document, chunk
+
+
+def _first_at(candidates: Sequence[IdCandidate], place: str) -> IdCandidate | None:
+    at_place = (item for item in candidates if item.place == place)
+    return next(at_place, candidates[0] if candidates else None)
+
+
+@lru_cache(maxsize=1024)
+def _squeezed(key: str) -> str:
+    return key.lower().replace("_", "").replace("-", "")
+
+
+@lru_cache(maxsize=1024)
+def _last_key(place: str) -> str:
+    return _squeezed(place.rpartition(".")[2])
+
+
+def passage_ids(item: Mapping[str, Any]) -> PassageIds:
+    """The candidates for the ids of a passage, or of a gold item or citation written like one."""
+    objects = list(_objects_in(item))
+    inner = objects[1:]
+    chunks = [c for path, content in objects for c in _at(path, content, _chunk_keys(path))]
+    documents = [c for path, content in objects for c in _at(path, content, KEYS["document"])]
+    documents += [c for path, content in objects for c in _related(path, content)]
+    # The id of {"document": {"id": ...}} is that of a document if the passage has one of its own.
+    ids_of_documents = [
+        candidate
+        for path, content in inner
+        if _last_key(path) in _OF_DOCUMENTS
+        for candidate in _at(path, content, _OWN)
+    ]
+    names = [c for path, content in inner for c in _at(path, content, _DOCUMENT_NAMES)]
+    if chunks or not (documents or names):
+        documents += ids_of_documents
+    else:
+        chunks += ids_of_documents
+    documents += names
+    if not chunks and documents:
+        chunks += [c for path, content in inner for c in _at(path, content, KEYS["chunk_numbers"])]
+    # An id within the metadata of a passage that has its own may be that of its document.
+    documents += [
+        candidate
+        for candidate in chunks[1:]
+        if "." in candidate.place
+        and _last_key(candidate.place) in _OWN
+        and candidate.value != chunks[0].value
+    ]
+    return PassageIds(documents, chunks, list(_at("", item, _DOCUMENT_NAMES)))
+
+
+# Passages of one server have the same keys, so that looking at them once saves most of the time.
+@lru_cache(maxsize=1024)
+def _present_keys(keys: tuple[str, ...]) -> dict[str, str]:
+    """The keys of an object by their squeezed names."""
+    present: dict[str, str] = {}
+    for key in keys:
+        name = _squeezed(str(key))
+        if name not in present or key == name:  # id before _id
+            present[name] = key
+    return present
+
+
+def _chunk_keys(path: str) -> tuple[str, ...]:
+    own = () if _last_key(path) in _OF_DOCUMENTS else _OWN
+    beside = () if path else KEYS["only_beside"]
+    return (*KEYS["chunk"], *beside, *own, *KEYS["also_chunk"])
+
+
+def _objects_in(item: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The passage and the objects within it with their paths, the outermost first."""
+    level: list[tuple[str, Mapping[str, Any]]] = [("", item)]
+    for _ in range(_DEEPEST):
+        yield from level  # the caller may need no more than the first
+        level = [
+            (f"{path}.{key}" if path else str(key), value)
+            for path, content in level
+            for key, value in content.items()
+            if isinstance(value, Mapping) and _squeezed(str(key)) in _OBJECTS
+        ]
+
+
+def _at(path: str, content: Mapping[str, Any], keys: Iterable[str]) -> Iterator[IdCandidate]:
+    """The candidates at the keys of an object, in the order of the keys."""
+    present = _present_keys(tuple(content))
+    for name in keys:
+        if name in present and _may_be_id(content[present[name]], path):
+            key = present[name]
+            yield IdCandidate(f"{path}.{key}" if path else key, content[key])
+
+
+def _may_be_id(value: object, path: str) -> bool:
+    """Whether a value is an id; beside the passage, a wrong one is left to raise an error."""
+    if value is None or value != value or isinstance(value, list | tuple | Mapping):
+        return False
+    if not path:
+        return True
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    return is_integer or (isinstance(value, str) and bool(value.strip()))
+
+
+def _related(path: str, content: Mapping[str, Any]) -> Iterator[IdCandidate]:
+    """The document of a LlamaIndex node."""
+    relationships = content.get(_RELATIONSHIPS)
+    for name in _SOURCES if isinstance(relationships, Mapping) else ():
+        related = relationships.get(name)  # type: ignore[union-attr]
+        if isinstance(related, Mapping):
+            place = f"{path}." if path else ""
+            yield from _at(f"{place}{_RELATIONSHIPS}.{name}", related, ("nodeid",))
+
+
+def passage_text(item: Mapping[str, Any]) -> object:
+    """The text of a passage, also of an object within it; None if there is none."""
+    for path, content in _objects_in(item):
+        present = _present_keys(tuple(content))
+        for name in KEYS["texts"]:
+            value = _text_within(content[present[name]]) if name in present else None
+            # A wrong text beside a passage is left to raise an error.
+            if value is not None and (not path or isinstance(value, str)):
+                return value
+    return None
+
+
+def _text_within(value: object) -> object:
+    """The text of an object such as ``{"text": ...}``, or of a list of them."""
+    if isinstance(value, Mapping):
+        inner = value.get("text")
+        return inner if isinstance(inner, str) else value
+    if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+        texts = [item.get("text") for item in value]
+        return "\n".join(texts) if all(isinstance(text, str) for text in texts) else value
+    return value
+
+
+# -- which place, if several keys may hold the ids
+
+
+def preferred_places(queries: Iterable[tuple[Sequence[object], set[str]]]) -> IdPlaces:
+    """The places at which ids of retrieved passages meet the gold of their query most often."""
+    by_document, by_chunk = Counter[str](), Counter[str]()
+    for items, gold in queries:
+        first = (item[0] if isinstance(item, list | tuple) and item else item for item in items)
+        passages = [passage_ids(item) for item in first if gold and isinstance(item, Mapping)]
+        by_document.update(_places_met([(p.documents, p.choose()[0]) for p in passages], gold))
+        by_chunk.update(_places_met([(p.chunks, p.choose()[1]) for p in passages], gold))
+    return IdPlaces(_best_place(by_document), _best_place(by_chunk))
+
+
+_USUAL = ""  # counts the queries at which the usual choice meets the gold
+
+
+def _places_met(
+    passages: Sequence[tuple[list[IdCandidate], IdCandidate | None]], gold: set[str]
+) -> set[str]:
+    """The places at which some passage of a query meets its gold."""
+    met = {item.place for items, _ in passages for item in items if str(item.value) in gold}
+    if any(usual is not None and str(usual.value) in gold for _, usual in passages):
+        met.add(_USUAL)
+    return met
+
+
+def _best_place(counts: Counter[str]) -> str:
+    best = max(counts, key=lambda place: (counts[place], place == _USUAL, place), default=_USUAL)
+    return best if counts[best] > counts[_USUAL] else _USUAL
+
+
+def all_ids_in(items: Iterable[object]) -> set[str]:
+    """All ids that the items of a gold cell may hold."""
+    ids = set()
+    for item in items:
+        if isinstance(item, Mapping):
+            candidates = passage_ids(item)
+            ids |= {
+                str(c.value) for c in (*candidates.documents, *candidates.chunks, *candidates.names)
+            }
+        else:
+            ids.add(str(item[0] if isinstance(item, list | tuple) and item else item))
+    return ids
+
+
+_WHOSE = {"retrieved": "retrieved passages", "relevant": "gold items", "citations": "citations"}
+
+
+def note_on_places(places: Mapping[str, Iterable[IdPlaces]]) -> str:
+    """The note that says, by field, where ids within passages were read; empty if none was."""
+    parts = []
+    for name, pairs in places.items():
+        listed = dict.fromkeys(_in_words(pair) for pair in sorted(set(pairs)))
+        if listed:
+            parts.append(f"of {_WHOSE.get(name, name)}, {', or '.join(listed)}")
+    return f"ids: {'; '.join(parts)}" if parts else ""
+
+
+def _in_words(pair: IdPlaces) -> str:
+    if not pair.document:
+        return f"{pair.chunk} is taken for the only id"
+    taken = f"{pair.document} is taken for the id of the document"
+    return (
+        f"{taken} and {pair.chunk} for that of the chunk"
+        if pair.chunk
+        else (f"{taken}; they have none of a chunk")
     )

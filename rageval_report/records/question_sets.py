@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -24,7 +25,8 @@ from rageval_report.records.datasets import (
     DatasetRequest,
     Hub,
     RecordFields,
-    Rows,
+    RecordOf,
+    RowsOf,
     table_parts,
 )
 from rageval_report.types import JsonObject
@@ -46,15 +48,7 @@ def require_field(row: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def to_list(cell: object) -> list[Any]:
-    """The items of a list; a mapping of lists becomes a list of mappings.
-
-    The ``datasets`` library stores a list of objects as an object of lists.
-
-    Examples
-    --------
-    >>> to_list({"title": ["A", "B"], "sent_id": [0, 3]})
-    [{'title': 'A', 'sent_id': 0}, {'title': 'B', 'sent_id': 3}]
-    """
+    """The items of a list; a mapping of lists becomes a list of mappings."""
     if cell is None:
         return []
     if isinstance(cell, Mapping):
@@ -83,17 +77,13 @@ def distinct_texts(texts: Iterable[object]) -> list[str]:
 
 
 def passage_id(source: str, text: str) -> str:
-    """An id made of the source of a passage and a digest of its text.
-
-    A passage has the same id in every question, file and sample, and two passages of one source
-    have different ids.
-    """
+    """An id made of the source of a passage and a digest of its text."""
     # Blanks do not count, because copies of one passage differ in their line breaks.
     plain = " ".join(text.split()).encode("utf-8", "surrogatepass")
     return f"{source}:{blake2b(plain, digest_size=_ID_BYTES).hexdigest()}"
 
 
-def _rows_with(document: object, key: str, expected: str) -> list[JsonObject]:
+def rows_with(document: object, key: str, expected: str) -> list[JsonObject]:
     """The rows of a file with one object per question; a single object counts as one row."""
     rows = [document] if isinstance(document, dict) else document
     if isinstance(rows, list) and all(key in row for row in to_mappings(rows)):
@@ -101,8 +91,9 @@ def _rows_with(document: object, key: str, expected: str) -> list[JsonObject]:
     raise DataError(f"expected {expected}")
 
 
-def _texts(cell: object) -> list[Any]:
-    return [item.get("text") for item in to_mappings(cell)]
+def _filled_texts(cell: object) -> list[str] | None:
+    """The distinct texts of a list of objects with a text; None if there are none."""
+    return distinct_texts(item.get("text") for item in to_mappings(cell)) or None
 
 
 # -- SQuAD 2: questions about paragraphs of Wikipedia
@@ -110,40 +101,32 @@ def _texts(cell: object) -> list[Any]:
 
 def squad_rows(document: object) -> list[JsonObject]:
     """The rows of the official JSON, or rows as the ``datasets`` library returns them."""
-    if isinstance(document, dict) and "question" in document:
-        return [document]  # a file of JSON Lines with one line
-    if isinstance(document, list):
-        return to_mappings(document)
-    if not isinstance(document, dict) or "data" not in document:
-        raise DataError('expected the official JSON, an object with "data", or rows of questions')
-    return [
-        {
-            **question,
-            "title": require_field(article, "title", str),
-            "context": paragraph.get("context"),
-        }
-        for article in to_mappings(document["data"])
-        for paragraph in to_mappings(require_field(article, "paragraphs", list))
-        for question in to_mappings(require_field(paragraph, "qas", list))
-    ]
+    if isinstance(document, dict) and "data" in document:
+        document = [
+            {
+                **question,
+                "title": require_field(article, "title", str),
+                "context": paragraph.get("context"),
+            }
+            for article in to_mappings(document["data"])
+            for paragraph in to_mappings(require_field(article, "paragraphs", list))
+            for question in to_mappings(require_field(paragraph, "qas", list))
+        ]
+    expected = 'the official JSON, an object with "data", or rows of questions'
+    return rows_with(document, "question", expected)
 
 
 def squad_record(row: JsonObject) -> RecordFields:
-    """The record of a question.
-
-    A question without an answer has no gold: its paragraph is about the subject but does not answer
-    it; plausible but wrong answers are negative references.
-    """
+    """The record of a question."""
     title, context = require_field(row, "title", str), require_field(row, "context", str)
-    answers = distinct_texts(_texts(row.get("answers")))
+    answers = _filled_texts(row.get("answers"))
     answerable = not row.get("is_impossible", not answers)
     passage = passage_id(title, context)
-    wrong = distinct_texts(_texts(row.get("plausible_answers")))
     return {
         "query_id": require_field(row, "id", str),
         "question": require_field(row, "question", str).strip(),
-        "reference": answers or None,
-        "negative_reference": wrong or None,
+        "reference": answers,
+        "negative_reference": _filled_texts(row.get("plausible_answers")),
         "answerable": answerable,
         "relevant": {passage: 1.0} if answerable else None,
         "query_type": None if answerable else "unanswerable",
@@ -152,34 +135,13 @@ def squad_record(row: JsonObject) -> RecordFields:
     }
 
 
-SQUAD_V2 = Dataset(
-    "squad_v2",
-    "Questions about paragraphs of Wikipedia; half of the dev questions have no answer",
-    "CC BY-SA 4.0",
-    "train 130,319; validation 11,873",
-    table_parts(
-        Rows(squad_rows, squad_record), Hub("rajpurkar/squad_v2", "squad_v2"), "validation"
-    ),
-    homepage="https://rajpurkar.github.io/SQuAD-explorer/",
-)
-
-
 # -- HotpotQA: questions whose answer needs two paragraphs of Wikipedia
 
 _HOTPOT_TYPES = {"bridge": "multi_hop", "comparison": "comparison"}
 
 
-def hotpot_rows(document: object) -> list[JsonObject]:
-    """The rows of the official JSON, a list; or rows as the ``datasets`` library returns them."""
-    return _rows_with(document, "question", 'a list of objects with "question" and "answer"')
-
-
 def hotpot_record(row: JsonObject) -> RecordFields:
-    """The record of a question; gold are the paragraphs with a supporting sentence.
-
-    The id of a paragraph is its title, which is unique in Wikipedia. Without supporting facts, as
-    in test files and simplified ones, there is no gold.
-    """
+    """The record of a question; gold are the paragraphs with a supporting sentence."""
     facts = [_pair(fact, "title", "sent_id") for fact in to_list(row.get("supporting_facts"))]
     paragraphs = [_pair(item, "title", "sentences") for item in to_list(row.get("context"))]
     kind, answer = row.get("type"), row.get("answer")
@@ -210,18 +172,6 @@ def _pair(item: object, first: str, second: str) -> tuple[Any, Any]:
     raise DataError(f"expected a pair of {first} and {second}; got {short_repr(item)}")
 
 
-HOTPOTQA = Dataset(
-    "hotpotqa",
-    "Questions that need two paragraphs of Wikipedia, given among ten",
-    "CC BY-SA 4.0",
-    "train 90,447; validation 7,405",
-    table_parts(
-        Rows(hotpot_rows, hotpot_record), Hub("hotpotqa/hotpot_qa", "distractor"), "validation"
-    ),
-    homepage="https://hotpotqa.github.io/",
-)
-
-
 # -- MS MARCO: queries of a search engine, each with ten passages
 
 # The set's own marker of unanswerable queries, in any case of letters.
@@ -230,24 +180,16 @@ _MSMARCO_NAMES = ("query_id", "query", "passages", "answers", "query_type", "wel
 
 
 def msmarco_rows(document: object) -> list[JsonObject]:
-    """The rows of the official JSON, an object of columns; or rows.
-
-    Examples
-    --------
-    >>> msmarco_rows({"query": {"0": "what is it"}, "query_id": {"0": 7}})
-    [{'query_id': 7, 'query': 'what is it'}]
-    """
-    if isinstance(document, list):
-        return to_mappings(document)
-    if not isinstance(document, dict) or "query" not in document:
-        raise DataError('expected the official JSON, an object with "query", or rows of queries')
-    if not isinstance(document["query"], dict):
-        return [document]  # a file of JSON Lines with one line
-    names = [name for name in _MSMARCO_NAMES if isinstance(document.get(name), dict)]
-    return [
-        {name: document[name][key] for name in names if key in document[name]}
-        for key in document["query"]
-    ]
+    """The rows of the official JSON, an object of columns; or rows."""
+    if isinstance(document, dict) and isinstance(document.get("query"), dict):
+        columns = {n: document[n] for n in _MSMARCO_NAMES if isinstance(document.get(n), dict)}
+        document = [
+            {name: column[key] for name, column in columns.items() if key in column}
+            for key in document["query"]
+        ]
+    return rows_with(
+        document, "query", 'the official JSON, an object with "query", or rows of queries'
+    )
 
 
 def msmarco_record(row: JsonObject) -> RecordFields:
@@ -288,18 +230,6 @@ def _msmarco_answers(cell: object) -> list[Any]:
     return to_list(cell)
 
 
-MSMARCO = Dataset(
-    "msmarco",
-    "Queries of a search engine, with ten passages each and answers written by annotators",
-    "non-commercial research (Microsoft's terms)",
-    "train 808,731; validation 101,093; test 101,092 (v2.1)",
-    table_parts(
-        Rows(msmarco_rows, msmarco_record), Hub("microsoft/ms_marco", "v2.1"), "validation"
-    ),
-    homepage="https://microsoft.github.io/msmarco/",
-)
-
-
 # -- Qasper: questions about whole papers, each answered by several annotators
 
 # The field that an answer of each kind fills.
@@ -311,22 +241,16 @@ _QASPER_KINDS = (
 
 
 def qasper_rows(document: object) -> list[JsonObject]:
-    """The rows of the official JSON, an object of papers, or of papers as rows.
-
-    One row per question, with its paper's paragraphs.
-    """
-    if isinstance(document, dict) and "qas" in document:
-        document = [document]  # a file of JSON Lines with one line
-    papers: list[tuple[str, JsonObject]]
-    if isinstance(document, list):
-        papers = [(require_field(paper, "id", str), paper) for paper in to_mappings(document)]
-    else:
-        pairs = document.items() if isinstance(document, dict) else ()
-        papers = [(str(paper), content) for paper, content in pairs if isinstance(content, dict)]
-        if not papers or not all("qas" in content for _, content in papers):
-            message = 'expected papers with "full_text" and "qas", as an object by id or as rows'
-            raise DataError(message)
-    return [row for paper, content in papers for row in _paper_rows(paper, content)]
+    """One row per question with its paper's paragraphs, of papers by id or of papers as rows."""
+    if isinstance(document, dict) and "qas" not in document:
+        document = [
+            {**content, "id": str(paper)}
+            for paper, content in document.items()
+            if isinstance(content, dict)
+        ] or None
+    expected = 'papers with "full_text" and "qas", as an object by id or as rows'
+    papers = rows_with(document, "qas", expected)
+    return [row for paper in papers for row in _paper_rows(require_field(paper, "id", str), paper)]
 
 
 def _paper_rows(paper: str, content: JsonObject) -> Iterator[JsonObject]:
@@ -341,11 +265,7 @@ def _paper_rows(paper: str, content: JsonObject) -> Iterator[JsonObject]:
 
 
 def qasper_record(row: JsonObject) -> RecordFields:
-    """The record of a question.
-
-    The answer of each annotator is a reference, and the evidence of all who gave an answer is
-    gold. A question has no answer if more annotators say so than gave one.
-    """
+    """The record of a question."""
     annotations = [_annotation(item) for item in to_list(row.get("answers"))]
     answers = [item for item in annotations if not item.get("unanswerable")]
     n_without = len(annotations) - len(answers)
@@ -395,43 +315,15 @@ def _qasper_text(answer: JsonObject) -> str:
     return str(answer.get("free_form_answer") or "")
 
 
-QASPER = Dataset(
-    "qasper",
-    "Questions about whole papers on language processing, each answered by several annotators",
-    "CC BY 4.0",
-    "5,049 on papers: train 888; validation 281; test 416",
-    # The repository itself needs a script, which the `datasets` library no longer runs.
-    table_parts(
-        Rows(qasper_rows, qasper_record),
-        Hub("allenai/qasper", "qasper", "refs/convert/parquet", is_nested=True),
-        "validation",
-    ),
-    homepage="https://allenai.org/data/qasper",
-)
-
-
 # -- RAGBench: twelve sets of questions with documents and the answers of a model
 
-SUBSETS = (
-    *("covidqa", "cuad", "delucionqa", "emanual", "expertqa", "finqa"),
-    *("hagrid", "hotpotqa", "msmarco", "pubmedqa", "tatqa", "techqa"),
-)
 
 # Scores of a judge for the given response; useful for evaluating judges.
 _JUDGE_SCORES = ("adherence_score", "relevance_score", "utilization_score", "completeness_score")
 
 
-def ragbench_rows(document: object) -> list[JsonObject]:
-    """The rows of a RAGBench file: one per question."""
-    expected = 'rows with "question", "documents" and "all_relevant_sentence_keys"'
-    return _rows_with(document, "documents", expected)
-
-
 def ragbench_record(row: JsonObject) -> RecordFields:
-    """The record of a question; gold are the documents with a relevant sentence.
-
-    The response was written by a model: it is a reference only if all of it is supported.
-    """
+    """The record of a question; gold are the documents with a relevant sentence."""
     # Rows are named after subset and split, such as covidqa_train.
     subset = str(row.get("dataset_name") or "ragbench").removesuffix("_train")
     subset = subset.removesuffix("_validation").removesuffix("_test")
@@ -456,23 +348,7 @@ def ragbench_record(row: JsonObject) -> RecordFields:
     }
 
 
-RAGBENCH = Dataset(
-    "ragbench",
-    "Twelve sets of questions with documents and answers of a model, judged by a model",
-    "CC BY 4.0, and that of each source",
-    "about 95,000 in 12 subsets",
-    table_parts(Rows(ragbench_rows, ragbench_record), Hub("rungalileo/ragbench"), "test", SUBSETS),
-    subsets=SUBSETS,
-    homepage="https://huggingface.co/datasets/rungalileo/ragbench",
-)
-
-
 # -- CLAP NQ: questions of users, each with one passage and an answer of several sentences
-
-
-def clapnq_rows(document: object) -> list[JsonObject]:
-    """The rows of a CLAP NQ file: one per question."""
-    return _rows_with(document, "passages", 'rows with "id", "input", "passages" and "output"')
 
 
 def clapnq_record(row: JsonObject) -> RecordFields:
@@ -498,25 +374,10 @@ def clapnq_record(row: JsonObject) -> RecordFields:
     }
 
 
-CLAPNQ = Dataset(
-    "clapnq",
-    "Questions of users with one passage each; answers of several sentences, or none",
-    "Apache-2.0; texts CC BY-SA 3.0",
-    "4,946: train 3,745; dev 601; test 600",
-    table_parts(Rows(clapnq_rows, clapnq_record), Hub("PrimeQA/clapnq", None), "validation"),
-    homepage="https://github.com/primeqa/clapnq",
-)
-
-
 # -- BEIR: queries, a corpus and judgments, from a folder, a zip archive, or the network
 
-_CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
 # The split that papers report comes first.
 _SPLITS = ("test", "dev", "validation", "train")
-
-# The columns of query, document and grade in a line of qrels: BEIR has three columns, TREC four.
-_COLUMNS: dict[int, tuple[int, ...]] = {3: (0, 1, 2), 4: (0, 2, 3)}
-
 Grades = dict[str, dict[str, float]]
 
 
@@ -539,13 +400,15 @@ class _Files:
                     path,
                 )
         self.path = path
-        names: Iterable[str] = (
-            (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
-            if self.archive is None
-            else self.archive.names
+        files = (file for file in path.rglob("*") if file.is_file() and self.archive is None)
+        names = (
+            self.archive.names if self.archive else [f.relative_to(path).as_posix() for f in files]
         )
         # macOS adds files whose names begin so to folders and archives.
         self.names = sorted(name for name in names if not Path(name).name.startswith("._"))
+        # The folders of sets: those with judgments.
+        paths = [f"/{name}" for name in self.names if "/qrels/" in f"/{name}"]
+        self.roots = {path.rpartition("/qrels/")[0].lstrip("/") for path in paths}
 
     def source(self, name: str) -> Source:
         """A file, unpacked if it is gzipped."""
@@ -562,25 +425,21 @@ class _Files:
 
     def find(self, name: str) -> str | None:
         """The path of a file, gzipped or not, preferably next to the judgments."""
-        root = self._root()
-        endings = (f"/{name}", f"/{name}.gz")
-        matches = [path for path in self.names if f"/{path}".endswith(endings)]
-        in_root = [path for path in matches if root is None or path.rpartition("/")[0] == root]
+        self.check_one_set()
+        matches = [p for p in self.names if f"/{p}".endswith((f"/{name}", f"/{name}.gz"))]
+        in_root = [p for p in matches if not self.roots or p.rpartition("/")[0] in self.roots]
         return next(iter(in_root or (matches if len(matches) == 1 else [])), None)
 
-    def _root(self) -> str | None:
-        """The folder of the set: the one with judgments; None if there are no judgments."""
-        paths = [f"/{path}" for path in self.names]
-        roots = {path.rpartition("/qrels/")[0].lstrip("/") for path in paths if "/qrels/" in path}
-        if len(roots) > 1:
-            sets = named(sorted(root or "the folder itself" for root in roots))
+    def check_one_set(self) -> None:
+        """Refuse a folder of several sets."""
+        if len(self.roots) > 1:
+            sets = named(sorted(root or "the folder itself" for root in self.roots))
             message = f"expected one set; found several: {sets}. Pass the path of one"
             raise ReaderError(message, self.path)
-        return next(iter(roots), None)
 
     def qrels(self, split: str | None) -> Grades:
         """The judgments of a split; of the first one that papers report, if none is named."""
-        self._root()  # refuses several sets
+        self.check_one_set()
         in_qrels = [path for path in self.names if "/qrels/" in f"/{path}"]
         path_of = {Path(path).stem: path for path in in_qrels if path.endswith((".tsv", ".txt"))}
         wanted = _SPLITS if split is None else (split,)
@@ -600,11 +459,8 @@ def _with_ids(
     for number, row in enumerate(rows, 1):
         try:
             value = row.get("_id", row.get("id"))
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, str | int)
-                or not str(value).strip()
-            ):
+            is_id = isinstance(value, str | int) and not isinstance(value, bool)
+            if not is_id or not str(value).strip():
                 raise DataError(f"expected an '_id' that is a text; got {short_repr(value)}")
             require_field(row, "text", str)
         except DataError as exc:
@@ -612,40 +468,8 @@ def _with_ids(
         yield str(value), row
 
 
-def beir_parts(request: DatasetRequest) -> list[DatasetPart]:
-    """The judged queries, each with its judgments."""
-    if request.path is None:
-        name, rows = request.title, _fetched(request, "queries")
-        texts = {query_id: row["text"] for query_id, row in rows}
-        qrels: Grades = {}
-        # On the Hugging Face hub the judgments are a repository of their own.
-        for row in Hub(f"BeIR/{request.subset}-qrels").rows(request.split or "test"):
-            grades = qrels.setdefault(str(row["query-id"]), {})
-            grades[str(row["corpus-id"])] = float(row["score"])
-    else:
-        files = _Files(request.path)
-        name, queries = str(files.path), files.queries or files.find(_QUERIES)
-        qrels = files.qrels(request.split)
-        texts = {}
-        if queries is not None:
-            texts = {query_id: row["text"] for query_id, row in files.rows(queries)}
-        else:
-            message = f"{name}: there is no {_QUERIES}, so the records have no questions"
-            warnings.warn(message, RagevalWarning, stacklevel=4)
-    without_text = [query_id for query_id in qrels if query_id not in texts] if texts else []
-    if without_text:
-        n = len(without_text)
-        message = f"{name}: {n} judged queries have no text: {named(without_text)}"
-        warnings.warn(message, RagevalWarning, stacklevel=4)
-    return [DatasetPart(name, list(qrels), partial(_record, texts=texts, qrels=qrels))]
-
-
-def _record(query_id: str, texts: Mapping[str, str], qrels: Grades) -> RecordFields:
-    question = texts.get(query_id)
-    return {"query_id": query_id, "question": question, "relevant": qrels[query_id]}
-
-
-def _fetched(request: DatasetRequest, part: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _beir_rows(request: DatasetRequest, part: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The rows of "queries" or "corpus" from the Hugging Face hub."""
     if request.subset is None:
         raise DataError(
             "expected the path of a folder or zip archive, or the name of a subset, e.g. "
@@ -654,38 +478,69 @@ def _fetched(request: DatasetRequest, part: str) -> Iterator[tuple[str, Mapping[
     return _with_ids(Hub(f"BeIR/{request.subset}", part).rows(part), f"{request.title}, {part}")
 
 
+def beir_parts(request: DatasetRequest) -> list[DatasetPart]:
+    """The judged queries, each with its judgments."""
+    name, texts, qrels = request.title, dict[str, str](), Grades()
+    if request.path is None:
+        texts = {query_id: row["text"] for query_id, row in _beir_rows(request, "queries")}
+        # On the Hugging Face hub the judgments are a repository of their own.
+        for row in Hub(f"BeIR/{request.subset}-qrels").rows(request.split or "test"):
+            grades = qrels.setdefault(str(row["query-id"]), {})
+            grades[str(row["corpus-id"])] = float(row["score"])
+    else:
+        files = _Files(request.path)
+        name, queries = str(files.path), files.queries or files.find("queries.jsonl")
+        qrels = files.qrels(request.split)
+        if queries is not None:
+            texts = {query_id: row["text"] for query_id, row in files.rows(queries)}
+        else:
+            message = f"{name}: there is no queries.jsonl, so the records have no questions"
+            warnings.warn(message, RagevalWarning, stacklevel=3)
+    without_text = [query_id for query_id in qrels if query_id not in texts] if texts else []
+    if without_text:
+        message = f"{name}: {len(without_text)} judged queries have no text: {named(without_text)}"
+        warnings.warn(message, RagevalWarning, stacklevel=3)
+
+    def record(query_id: str) -> RecordFields:
+        question = texts.get(query_id)
+        return {"query_id": query_id, "question": question, "relevant": qrels[query_id]}
+
+    return [DatasetPart(name, list(qrels), record)]
+
+
 def beir_corpus(request: DatasetRequest) -> Iterator[tuple[str, str, str]]:
     """The id, title and text of each document."""
     if request.path is None:
-        rows = _fetched(request, "corpus")
+        rows = _beir_rows(request, "corpus")
     else:
         files = _Files(request.path)
-        corpus = files.find(_CORPUS)
+        corpus = files.find("corpus.jsonl")
         if corpus is None:
-            raise ReaderError(f"expected a {_CORPUS}; found none", files.path)
+            raise ReaderError("expected a corpus.jsonl; found none", files.path)
         rows = files.rows(corpus)
     for doc_id, row in rows:
         yield doc_id, str(row.get("title") or ""), row["text"]
 
 
+# The columns of query, document and grade in a line of qrels: BEIR has three columns, TREC four.
+_COLUMNS: dict[int, tuple[int, ...]] = {3: (0, 1, 2), 4: (0, 2, 3)}
+
+
 def read_qrels(text: str, name: str) -> Grades:
-    r"""Judgments by query, the highest grades first, otherwise in the order of the file.
-
-    Lines have BEIR's three columns, with or without a header, or TREC's four.
-
-    Examples
-    --------
-    >>> read_qrels("query-id\tcorpus-id\tscore\nq\ta\t1\nq\tb\t2\n", "test.tsv")
-    {'q': {'b': 2.0, 'a': 1.0}}
-    """
+    """Judgments by query, the highest grades first, otherwise in the order of the file."""
     qrels: Grades = {}
     for number, line in enumerate(text.splitlines(), 1):
         # Ids may contain blanks where tabs separate the columns.
         parts = line.split("\t") if "\t" in line else line.split()
         # BEIR's files have a header, TREC's have none.
-        if not line.strip() or (number == 1 and _is_header(parts)):
+        if not line.strip() or (number == 1 and _grade_of(parts[-1]) is None):
             continue
-        query, document, grade = _judgment(parts, name, number)
+        cells = [parts[column].strip() for column in _COLUMNS.get(len(parts), ())]
+        grade = _grade_of(cells[2]) if cells else None
+        if grade is None or not math.isfinite(grade):
+            expected = "expected query-id, corpus-id and score, or a line of TREC qrels"
+            raise ReaderError(f"{expected}; got {json.dumps(parts)[:80]}", name, number)
+        query, document, _ = cells
         if qrels.setdefault(query, {}).setdefault(document, grade) != grade:
             message = f"{document!r} is judged twice for {query!r}, with different grades"
             raise ReaderError(message, name, number)
@@ -697,32 +552,48 @@ def read_qrels(text: str, name: str) -> Grades:
     }
 
 
-def _is_header(parts: list[str]) -> bool:
+def _grade_of(text: str) -> float | None:
     try:
-        float(parts[-1])
+        return float(text)
     except ValueError:
-        return True
-    return False
+        return None
 
 
-def _judgment(parts: list[str], name: str, number: int) -> tuple[str, str, float]:
-    try:
-        query, document, score = (parts[column].strip() for column in _COLUMNS.get(len(parts), ()))
-        grade = float(score)
-        if not math.isfinite(grade):
-            raise ValueError(score)
-        return query, document, grade
-    except ValueError as exc:
-        expected = "expected query-id, corpus-id and score, or a line of TREC qrels"
-        raise ReaderError(f"{expected}; got {json.dumps(parts)[:80]}", name, number) from exc
+# -- the sets
 
 
-BEIR = Dataset(
-    "beir",
-    "Queries, a corpus and graded judgments: nfcorpus, arguana, and all others in this format",
-    "of each set; the collection CC BY-SA 4.0",
-    "by set, as nfcorpus: test 323 on 3,633 documents",
-    beir_parts,
-    beir_corpus,
-    homepage="https://github.com/beir-cellar/beir",
+def _table_set(name: str, rows: RowsOf, record: RecordOf) -> Dataset:
+    """A set of one table, or of one per subset, as ``datasets.toml`` describes it."""
+    about = dict(_ABOUT[name])
+    subsets = tuple(about.pop("subsets", ()))
+    split = about.pop("split", "validation")
+    names = ("repository", "config", "revision", "is_nested")
+    hub = Hub(**{key: about.pop(key) for key in names if key in about})
+    parts = table_parts(rows, record, hub, split, subsets)
+    return Dataset(name, parts=parts, subsets=subsets, **about)
+
+
+_ABOUT = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
+SQUAD_V2 = _table_set("squad_v2", squad_rows, squad_record)
+HOTPOTQA = _table_set(
+    "hotpotqa",
+    partial(rows_with, key="question", expected='a list of objects with "question" and "answer"'),
+    hotpot_record,
 )
+MSMARCO = _table_set("msmarco", msmarco_rows, msmarco_record)
+QASPER = _table_set("qasper", qasper_rows, qasper_record)
+RAGBENCH = _table_set(
+    "ragbench",
+    partial(
+        rows_with,
+        key="documents",
+        expected='rows with "question", "documents" and "all_relevant_sentence_keys"',
+    ),
+    ragbench_record,
+)
+CLAPNQ = _table_set(
+    "clapnq",
+    partial(rows_with, key="passages", expected='rows with "id", "input", "passages" and "output"'),
+    clapnq_record,
+)
+BEIR = Dataset("beir", parts=beir_parts, corpus=beir_corpus, **_ABOUT["beir"])

@@ -9,15 +9,15 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
-import numpy as np
 import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning, check_choice, named
 from rageval_report.records import cells
 from rageval_report.records.cells import Span, optional
-from rageval_report.records.passage_ids import (
+from rageval_report.records.levels import (
+    FIELD_NAMES,
     NO_PLACES,
     IdPlaces,
     all_ids_in,
@@ -29,42 +29,14 @@ from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.query_ids import QUERY_ID, all_named, first_named, query_ids
 from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE
 
+_TEXTS = {"question": QUESTION, "reference": REFERENCE, "contexts": CONTEXTS, "answer": ANSWER}
 # The fields of a record, in the order of the table, with other names that a column may have.
 FIELDS: dict[str, tuple[str, ...]] = {
-    "question": QUESTION,
-    "reference": REFERENCE,
-    "negative_reference": ("negative_references", "wrong_answers"),
-    "answerable": ("is_answerable",),
-    "relevant": (
-        *("relevant_ids", "relevant_chunk_ids", "relevant_doc_ids", "gold_ids", "gold_chunk_ids"),
-        *("gold_doc_ids", "gold_passages", "gold_citations"),
-    ),
-    "relevant_texts": ("gold_texts", "gold_contexts"),
-    "relevant_spans": ("gold_spans",),
-    "relevant_sections": (),
-    "retrieved": (
-        *("retrieved_ids", "retrieved_chunk_ids", "retrieved_doc_ids", "retrieved_chunks"),
-    ),
-    "retrieved_sections": (),
-    "retrieved_scores": (),
-    "retrieved_spans": (),
-    "contexts": tuple(name for name in CONTEXTS if name != "retrieved"),
-    "answer": ANSWER,
-    "citations": ("citation_ids", "cited_chunk_ids", "cited_doc_ids"),
-    "cited_sections": (),
-    "latency_ms": ("latency_in_ms",),
-    "prompt_tokens": ("input_tokens",),
-    "completion_tokens": ("output_tokens",),
-    "cost_usd": (),
-    "model": ("model_name",),
-    "error": (),
+    field: tuple(name for name in (*_TEXTS.get(field, ()), *names) if name != "retrieved")
+    for field, names in FIELD_NAMES["records"].items()
 }
-# Columns of the documents of passages whose ids another column holds, item by item.
-_DOCUMENTS = {
-    "relevant": ("relevant_doc_ids", "relevant_document_ids", "gold_doc_ids"),
-    "retrieved": ("retrieved_doc_ids", "retrieved_document_ids"),
-    "citations": ("cited_doc_ids", "cited_document_ids"),
-}
+_DOCUMENTS, _PARALLEL = FIELD_NAMES["documents"], FIELD_NAMES["parallel"]
+_COOKBOOK = FIELD_NAMES["cookbook"]
 _AMOUNTS = ("latency_ms", "prompt_tokens", "completion_tokens", "cost_usd")
 
 # How the cells of most fields are converted; rankings, gold and citations depend on each other.
@@ -78,23 +50,6 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "relevant_sections": cells.graded_sections,
     "retrieved_scores": cells.numbers,
     "retrieved_spans": cells.spans,
-}
-
-# Lists that must be as long as another one, item by item.
-_PARALLEL = {
-    "retrieved_scores": "retrieved",
-    "retrieved_sections": "retrieved",
-    "retrieved_spans": "retrieved",
-    "cited_sections": "citations",
-}
-
-# The results of datapizza-ai's cookbook: "answer" is the right one, and "prediction" what the
-# pipeline said; the true chunks are titles and facts without ids.
-_COOKBOOK = {
-    "answer": "reference",
-    "prediction": "answer",
-    "chunks": "retrieved",
-    "gt_chunks": "relevant_texts",
 }
 
 # The key of the note on places of ids in the attributes of a table of records.
@@ -191,30 +146,12 @@ def record_table(
 
 
 def note_of_table(table: pd.DataFrame) -> str:
-    """The note on where the ids of passages were read; empty if they stood beside the passages.
-
-    Examples
-    --------
-    >>> passage = {"page_content": "Oslo.", "metadata": {"source": "no.md"}}
-    >>> note_of_table(record_table([{"query_id": "q", "retrieved": [passage]}]))
-    'ids: of retrieved passages, metadata.source is taken for the id of the document; they have \
-none of a chunk'
-    """
+    """The note on where the ids of passages were read; empty if they stood beside the passages."""
     return str(table.attrs.get(_ID_PLACES, ""))
 
 
 def concatenate_rows(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """The rows of all tables, at least one; the ids keep their type, which pandas changes.
-
-    A table without a column is blank there. A column that has numbers in one table and other
-    objects in another has dtype object.
-
-    Examples
-    --------
-    >>> blank = pd.DataFrame({"year": [None]}, index=["q1"])
-    >>> concatenate_rows([blank, pd.DataFrame({"year": [2001]}, index=["q2"])])["year"].tolist()
-    [None, 2001]
-    """
+    """The rows of all tables, at least one; the ids keep their type, which pandas changes."""
     parts = list(tables)
     kinds: dict[Hashable, set[str]] = {}
     for part in parts:
@@ -272,17 +209,15 @@ def _known_columns(
 def _join_spellings(
     frame: pd.DataFrame, field: str, labels: Sequence[str]
 ) -> tuple[list[Any], list[str]]:
-    """The cells of a field that rows have under different names, and the columns that were read.
-
-    Columns are joined only if no row has both: then it is one field, spelled in several ways.
-    """
+    """The cells of a field that rows have under different names, and the columns that were read."""
     first, *others = labels
     joined, merged = frame[first].tolist(), [first]
     for label in others:
         column = frame[label].tolist()
-        pairs = list(zip(map(_is_filled, joined), map(_is_filled, column), strict=True))
-        only_here = [row for row, (is_old, is_new) in enumerate(pairs) if is_new and not is_old]
-        in_both = [row for row, both in enumerate(pairs) if all(both)]
+        filled = [row for row, cell in enumerate(column) if _is_filled(cell)]
+        only_here = [row for row in filled if not _is_filled(joined[row])]
+        in_both = [row for row in filled if _is_filled(joined[row])]
+        # Only if no row has both it is one field, spelled in several ways.
         if only_here and not in_both:
             for row in only_here:
                 joined[row] = column[row]
@@ -306,17 +241,8 @@ def _join_spellings(
 
 def _is_filled(cell: object) -> bool:
     """Whether a cell has a value; an empty list says that there is none."""
-    return not cells.is_missing(cell) and not (
-        isinstance(cell, list | tuple | dict | set) and not cell
-    )
-
-
-class _CellProblem(NamedTuple):
-    """Why a cell cannot be used."""
-
-    query_id: str
-    field: str
-    message: str
+    is_empty = isinstance(cell, list | tuple | dict | set) and not cell
+    return not is_empty and not cells.is_missing(cell)
 
 
 class _RecordColumns:
@@ -325,8 +251,9 @@ class _RecordColumns:
     def __init__(self, ids: list[str], columns: dict[str, list[Any]]):
         self.ids = ids
         self.columns = columns
-        self.problems: list[_CellProblem] = []
-        self.unplaced: list[_CellProblem] = []
+        # Why cells cannot be used, as query, field and message.
+        self.problems: list[tuple[str, str, str]] = []
+        self.unplaced: list[tuple[str, str, str]] = []
         self.places: dict[str, list[IdPlaces]] = {}
         self.preferred = NO_PLACES
 
@@ -351,7 +278,7 @@ class _RecordColumns:
         """Leave out gold that cannot be compared with what was retrieved, with a warning."""
         if not self.unplaced:
             return
-        query_ids = [problem.query_id for problem in self.unplaced]
+        query_ids = [query_id for query_id, _, _ in self.unplaced]
         without = set(query_ids)
         for field in {"relevant", "relevant_texts", "relevant_spans"} & set(self.columns):
             pairs = zip(self.ids, self.columns[field], strict=True)
@@ -417,16 +344,14 @@ class _RecordColumns:
         try:
             return None if cells.is_missing(cell) else convert(cell)
         except cells.CellError as exc:
-            self.problems.append(_CellProblem(query_id, field, str(exc)))
+            self.problems.append((query_id, field, str(exc)))
             return None
 
     def _raise_problems(self) -> None:
         if not self.problems:
             return
-        listed = [
-            f"{problem.field} of {problem.query_id!r}: {problem.message}"
-            for problem in self.problems[:MOST_NAMED]
-        ]
+        shown = self.problems[:MOST_NAMED]
+        listed = [f"{field} of {query_id!r}: {message}" for query_id, field, message in shown]
         more = len(self.problems) - len(listed)
         raise DataError("; ".join(listed) + (f"; and {more} more" if more > 0 else ""))
 
@@ -443,7 +368,7 @@ class _RecordColumns:
                 message = (
                     f"expected {len(main)} items, one for each of {main_field}; got {len(cell)}"
                 )
-                self.problems.append(_CellProblem(query_id, field, message))
+                self.problems.append((query_id, field, message))
 
     def _note_places(self, field: str, converted: Iterable[Any]) -> None:
         self.places[field] = [place for cell in converted if cell for place in cell.places]
@@ -463,10 +388,9 @@ class _RecordColumns:
             rankings = self._converted("retrieved", convert)
         self._note_places("retrieved", rankings)
         self.columns["retrieved"] = [ranking and ranking.ids for ranking in rankings]
-        self._fill_missing("retrieved_scores", (r and r.scores for r in rankings))
-        self._fill_missing("retrieved_spans", (r and r.spans for r in rankings))
-        self._fill_missing("retrieved_sections", (r and r.sections for r in rankings))
-        self._fill_missing("contexts", (r and r.texts for r in rankings))
+        for part in ("scores", "spans", "sections", "texts"):
+            field = "contexts" if part == "texts" else f"retrieved_{part}"
+            self._fill_missing(field, (ranking and getattr(ranking, part) for ranking in rankings))
 
     def _convert_gold(self) -> None:
         if "relevant_texts" in self.columns:
@@ -520,46 +444,42 @@ class _RecordColumns:
         rows = self._rows("relevant_spans", "relevant_texts", "retrieved_spans", "contexts")
         for row, (_, spans, texts, chunks, contexts) in enumerate(rows):
             if spans:
-                places = {Span(*span[:3]).name: Span(*span[:3]) for span in spans}
+                places = [Span(*span[:3]) for span in spans]
                 grades: dict[str, float] = {}
-                for *place, grade in spans:
-                    name = Span(*place).name
-                    grades[name] = max(grade, grades.get(name, grade))
-                relevant[row] = self._credited(
-                    row, grades, ranked[row], chunks, "retrieved",
-                    "gold spans need the filename, start and end of each retrieved chunk",
-                    partial(first_holders, gold=list(places.values()), overlap=overlap),
-                )  # fmt: skip
+                for place, span in zip(places, spans, strict=True):
+                    grades[place.name] = max(span[3], grades.get(place.name, span[3]))
+                gold = list({place.name: place for place in places}.values())
+                need = "gold spans need the filename, start and end of each retrieved chunk"
+                if self._can_be_placed(row, ranked[row], chunks, "retrieved", need):
+                    holders = first_holders(chunks, gold, overlap)
+                    grades = self._credited(row, grades, ranked[row], holders)
+                relevant[row] = grades
             elif texts is not None:
                 if ranked[row] is None and contexts is not None:
                     # Without ids the texts are the ranking; an id must not be blank.
                     ranked[row] = [text if text.strip() else "(blank)" for text in contexts]
-                relevant[row] = self._credited(
-                    row, texts, ranked[row], contexts, "contexts",
-                    "gold texts need one text for each retrieved chunk",
-                    partial(first_text_holders, gold=list(texts), overlap=overlap),
-                )  # fmt: skip
+                need = "gold texts need one text for each retrieved chunk"
+                relevant[row] = texts
+                if self._can_be_placed(row, ranked[row], contexts, "contexts", need):
+                    holders = first_text_holders(contexts, list(texts), overlap)
+                    relevant[row] = self._credited(row, texts, ranked[row], holders)
         self.columns["relevant"] = relevant
         if any(ranking is not None for ranking in ranked):
             self.columns["retrieved"] = ranked
 
+    def _can_be_placed(
+        self, row: int, ranking: list[str] | None, chunks: list[Any] | None, field: str, need: str
+    ) -> bool:
+        """Whether there is a chunk for each retrieved id; a problem is noted."""
+        is_placed = not ranking or (chunks is not None and len(chunks) == len(ranking))
+        if not is_placed:
+            self.unplaced.append((self.ids[row], field, need))
+        return bool(ranking) and is_placed
+
     def _credited(
-        self,
-        row: int,
-        grades: dict[str, float],
-        ranking: list[str] | None,
-        chunks: list[Any] | None,
-        field: str,
-        need: str,
-        find_holders: Callable[[list[Any]], list[int]],
+        self, row: int, grades: dict[str, float], ranking: list[str], holders: Sequence[int]
     ) -> dict[str, float]:
         """The grades by the ids of the chunks that contain the gold, which get its sections."""
-        if not ranking:
-            return grades
-        if chunks is None or len(chunks) != len(ranking):
-            self.unplaced.append(_CellProblem(self.ids[row], field, need))
-            return grades
-        holders = find_holders(chunks)
         sections = self._column("retrieved_sections")[row]
         if sections is not None:
             columns = self.columns.setdefault("relevant_sections", [None] * len(self.ids))
@@ -567,7 +487,12 @@ class _RecordColumns:
                 (*(sections[rank] if rank >= 0 else (None, name)), grade)
                 for rank, (name, grade) in zip(holders, grades.items(), strict=True)
             ]
-        return map_gold_to_chunks(grades, holders, ranking)
+        credited: dict[str, float] = {}
+        # Several items in one chunk become one, with the highest of their grades.
+        for (name, grade), rank in zip(grades.items(), holders, strict=True):
+            key = name if rank < 0 else ranking[rank]
+            credited[key] = max(grade, credited.get(key, grade))
+        return credited
 
 
 def _possible_items(cell: object) -> list[Any]:
@@ -599,44 +524,26 @@ _SPACED = re.compile(
 
 
 def first_holders(chunks: Sequence[Span | None], gold: Sequence[Span], overlap: float) -> list[int]:
-    """For each gold span the rank, from 0, of the first chunk that contains it; -1 if none does.
+    """For each gold span the rank, from 0, of the first chunk that contains it; -1 if none does."""
+    known = [(rank, chunk) for rank, chunk in enumerate(chunks) if chunk is not None]
+    return [
+        next((rank for rank, chunk in known if _share_enough(chunk, span, overlap)), -1)
+        for span in gold
+    ]
 
-    A chunk contains a span if they share `overlap` times the length of the shorter of the two: a
-    chunk inside long evidence counts as well as short evidence inside a chunk.
 
-    Examples
-    --------
-    >>> chunks = [Span("a.md", 0, 100), Span("a.md", 80, 180)]
-    >>> first_holders(chunks, [Span("a.md", 90, 130), Span("b.md", 0, 9)], overlap=0.5)
-    [1, -1]
-    """
-    known = [(rank, *chunk) for rank, chunk in enumerate(chunks) if chunk is not None]
-    if not known or not gold:
-        return [-1] * len(gold)
-    ranks, files, starts, ends = (np.array(part)[:, None] for part in zip(*known, strict=True))
-    gold_files, gold_starts, gold_ends = (np.array(part) for part in zip(*gold, strict=True))
-    common = np.minimum(ends, gold_ends) - np.maximum(starts, gold_starts)
+def _share_enough(chunk: Span, span: Span, overlap: float) -> bool:
+    """Whether a chunk and a gold span share `overlap` times the length of the shorter one."""
+    if chunk.filename != span.filename:
+        return False
+    common = min(chunk.end, span.end) - max(chunk.start, span.start)
     # Of the shorter of the two: a long gold span cannot fit into a small chunk, nor the reverse.
-    shorter = np.minimum(ends - starts, gold_ends - gold_starts)
-    holds = (files == gold_files) & (common > 0) & (common >= overlap * shorter)
-    first = np.where(holds.any(axis=0), ranks[holds.argmax(axis=0), 0], -1)
-    return [int(rank) for rank in first]
+    shorter = min(chunk.end - chunk.start, span.end - span.start)
+    return common > 0 and common >= overlap * shorter
 
 
 def first_text_holders(chunks: Sequence[str], gold: Sequence[str], overlap: float) -> list[int]:
-    """For each gold text the rank, from 0, of the first chunk that contains it; -1 if none does.
-
-    Case, blanks and Unicode forms do not matter, nor punctuation at the ends of a gold text. A
-    chunk contains a text if the text is part of it (a text of fewer than 10 characters as whole
-    words), if it is itself part of the text, or if the end of one is the start of the other and
-    this common part, of at least 10 characters, is `overlap` times the length of the shorter.
-
-    Examples
-    --------
-    >>> chunks = ["Paris lies on a river.", "The Seine  is 777 KM long. It flows north."]
-    >>> first_text_holders(chunks, ["the Seine is 777 km long.", "Rome"], overlap=0.5)
-    [1, -1]
-    """
+    """For each gold text the rank, from 0, of the first chunk that contains it; -1 if none does."""
     plain = [_simplified(chunk) for chunk in chunks]
     holders = []
     for item in gold:
@@ -685,17 +592,3 @@ def _follows(first: str, second: str, least: int) -> bool:
             return True
         place = first.find(head, place + 1)
     return False
-
-
-def map_gold_to_chunks(
-    grades: Mapping[str, float], holders: Sequence[int], retrieved: Sequence[str]
-) -> dict[str, float]:
-    """Replace the id of each gold item by that of the chunk that contains it, if one does.
-
-    Several items in one chunk become one, with the highest of their grades.
-    """
-    credited: dict[str, float] = {}
-    for (name, grade), rank in zip(grades.items(), holders, strict=True):
-        key = name if rank < 0 else retrieved[rank]
-        credited[key] = max(grade, credited.get(key, grade))
-    return credited

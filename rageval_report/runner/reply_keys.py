@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from rageval_report.errors import named
 from rageval_report.records import FIELDS, cells
-from rageval_report.records.passage_ids import IdPlaces, note_on_places
+from rageval_report.records.levels import IdPlaces, note_on_places
 from rageval_report.runner.paths import value_at
 from rageval_report.runner.query_source import Query
 from rageval_report.scores.guard import Doubt

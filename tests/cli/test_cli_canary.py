@@ -22,8 +22,7 @@ import click
 import pytest
 
 from rageval_report.cli import rageval_report
-from rageval_report.judges import CHATS
-from rageval_report.judges.providers import HttpChat
+from rageval_report.judges.providers import WIRES
 
 STEM = "CaNaRy"
 PROVIDERS = ("anthropic", "bedrock", "gemini", "openai")
@@ -132,13 +131,7 @@ class Room:
 
 def key_variables() -> set[str]:
     """The variables of the keys of all providers."""
-    for name in CHATS:
-        assert CHATS[name] is not None  # imported, so that its class is known
-    kinds, classes = [HttpChat], []
-    while kinds:
-        kinds += (subclasses := kinds.pop().__subclasses__())
-        classes += subclasses
-    return {name for kind in classes if hasattr(kind, "home") for name in kind.home.key_variables}
+    return {name for wire in WIRES.values() for name in wire.key_variables}
 
 
 @pytest.fixture

@@ -82,9 +82,3 @@ def test_cutoffs_are_those_of_lists_cut_at_a_hundred(real_data, told, six_column
             assert mine == pytest.approx(float(value), abs=5.1e-5), (measure, query)
             seen += 1
     assert seen == 4 * len(CUT)
-
-
-def test_words_behind_the_tag_are_refused_by_line(real_data):
-    folder = real_data("trec_eval_official_test")
-    with pytest.raises(ValueError, match=r"results\.trunc, line \d+: expected 6 columns"):
-        score_rankings(folder / "results.trunc", folder / "qrels.test", "map")

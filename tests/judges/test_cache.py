@@ -1,30 +1,17 @@
 """The cache: what it keeps, and what becomes of it when the disk or another process errs."""
 
-import hashlib
 import json
 import os
 import sqlite3
 import subprocess
 import sys
-import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from rageval_report.errors import DataError, RagevalWarning
-from rageval_report.judges import (
-    Cache,
-    Message,
-    Reply,
-    Rubric,
-    ScriptedChat,
-    default_cache,
-    estimate,
-    judge,
-)
-from rageval_report.judges import cache as cache_module
-from rageval_report.judges.cache import reply_key, row_digest
+from rageval_report.judges import Cache, Message, Reply, Rubric, ScriptedChat, estimate, judge
+from rageval_report.judges.cache import reply_key
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
 FIVE = json.dumps({"reasoning": "so", "score": 5})
@@ -56,7 +43,6 @@ def test_the_same_is_not_asked_twice(rows, path):
     [
         {"model": "other"},
         {"settings": {"temperature": 0}},
-        {"message": Message("Is it not?")},
         {"message": Message("Is it?", "Be kind.")},
         {"message": Message("Is it?", schema={})},
         {"judge": "other"},
@@ -74,12 +60,6 @@ def test_whatever_could_change_an_answer_changes_its_key(change):
     }
     assert reply_key(**same) == reply_key(**same)
     assert reply_key(**same) != reply_key(**{**same, **change})
-
-
-def test_repeats_are_asked_each(rows, path):
-    asked = chat()
-    judge(rows, TONE, asked, cache=path, n_repeats=3)
-    assert len(asked.asked) == 9
 
 
 UNUSABLE = {
@@ -117,48 +97,6 @@ def test_an_answer_without_a_verdict_is_asked_for_again_on_request(rows, path, k
     assert judge(rows[:1], TONE, ScriptedChat([]), cache=path).scores["tone"].item() == 1.0
 
 
-def test_a_verdict_is_not_asked_for_again_with_the_unusable_ones(rows, path):
-    judge(rows, TONE, chat(), cache=path)
-    silent = ScriptedChat([])
-    assert judge(rows, TONE, silent, cache=path, retry_unusable=True).scores["tone"].notna().all()
-    assert silent.asked == []
-
-
-def test_an_interrupted_repair_goes_on_where_it_stopped(rows, path):
-    judge(rows[:1], TONE, ScriptedChat(["hm", KeyboardInterrupt()]), cache=path, concurrency=1)
-    repairing = chat()
-    judged = judge(rows[:1], TONE, repairing, cache=path)
-    assert judged.scores["tone"].item() == 1.0
-    [asked] = repairing.asked
-    assert "could not be read" in asked.user
-    assert judge(rows[:1], TONE, ScriptedChat([]), cache=path).scores["tone"].item() == 1.0
-
-
-def test_a_cache_of_the_version_before_is_brought_up_to_date(rows, path):
-    judge(rows, TONE, chat(), cache=path)
-    database = sqlite3.connect(path)
-    database.execute("ALTER TABLE replies DROP COLUMN digest")
-    database.execute("ALTER TABLE replies DROP COLUMN ending")
-    database.execute("PRAGMA user_version = 1")
-    database.close()
-    silent = ScriptedChat([])
-    assert judge(rows, TONE, silent, cache=path).scores["tone"].tolist() == [1.0] * 3
-    assert silent.asked == []
-    with Cache(path) as cache:
-        cache.put(b"k", Reply("no", ending="refusal"), judge="j", model="m")
-        assert cache.get(b"k").ending == "refusal"
-
-
-def test_only_what_failed_is_asked_again(rows, path):
-    def flaky(message):
-        return ValueError("down") if "What is 1?" in message.user else FIVE
-
-    judge(rows, TONE, ScriptedChat(flaky), cache=path)
-    again = chat()
-    assert judge(rows, TONE, again, cache=path).scores["tone"].notna().all()
-    assert len(again.asked) == 1
-
-
 def test_status_counts_and_clear_forgets(rows, path):
     judge(rows, [TONE, "coherence"], chat(model="m"), cache=path)
     with Cache(path) as cache:
@@ -167,19 +105,6 @@ def test_status_counts_and_clear_forgets(rows, path):
         assert cache.status().by_judge == {("coherence", "m"): 3}
         assert cache.clear() == 3
         assert cache.status().n_replies == 0
-
-
-def test_half_a_character_does_not_stop_it(path):
-    # What a program cut in the middle of a character, as JSON may hold it.
-    assert len(reply_key(model="m", settings={}, message=Message("\ud83d"), judge="j", version="1"))
-
-
-def test_the_environment_names_the_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "mine"))
-    assert default_cache() == tmp_path / "mine"
-    monkeypatch.delenv("RAGEVAL_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_cache() == tmp_path / "rageval-report" / "judges.sqlite"
 
 
 # -- damaged, old, new, foreign
@@ -234,15 +159,6 @@ def test_what_is_no_cache_is_moved_aside_and_said(path, spoil, told):
     assert Path(f"{path}.aside-1").read_bytes()[:16] == before[:16]
 
 
-def test_what_was_moved_aside_before_is_kept_too(path):
-    for _ in range(2):
-        no_database(path)
-        with pytest.warns(RagevalWarning, match="renamed to"):
-            Cache(path).close()
-    assert Path(f"{path}.aside-1").exists()
-    assert Path(f"{path}.aside-2").exists()
-
-
 def test_a_newer_version_is_left_alone(path):
     Cache(path).close()
     database = sqlite3.connect(path)
@@ -272,25 +188,6 @@ def test_a_cache_that_breaks_while_it_is_used_does_not_stop_the_work(rows, broke
     assert judge(rows, TONE, ScriptedChat([]), cache=broken).scores["tone"].notna().any()
 
 
-def test_a_broken_cache_that_cannot_be_begun_anew_does_not_stop_the_work(rows, broken):
-    with Cache(broken) as cache:
-        broken.unlink()
-        broken.mkdir()  # another file may stand there by then: here, a folder
-        with pytest.warns(RagevalWarning, match="from here on verdicts are not kept on disk"):
-            cache._begin_anew(sqlite3.DatabaseError("malformed"))
-        judged = judge(rows, TONE, chat(), cache=cache, concurrency=1)
-    assert judged.scores["tone"].notna().all()
-
-
-def test_a_file_that_another_process_put_there_is_not_moved(broken):
-    with Cache(broken) as cache:
-        broken.rename(f"{broken}.aside-by-another")
-        with Cache(broken) as other:
-            other.put(b"k", Reply("theirs"), judge="j", model="m")
-        cache._begin_anew(sqlite3.DatabaseError("malformed"))
-        assert cache.get(b"k").text == "theirs"
-
-
 def test_a_full_disk_does_not_stop_the_work(rows, path):
     with Cache(path) as cache:
         pages = cache._database.execute("PRAGMA page_count").fetchone()[0]
@@ -300,17 +197,6 @@ def test_a_full_disk_does_not_stop_the_work(rows, path):
             judged = judge(rows, TONE, wordy, cache=cache, concurrency=1)
     assert len(said) == 1
     assert judged.scores["tone"].tolist() == [1.0] * 3
-
-
-def test_a_folder_is_no_cache(tmp_path):
-    with pytest.raises(DataError, match="cannot be opened"):
-        Cache(tmp_path)
-
-
-def test_a_folder_that_cannot_be_made_is_told(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="its folder cannot be created"):
-        Cache(tmp_path / "file" / "judges.sqlite")
 
 
 # -- several processes
@@ -340,35 +226,6 @@ def test_several_processes_share_one_cache_from_its_first_moment(path):
         assert all(cache.get(i.to_bytes(16, "big")).text == f"{i}" for i in range(1, 200, 2))
 
 
-@pytest.fixture
-def new_file_of_another(path):
-    """A new cache that another connection is about to write to, before it is in WAL mode."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        yield other
-
-
-def test_a_new_file_that_another_process_sets_up_is_waited_for(
-    path, new_file_of_another, monkeypatch
-):
-    waits = []
-
-    def finish_the_other(seconds):
-        waits.append(seconds)
-        new_file_of_another.execute("COMMIT")
-
-    monkeypatch.setattr(time, "sleep", finish_the_other)
-    with Cache(path) as cache:
-        cache.put(b"k", Reply("x"), judge="j", model="m")
-    assert len(waits) == 1
-
-
-def test_a_file_that_stays_locked_is_an_error_that_names_it(path, new_file_of_another, monkeypatch):
-    monkeypatch.setattr(cache_module, "_BUSY_SECONDS", 0.0)
-    with pytest.raises(DataError, match=r"judges\.sqlite cannot be opened: database is locked"):
-        Cache(path)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_a_cache_is_its_owners_alone(path):
     with Cache(path) as cache:
@@ -377,14 +234,6 @@ def test_a_cache_is_its_owners_alone(path):
     assert modes == dict.fromkeys(
         ("judges.sqlite", "judges.sqlite-wal", "judges.sqlite-shm"), 0o600
     )
-
-
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_a_cache_that_others_may_read_stays_so(path):
-    Cache(path).close()
-    path.chmod(0o640)
-    Cache(path).close()
-    assert path.stat().st_mode & 0o777 == 0o640
 
 
 # -- damage inside the file
@@ -410,14 +259,10 @@ def two_rows(path):
     [
         "text = '2/10'",
         "text = x'31'",
-        "judge = 'tame'",
-        "model = 'n'",
         "prompt_tokens = 4",
-        "completion_tokens = NULL",
         "kept = kept + 1",
         "ending = 'length'",
         "digest = x''",
-        "digest = x'00112233445566778899aabbccddeeff'",
         "text = CAST(x'ff31' AS TEXT)",
     ],
 )
@@ -434,87 +279,6 @@ def test_a_damaged_row_is_reported_and_asked_again_and_no_other(two_rows, change
         assert cache.get(b"a").text == "3/10"
 
 
-def test_rows_that_changed_places_are_damaged(two_rows):
-    # Whole in themselves, but under the key of another.
-    for old, new in (("61", "63"), ("62", "61"), ("63", "62")):
-        change_row(two_rows, f"UPDATE replies SET key = x'{new}' WHERE key = x'{old}'")
-    with Cache(two_rows) as cache, pytest.warns(RagevalWarning, match="is damaged"):
-        assert (cache.get(b"a"), cache.get(b"b")) == (None, None)
-
-
-def test_a_damaged_verdict_is_asked_for_again_and_never_scored(rows, path):
-    judge(rows, TONE, chat(), cache=path)
-    change_row(path, "UPDATE replies SET text = replace(text, '5', '1')")
-    again = chat()
-    with pytest.warns(RagevalWarning, match="is damaged; it is asked for again"):
-        judged = judge(rows, TONE, again, cache=path)
-    assert judged.scores["tone"].tolist() == [1.0] * 3
-    assert len(again.asked) == 3
-
-
-def first_version(path):
-    """A cache as the first version wrote it."""
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA application_id = 1380009797")  # "RAGE"
-    database.execute("PRAGMA user_version = 1")
-    database.execute(
-        "CREATE TABLE replies (key BLOB PRIMARY KEY, judge TEXT NOT NULL, model TEXT NOT NULL, "
-        "text TEXT NOT NULL, prompt_tokens INTEGER, completion_tokens INTEGER, kept REAL NOT NULL"
-        ") WITHOUT ROWID"
-    )
-    row = (b"a", "tone", "m", "1/10", None, 4, 1.0)
-    database.execute("INSERT INTO replies VALUES (?,?,?,?,?,?,?)", row)
-    database.commit()
-    database.close()
-
-
-def test_a_cache_of_an_earlier_version_is_read_and_protected_from_then_on(path):
-    first_version(path)
-    with Cache(path) as cache:
-        assert cache.get(b"a") == Reply("1/10", None, 4, "end", "m")
-        assert cache.status().n_damaged == 0
-    change_row(path, "UPDATE replies SET text = '2/10'")
-    with Cache(path) as cache, pytest.warns(RagevalWarning, match="is damaged"):
-        assert cache.get(b"a") is None
-
-
-THIRD = ("tone", "m", "8/10 \u00e9 \U0001f9b6", 3, None, 1.5, "end")
-
-
-def third_version(path):
-    """A cache as version 3 wrote it: the digest of a row is that of its JSON."""
-    Cache(path).close()
-    text = json.dumps([{"blob": "61"}, *THIRD], separators=(",", ":")).encode()
-    digest = hashlib.blake2b(len(text).to_bytes(8, "big") + text, digest_size=16).digest()
-    change_row(path, f"INSERT INTO replies VALUES ({','.join(9 * '?')})", b"a", *THIRD, digest)
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 3")
-    database.close()
-
-
-def test_the_digests_of_version_3_are_still_checked(path):
-    third_version(path)
-    with Cache(path) as cache:
-        assert cache.get(b"a").text == THIRD[2]
-        cache.put(b"b", Reply("9/10"), judge="tone", model="m")
-    # A program of version 3 would take the new rows for damaged ones, and must not open the file.
-    database = sqlite3.connect(path)
-    assert database.execute("PRAGMA user_version").fetchone() == (4,)
-    database.close()
-    change_row(path, "UPDATE replies SET text = '2/10' WHERE key = x'61'")
-    with Cache(path) as cache, pytest.warns(RagevalWarning, match="key 61 .* is damaged"):
-        assert (cache.get(b"a"), cache.get(b"b").text) == (None, "9/10")
-
-
-def test_the_digest_of_a_row_is_that_of_its_bytes():
-    # By hand: the length of each cell before it, and its type, so that no two rows are alike.
-    row = (b"a", *THIRD)
-    cells = [b"blob:a", *(f"text:{text}".encode() for text in THIRD[:3])]
-    cells += [b"number:3", b"number:None", b"number:1.5", b"text:end"]
-    joined = b"".join(len(cell).to_bytes(8, "big") + cell for cell in cells)
-    assert row_digest(*row) == hashlib.blake2b(joined, digest_size=16).digest()
-
-
 def filled(path, n=400, size=300):
     with Cache(path) as cache:
         for i in range(n):
@@ -526,18 +290,6 @@ def filled(path, n=400, size=300):
 def kept_replies(path, n=400):
     with Cache(path) as cache:
         return {i: reply for i in range(n) if (reply := cache.get(i.to_bytes(16, "big")))}
-
-
-def test_a_message_of_sqlite_that_cannot_be_decoded_is_damage(path):
-    # SQLite quotes the damaged word of the statement that made the table.
-    data = bytearray(filled(path, 3).read_bytes())
-    data[data.index(b"ABLE replies")] ^= 0x80
-    path.write_bytes(bytes(data))
-    with pytest.warns(RagevalWarning, match="it is damaged, or not a cache"):
-        opened = Cache(path)
-    with opened as cache:
-        cache.put(b"k", Reply("new"), judge="j", model="m")
-        assert cache.get(b"k").text == "new"
 
 
 @pytest.mark.filterwarnings("ignore::rageval_report.errors.RagevalWarning")

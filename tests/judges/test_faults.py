@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from rageval_report.errors import JudgeError
-from rageval_report.judges import Cache, Rubric, ScriptedChat, estimate, judge
+from rageval_report.judges import Cache, Rubric, ScriptedChat, judge
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
 FIVE = '{"reasoning": "Polite.", "score": 5}'
@@ -28,11 +28,6 @@ def test_a_judge_that_refuses_gives_no_score(provider, chat_of, say, rows, name)
     assert told(judge(rows[:1], TONE, chat_of(name))).startswith("the judge refused")
 
 
-def test_a_refusal_in_words_gives_no_score(provider, chat_of, rows):
-    provider.will("I'm sorry, but I can't help with that.")
-    assert "no grade in \"I'm sorry" in told(judge(rows[:1], TONE, chat_of()))
-
-
 @pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini", "openai"])
 def test_an_answer_that_was_cut_gives_no_score(provider, chat_of, say, rows, name):
     provider.will(say('{"reasoning": "It is 5/5', "length"))
@@ -45,41 +40,6 @@ def test_rambling_gives_no_score_and_is_asked_for_once_more(provider, chat_of, r
     assert told(judge(rows[:1], TONE, chat_of())).endswith("(asked twice)")
     assert len(provider.asked) == 2
     assert "could not be read: no grade in" in provider.prompts[1]
-
-
-def test_a_judge_that_comes_to_its_senses_is_heard(provider, chat_of, rows):
-    provider.will("Let me think about it.", FIVE)
-    assert judge(rows[:1], TONE, chat_of()).scores["tone"].item() == 1.0
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        'Gern! Hier ist mein Urteil: {"Begründung": "höflich", "Punktzahl": 4}',
-        "Der Ton ist freundlich.\n\n**Bewertung:** 4/5",
-        'Voici : ```json\n{"reasoning": "poli", "score": 4}\n```\nAutre chose ?',
-        "评价：语气友好\n评分：4/5",
-    ],
-)
-def test_prose_and_other_languages_are_read(provider, chat_of, rows, said):
-    provider.will(said)
-    assert judge(rows[:1], TONE, chat_of()).scores["tone"].item() == 0.75
-
-
-def test_a_server_that_errs_fails_the_query_and_not_the_run(provider, chat_of, status, rows):
-    broken = status(500, {"error": {"message": "out of memory"}})
-    provider.will(lambda prompt: broken if "What is 1?" in prompt else FIVE)
-    judged = judge(rows, TONE, chat_of())
-    assert judged.scores["tone"].isna().tolist() == [False, True, False]
-    assert "answered 500: out of memory" in judged.states.loc["q1", "tone_reason"]
-
-
-def test_too_many_requests_are_asked_again(provider, chat_of, status, rows):
-    waits = []
-    provider.will(status(429, b"", {"retry-after": "3"}), FIVE)
-    chat = chat_of(max_attempts=2, sleep=waits.append)
-    assert judge(rows[:1], TONE, chat).scores["tone"].item() == 1.0
-    assert len(waits) == 1
 
 
 def test_a_wrong_key_ends_the_run_and_is_never_shown(
@@ -118,45 +78,10 @@ def test_a_server_that_is_down_ends_the_run_at_once(chat_of, rows):
     assert waits == []
 
 
-def test_where_all_is_garbage_the_commonest_cause_is_told(provider, chat_of, rows):
-    provider.will("<html>", "<html>", "Whatever.")
-    judged = judge(rows, TONE, chat_of(), concurrency=1)
-    assert judged.scores["tone"].isna().all()
-    assert judged.failure.startswith("nothing was judged; of 3 failures 2 are this: ")
-    assert judged.failure.endswith("(asked twice)")
-
-
-def test_one_verdict_is_no_failure_of_the_whole(provider, chat_of, rows):
-    provider.will(lambda prompt: FIVE if "What is 1?" in prompt else "<html>")
-    assert judge(rows, TONE, chat_of()).failure is None
-
-
-def test_a_budget_without_room_for_a_call_is_a_failure_of_the_whole(provider, chat_of, rows):
-    judged = judge(rows, TONE, chat_of(), prices={"toy": (1, 1)}, max_cost=1e-9)
-    told = "nothing was judged: the budget of 1e-09 USD is too small for another call"
-    assert judged.failure.startswith(f"{told}, which may cost 0.00")
-    assert provider.asked == []
-
-
 def test_a_certificate_that_nobody_signed_ends_the_run_at_once(chat_of, tls_url, rows):
     chat = chat_of("openai", base_url=tls_url)
     with pytest.raises(JudgeError, match="certificate"):
         judge(rows, TONE, chat, concurrency=1, give_up_after=9)
-
-
-def test_a_name_that_nobody_knows_ends_the_run(chat_of, rows):
-    chat = chat_of("openai", base_url="http://no-such-host.invalid/v1")
-    with pytest.raises(JudgeError, match="cannot be reached"):
-        judge(rows, TONE, chat, concurrency=1, give_up_after=1)
-
-
-def test_a_server_that_dies_on_the_way_leaves_what_was_judged(provider, chat_of, status, rows):
-    provider.will(FIVE, status(503, b"going down"))
-    judged = judge(rows, TONE, chat_of(), give_up_after=1, concurrency=1)
-    assert judged.scores["tone"].isna().tolist() == [False, True, True]
-    assert judged.states["tone_state"].tolist() == ["scored", "failed", "missing"]
-    assert judged.states.loc["q2", "tone_reason"].startswith("not asked: 1 calls in a row failed")
-    assert "stopped before the end" in judged.notes[0]
 
 
 @pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini", "openai"])
@@ -175,41 +100,6 @@ def test_a_server_that_refuses_a_schema_is_asked_in_words_and_it_is_noted_once(
         "read its answers"
     ]
     assert not judged.states["tone_reason"].astype(str).str.contains("structured").any()
-
-
-def test_what_was_answered_in_words_is_in_the_cache_for_the_next_run(
-    provider, chat_of, rows, tmp_path
-):
-    provider.keeps_schemas = False
-    provider.will(FIVE)
-    for _ in range(2):
-        judged = judge(rows, TONE, chat_of(), cache=tmp_path / "c", concurrency=1)
-    table = estimate(rows, TONE, chat_of(), cache=tmp_path / "c")
-    assert len(provider.asked) == 4
-    assert judged.settings["structured"] is False
-    assert table[["n_calls", "n_cached"]].iloc[0].tolist() == [0, 3]
-
-
-def test_a_server_that_keeps_schemas_is_sent_them_and_nothing_is_noted(provider, chat_of, rows):
-    provider.will(FIVE)
-    judged = judge(rows, TONE, chat_of())
-    assert all("response_format" in asked for asked in provider.asked)
-    assert judged.settings["structured"] is True
-    assert not any("structured" in note for note in judged.notes)
-
-
-def test_another_bad_request_is_no_matter_of_the_schema(provider, chat_of, status, rows):
-    provider.will(status(400, {"error": {"message": "the prompt is too long"}}))
-    judged = judge(rows[:1], TONE, chat_of())
-    assert told(judged).endswith("answered 400: the prompt is too long")
-    assert judged.settings["structured"] is True
-    assert len(provider.asked) == 2
-
-
-def test_a_schema_that_nobody_wants_is_noted_too(provider, chat_of, rows):
-    provider.will(FIVE)
-    judged = judge(rows, TONE, chat_of(structured=False))
-    assert "structured=False: toy was sent no JSON schema" in judged.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -231,11 +121,6 @@ def test_what_is_no_answer_of_a_chat_fails_with_its_reason(
     assert len(reason) < 500
 
 
-def test_an_answer_that_breaks_off_is_a_failure(provider, chat_of, status, rows):
-    provider.will(status(200, b'{"choices"', {"content-length": "5000"}))
-    assert "the judge could not be asked" in told(judge(rows[:1], TONE, chat_of()))
-
-
 def test_no_more_calls_than_asked_for_are_under_way(provider, chat_of, rows):
     both = threading.Barrier(2, timeout=10)  # each call waits for another: two are needed
 
@@ -248,24 +133,6 @@ def test_no_more_calls_than_asked_for_are_under_way(provider, chat_of, rows):
     judged = judge(many, TONE, chat_of(), concurrency=2)
     assert judged.scores["tone"].notna().all()
     assert provider.most_under_way == 2
-
-
-def test_a_late_server_is_a_failure(provider, chat_of, rows):
-    provider.will(lambda prompt: provider.released.wait(10) and "")
-    judged = judge(rows[:1], TONE, chat_of(timeout=0.1), give_up_after=9)
-    provider.released.set()
-    assert "no complete answer within timeout=0.1 seconds" in told(judged)
-
-
-def test_a_callable_that_raises_fails_its_query_only(rows):
-    def mine(text):
-        if "What is 1?" in text:
-            raise ValueError("mine")
-        return FIVE
-
-    judged = judge(rows, TONE, mine)
-    assert judged.states.loc["q1", "tone_reason"] == "the chat client failed: ValueError('mine')"
-    assert judged.scores["tone"].notna().sum() == 2
 
 
 # -- Ctrl-C
@@ -311,53 +178,3 @@ def test_ctrl_c_in_a_real_process_keeps_what_is_done_in_the_cache(provider, tmp_
     assert interrupted == "True"
     assert 7 <= int(n) == kept < 50
     assert len(provider.asked) == kept  # none was asked and lost
-
-
-# -- two runs on one cache
-
-
-TWO = """
-import sys, warnings
-from rageval_report.judges import Rubric, judge, openai_chat
-warnings.simplefilter("error")
-tone = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
-rows = [{"query_id": f"q{i}", "question": f"What is {i}?", "answer": "a"} for i in range(40)]
-judged = judge(rows, tone, openai_chat("toy", base_url=sys.argv[1]), cache=sys.argv[2])
-print(int(judged.scores["tone"].notna().sum()))
-"""
-
-
-def test_two_runs_share_one_cache_and_both_end_whole(provider, tmp_path):
-    provider.will(FIVE)
-    path = tmp_path / "c.sqlite"
-    words = [sys.executable, "-c", TWO, provider.url("openai"), str(path)]
-    running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [process.communicate(timeout=60)[0].strip() for process in running] == ["40", "40"]
-    assert 40 <= len(provider.asked) <= 80
-    with Cache(path) as cache:
-        assert cache.status().n_replies == 40
-
-
-# -- a full disk, as the operating system tells it
-
-
-FULL = """
-import resource, signal, sys
-from rageval_report.judges import Rubric, judge, openai_chat
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-tone = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
-rows = [{"query_id": f"q{i}", "question": f"What is {i}?", "answer": "a"} for i in range(60)]
-judged = judge(rows, tone, openai_chat("toy", base_url=sys.argv[1]), cache=sys.argv[2])
-print(int(judged.scores["tone"].notna().sum()))
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit for the size of files")
-def test_a_disk_without_room_loses_what_is_kept_and_no_verdict(provider, tmp_path):
-    provider.will('{"reasoning": "' + "x" * 9000 + '", "score": 5}')
-    words = [sys.executable, "-c", FULL, provider.url("openai"), str(tmp_path / "c.sqlite")]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert ended.stdout.strip() == "60", ended.stderr
-    assert "from here on verdicts are not kept on disk" in ended.stderr
-    assert len(provider.asked) == 60

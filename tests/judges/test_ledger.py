@@ -42,14 +42,6 @@ def test_a_budget_is_rounded_down():
     assert Ledger(0.29).limit == 290_000  # 0.29 * 1e6 is 289999.99999999994
 
 
-def test_a_count_that_no_server_can_mean_does_not_break_the_sums(tmp_path):
-    cost = cost_in_micros(Price(1.0, 1.0), 10**40, 0)
-    ledger = budget(1, tmp_path / "spending")
-    assert ledger.reserve(1)
-    ledger.settle(1, cost)
-    assert Ledger(1.0, tmp_path / "spending").earlier == cost
-
-
 # -- waiting
 
 
@@ -108,35 +100,6 @@ def test_a_call_that_can_never_fit_does_not_wait_for_others():
     assert not ledger.reserve(501)
 
 
-def test_those_who_wait_learn_that_the_session_stops():
-    class StoppedError(Exception):
-        pass
-
-    ledger = budget(1000)
-    assert ledger.reserve(1000)
-    waiting, is_stopped, outcomes = threading.Semaphore(0), threading.Event(), []
-
-    def check():
-        waiting.release()
-        if is_stopped.is_set():
-            raise StoppedError
-
-    def wait():
-        try:
-            ledger.reserve(500, check)
-        except StoppedError:
-            outcomes.append("stopped")
-
-    thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
-    assert waiting.acquire(timeout=SOON)
-    is_stopped.set()
-    ledger.wake()
-    thread.join(SOON)
-    assert outcomes == ["stopped"]
-    assert (ledger.reserved, ledger.n_in_flight) == (1000, 1)
-
-
 # -- the file
 
 
@@ -169,11 +132,6 @@ def test_a_budget_of_one_run_leaves_the_others_out_and_is_in_the_file(tmp_path):
     second = budget(1000, tmp_path / "spending", over="run")
     assert second.reserve(1000)
     assert budget(5000, tmp_path / "spending").earlier == 1900
-
-
-def test_a_ledger_without_a_call_leaves_no_file(tmp_path):
-    budget(1000, tmp_path / "spending").close()
-    assert list(tmp_path.iterdir()) == []
 
 
 def damaged(path):
@@ -255,18 +213,6 @@ def test_what_earlier_runs_spent_is_never_less_than_they_wrote(spent, statement)
     assert spent.read_bytes() == before  # nothing that could still be read is lost
 
 
-@pytest.mark.parametrize("statement", list(DAMAGE)[:6])
-def test_a_ledger_that_is_damaged_during_a_run_stops_the_run(spent, statement):
-    ledger = budget(1000, spent)
-    assert ledger.reserve(100)
-    change(spent, statement)
-    for _ in range(2):
-        with pytest.raises(DataError, match="max_cost includes what earlier runs spent, but"):
-            ledger.reserve(100)
-    ledger.settle(100, 40)
-    assert (ledger.spent, ledger.reserved, ledger.n_in_flight) == (40, 0, 0)
-
-
 def test_a_session_whose_ledger_is_damaged_keeps_its_verdicts_and_says_why(tmp_path, rows):
     cache = tmp_path / "c.sqlite"
     earlier = budget(1000, ledger_path(cache))
@@ -281,25 +227,6 @@ def test_a_session_whose_ledger_is_damaged_keeps_its_verdicts_and_says_why(tmp_p
     judged = judge(rows, TONE, ScriptedChat(answer, model="m"), max_cost=1, **how)
     assert judged.scores["tone"].notna().tolist() == [True, False, False]
     assert "c.sqlite.spending is damaged" in " ".join(judged.notes)
-
-
-def test_a_ledger_of_the_first_version_counts_and_is_protected_from_then_on(tmp_path):
-    path = tmp_path / "spending"
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA application_id = 1380011079")  # "RALG"
-    database.execute("PRAGMA user_version = 1")
-    database.execute(
-        "CREATE TABLE runs (run INTEGER PRIMARY KEY, model TEXT NOT NULL, started REAL NOT NULL, "
-        "spent INTEGER NOT NULL, reserved INTEGER NOT NULL)"
-    )
-    database.execute("INSERT INTO runs VALUES (1, 'm', 5.0, 200, 50), (2, 'm', 6.5, 300, 0)")
-    database.commit()
-    database.close()
-    assert budget(1000, path).earlier == 550
-    change(path, "UPDATE runs SET spent = 1 WHERE run = 2")
-    with pytest.raises(DataError, match="run 2 is damaged"):
-        budget(1000, path)
 
 
 def test_a_ledger_is_its_owners_alone_and_whole_from_its_first_moment(tmp_path, monkeypatch):
@@ -329,11 +256,3 @@ def test_a_full_disk_stops_neither_the_work_nor_the_budget(tmp_path):
     assert len(warned) == 1
     assert not ledger.reserve(651)
     assert ledger.reserve(650)
-
-
-def test_without_a_price_nothing_is_kept(tmp_path, rows):
-    cache = tmp_path / "c.sqlite"
-    judged = judge(rows, TONE, ScriptedChat(lambda message: FIVE, model="m"), cache=cache)
-    assert judged.scores["tone"].notna().all()
-    assert not ledger_path(cache).exists()
-    assert Ledger().room is None

@@ -7,10 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from rageval_report.errors import DataError, JudgeError
-from rageval_report.judges import Reply, Rubric, ScriptedChat, estimate, judge, judge_blocks
+from rageval_report.errors import AlignmentError, DataError, JudgeError
+from rageval_report.judges import Reply, Rubric, ScriptedChat, judge, prefer
 from rageval_report.judges.results import majority, mean_vote
-from rageval_report.records import record_table
 
 POLITE = Rubric("is_polite", "Is it polite?", "Is this polite?\n{answer}", kind="yes_no")
 TONE = Rubric("tone", "How polite?", "How polite is this?\n{answer}")
@@ -61,18 +60,6 @@ def test_a_tie_of_the_majority_is_unscored_and_counted(rows):
     assert any("evenly split on 2 of 3 queries" in note for note in judged.notes)
 
 
-def test_an_unscored_judge_is_missing_and_the_others_decide(rows):
-    judged = judge(rows, TONE, [grader("a", 5, None, None), grader("b", 3, 1, None)])
-    votes = judged.votes("tone")
-    assert np.isnan(votes["a"]).tolist() == [False, True, True]
-    assert judged.scores["tone"].fillna(-1).tolist() == [0.75, 0.0, -1]
-    assert judged.states["tone_state"].tolist() == ["scored", "scored", "failed"]
-    assert (
-        "tone: 1 of 3 queries have scores of some judges only, which decide alone; "
-        "unscored by a 2, b 1"
-    ) in judged.notes
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_votes_are_combined_as_numpy_does_by_hand(seed):
     rng = np.random.default_rng(seed)
@@ -87,14 +74,6 @@ def test_votes_are_combined_as_numpy_does_by_hand(seed):
         np.testing.assert_allclose(mean, sum(known) / len(known) if known else math.nan)
     shuffled = votes[:, rng.permutation(4)]
     np.testing.assert_equal(majority(shuffled, 0.5), majority(votes, 0.5))
-
-
-def test_one_judge_in_a_list_is_that_judge(rows):
-    chat = grader("a", 5, 1, 2)
-    alone, listed = judge(rows, TONE, chat), judge(rows, TONE, [chat])
-    assert listed.scores.equals(alone.scores)
-    assert listed.settings == alone.settings
-    assert listed.by_judge == {}
 
 
 # -- failures
@@ -112,13 +91,6 @@ def test_a_judge_that_fails_entirely_leaves_the_scores_of_the_others(rows):
     assert judged.notes[0].startswith("b gave no score at all: nothing was judged")
     assert "no route" in judged.notes[0]
     assert judged.notes[1] == "tone: the mean of 2 judges (a, b)"
-
-
-def test_a_wrong_key_of_one_judge_stops_only_that_one(provider, chat_of, status, rows):
-    provider.will(status(401, {"error": {"message": "invalid key"}}))
-    judged = judge(rows, TONE, [chat_of(), grader("a", 5, 1, 2)], concurrency=1)
-    assert len(provider.asked) == 1
-    assert judged.scores["tone"].tolist() == [1.0, 0.0, 0.25]
 
 
 def test_if_all_judges_fail_each_reason_is_told(rows):
@@ -150,11 +122,6 @@ def test_the_same_judge_twice_is_refused(rows):
         judge(rows, TONE, [grader("a", 5), grader("a", 1)])
 
 
-def test_no_judge_is_refused(rows):
-    with pytest.raises(DataError, match="chat must be a chat model, or a list of at least one"):
-        judge(rows, TONE, [])
-
-
 def test_one_model_of_two_providers_has_two_names(provider, chat_of, rows):
     provider.will('{"reasoning": "fine", "score": 5}')
     judged = judge(rows, TONE, [chat_of("openai"), chat_of("bedrock")])
@@ -163,15 +130,6 @@ def test_one_model_of_two_providers_has_two_names(provider, chat_of, rows):
 
 
 # -- money and the cache
-
-
-def test_costs_are_known_for_each_judge_and_together(rows):
-    judged = judge(rows, TONE, [grader("a", 5, 1, 2), grader("b", 3, 1, 4)], prices=PRICES)
-    costs = judged.usage.set_index("judge_model")["cost_usd"]
-    # 100 tokens sent and 20 received, three times, at prices per million.
-    assert costs["a"] == pytest.approx(3 * (100 * 10 + 20 * 100) / 1e6)
-    assert costs["b"] == pytest.approx(3 * (100 * 20 + 20 * 200) / 1e6)
-    assert f"all judges together: {costs.sum():.4g} USD" in judged.notes
 
 
 @pytest.mark.parametrize("has_cache", [False, True])
@@ -189,11 +147,6 @@ def test_the_budget_is_that_of_all_judges_together(rows, tmp_path, has_cache):
     assert len(told) == 1
 
 
-def test_a_budget_needs_the_price_of_each_judge(rows):
-    with pytest.raises(DataError, match="max_cost needs the price of 'z'"):
-        judge(rows, TONE, [grader("a", 5), grader("z", 5)], prices=PRICES, max_cost=1.0)
-
-
 def test_each_judge_has_its_own_replies_in_the_cache(rows, tmp_path):
     a, b, c = grader("a", 5, 1, 2), grader("b", 3, 1, 4), grader("c", 1, 1, 1)
     before = judge(rows, TONE, [a, b], cache=tmp_path / "c")
@@ -203,43 +156,137 @@ def test_each_judge_has_its_own_replies_in_the_cache(rows, tmp_path):
     assert again.votes("tone")[["a", "b"]].equals(before.votes("tone"))
 
 
-def test_the_estimate_has_the_calls_of_each_judge(rows):
-    chats = [grader("a", 5, 1, 2), grader("b", 3, 1, 4)]
-    table = estimate(rows, TONE, chats, prices=PRICES)
-    assert table["judge_model"].tolist() == ["a", "b"]
-    judge(rows, TONE, chats)
-    assert table["n_calls"].tolist() == [len(chat.asked) for chat in chats]
-    assert table["cost_usd"].iloc[1] == pytest.approx(2 * table["cost_usd"].iloc[0])
+# -- preferences
 
 
-# -- the same by other ways
+def better(choice):
+    return json.dumps({"reasoning": "so", "better": choice})
 
 
-def test_tables_one_at_a_time_give_the_same(rows):
-    chats = [grader("a", 5, 1, 2), grader("b", 3, 1, None)]
-    together = judge(rows, TONE, chats)
-    blocks = [record_table([row]) for row in rows]
-    apart = judge_blocks(lambda: blocks, TONE, chats, kept=lambda table: table[["answer"]])
-    assert apart.scores.equals(together.scores)
-    assert apart.notes == together.notes
+@pytest.fixture
+def pipelines():
+    def records(answer):
+        return [
+            {"query_id": f"q{i}", "question": f"What is {i}?", "answer": f"{answer} {i}"}
+            for i in range(4)
+        ]
+
+    return records("old"), records("new")
 
 
-def test_repeats_of_a_judge_that_are_split_are_no_vote(rows):
-    said = {"a": iter([True, False] * 3), "b": iter([True, True] * 3)}
-
-    def answers(name):
-        return ScriptedChat(
-            lambda message: json.dumps({"reasoning": "?", "verdict": next(said[name])}), model=name
-        )
-
-    judged = judge(rows, POLITE, [answers("a"), answers("b")], n_repeats=2, concurrency=1)
-    assert judged.votes("is_polite")["a"].tolist() == [0.5] * 3
-    assert judged.scores["is_polite"].tolist() == [1.0] * 3
-    assert judged.noise["judge_model"].tolist() == ["a", "b"]
+def first_in(message):
+    return message.user.partition("<first>\n")[2].partition("\n")[0]
 
 
-def test_judging_again_replaces_the_columns(rows):
-    first = judge(rows, TONE, [grader("a", 5, 1, 2), grader("b", 3, 1, 4)])
-    again = judge(first.rows, TONE, grader("c", 1, 1, 1))
-    assert "tone_judges" in first.rows
-    assert "tone_judges" not in again.rows
+def likes(word):
+    """A judge that prefers the answer with this word, wherever it stands."""
+    return ScriptedChat(lambda message: better("1" if word in first_in(message) else "2"))
+
+
+def test_a_judge_that_looks_at_answers_decides(pipelines):
+    found = prefer(*pipelines, likes("new"))
+    assert (found.wins, found.ties, found.losses, found.n) == (4, 0, 0, 4)
+    assert found.position == {"n_decided": 8, "first": 0.5, "n_flipped": 0, "first_flips": 0}
+
+
+def test_swapped_pipelines_swap_wins_and_losses(pipelines):
+    old, new = pipelines
+    assert prefer(new, old, likes("new")).losses == 4
+
+
+def test_a_judge_that_looks_at_places_decides_nothing(pipelines):
+    found = prefer(*pipelines, ScriptedChat(lambda message: better("1")))
+    assert (found.wins, found.ties, found.losses) == (0, 4, 0)
+    assert found.position["first"] == 1.0
+    assert (found.position["n_flipped"], found.position["first_flips"]) == (4, 4)
+    assert "the order alone decided 4 of 4 queries (4 for the first place)" in found.notes[0]
+
+
+def test_answers_that_are_the_same_are_a_tie_and_nobody_is_asked(pipelines):
+    old, _ = pipelines
+    chat = ScriptedChat([])
+    found = prefer(old, [{**one, "answer": f" {one['answer']}\n"} for one in old], chat)
+    assert (found.ties, found.position["n_decided"], len(chat.asked)) == (4, 0, 0)
+
+
+def test_a_query_without_both_verdicts_is_unscored(pipelines):
+    def answer(message):
+        return "I cannot say" if first_in(message) == "new 2" else better("2")
+
+    found = prefer(*pipelines, ScriptedChat(answer))
+    assert np.isnan(found.frame.loc["q2", "preference"])
+    assert found.frame.loc["q2", "state"] == "failed"
+    assert (found.n, found.n_unscored) == (3, 1)
+
+
+def test_pipelines_without_a_common_query_are_refused(pipelines):
+    old, new = pipelines
+    with pytest.raises(AlignmentError, match="no query id in common"):
+        prefer(old[:2], new[2:], likes("new"))
+
+
+def test_a_rubric_of_one_answer_is_refused(pipelines):
+    with pytest.raises(DataError, match="must be of the kind 'preference'; 'coherence' judges one"):
+        prefer(*pipelines, likes("new"), rubric="coherence")
+
+
+def test_a_judge_of_the_family_of_one_side_is_noted(pipelines):
+    old, new = pipelines
+    for row in new:
+        row["model"] = "gpt-4o"
+    chat = ScriptedChat(lambda message: better("tie"), model="gpt-5")
+    noted = [note for note in prefer(old, new, chat).notes if "family" in note]
+    assert [note.partition(":")[0] for note in noted] == ["candidate"]
+
+
+def test_queries_that_cannot_be_compared_are_told_before_the_first_call(pipelines):
+    old, new = pipelines
+    new[0]["answer"] = None
+    told, chat = [], likes("new")
+    found = prefer(old, new, chat, tell=lambda one: told.append((one, chat.asked[:])))
+    gap = "preference is not judged on 1 of 4 queries: one side has no answer, or lacks a"
+    assert [(one.startswith(gap), asked) for one, asked in told] == [(True, [])]
+    assert any(note.startswith(gap) for note in found.notes)
+
+
+# -- several judges
+
+
+def test_the_majority_of_judges_decides_and_an_even_split_is_a_tie(pipelines):
+    """By hand: of the votes on q0 to q3, 1 1 0, 0 1 -, - - -, and 0 0.5 0."""
+    answers = {
+        "a": {"0": "new", "1": "old", "2": None, "3": "old"},
+        "b": {"0": "new", "1": "new", "2": None, "3": "tie"},
+        "c": {"0": "old", "1": None, "2": None, "3": "old"},
+    }
+
+    def script(name):
+        def answer(message):
+            word, _, number = first_in(message).partition(" ")
+            liked = answers[name][number]
+            if liked is None:
+                return "I cannot say"
+            return better(liked if liked == "tie" else "1" if liked == word else "2")
+
+        return ScriptedChat(answer, model=name)
+
+    found = prefer(*pipelines, [script(name) for name in "abc"])
+    assert found.frame["preference"].tolist()[:2] == [1.0, 0.5]
+    assert np.isnan(found.frame.loc["q2", "preference"])
+    assert found.frame.loc["q3", "preference"] == 0.0
+    assert (found.wins, found.ties, found.losses, found.n, found.n_unscored) == (1, 1, 1, 3, 1)
+    assert found.frame["state"].tolist() == ["scored", "scored", "failed", "scored"]
+    assert found.frame.loc["q0", "preference_judges"] == {"a": 1.0, "b": 1.0, "c": 0.0}
+    assert found.frame.loc["q0", "reason"] == "a (1): so / b (1): so / c (0): so"
+    assert {name: result.wins for name, result in found.by_judge.items()} == {
+        "a": 1,
+        "b": 2,
+        "c": 0,
+    }
+    # Two choices for each decided pair: a has 3 of them, b 2, c 2; each place wins once per pair.
+    assert found.position["n_decided"] == 14
+    assert found.position["first"] == 0.5
+    assert found.usage["judge_model"].tolist() == ["a", "b", "c"]
+    assert found.settings["combined_by"] == "majority"
+    assert "preference: the majority of 3 judges (a, b, c)" in found.notes
+    assert any("1 of 4 queries have scores of some judges only" in note for note in found.notes)

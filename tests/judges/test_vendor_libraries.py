@@ -37,10 +37,7 @@ def ask_openai(url):
         said = client.chat.completions.create(
             model="toy",
             max_tokens=LIMIT,
-            messages=[
-                {"role": "system", "content": SYSTEM},
-                {"role": "user", "content": PROMPT},
-            ],
+            messages=[{"role": "system", "content": SYSTEM}, {"role": "user", "content": PROMPT}],
             response_format={"type": "json_schema", "json_schema": form},
         )
     type(said).model_validate(said.model_dump(), strict=True)

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.golden import (
-    CHECKS,
-    Documents,
-    GoldenItem,
-    Limits,
-    check_golden,
-    read_golden,
-)
+from rageval_report.errors import UnknownNameError
+from rageval_report.golden import CHECKS, Documents, GoldenItem, Limits, check_golden
 from rageval_report.records.cells import Span
 from rageval_report.records.golden import golden_item
 
@@ -58,15 +51,6 @@ def test_equal_questions_are_an_error_and_near_ones_a_warning():
     ]
 
 
-def test_questions_of_one_pattern_are_a_finding_each_and_not_a_finding_a_pair():
-    texts = [f"Which rare animal lives on the far western island {one}?" for one in "ABCDE"]
-    items = [GoldenItem(f"q{n}", text) for n, text in enumerate(texts)]
-    frame = check_golden(items, checks=["near_duplicates"])
-    assert frame["query_id"].tolist() == ["q1", "q2", "q3", "q4"]
-    assert frame["other"].tolist() == ["q0"] * 4
-    assert frame["told"].iloc[3].endswith("and 3 others")
-
-
 @pytest.mark.parametrize(
     ("span", "told"),
     [
@@ -97,46 +81,9 @@ def test_an_id_that_names_a_file_which_is_not_there_is_an_error():
     ]
 
 
-def test_an_id_names_a_file_by_its_ending_though_none_of_them_is_there(tmp_path):
-    (tmp_path / "seine.md").write_text("Of it.")
-    item = GoldenItem("a", "Who?", relevant={"monet.md": 1.0})
-    assert found([item], "spans", documents=Documents(tmp_path)) == [["spans", "error", "a"]]
-
-
-def test_ids_of_another_kind_are_not_looked_for_among_the_files():
-    item = GoldenItem("a", "Who?", relevant={"MED-10": 1.0, "v1.2": 1.0})
-    assert found([item], "spans", documents={"seine.md": "Of it."}) == []
-
-
-def test_ids_are_looked_for_by_any_name_that_documents_have():
-    item = GoldenItem("a", "Who?", relevant={"d1": 1.0, "d2": 1.0})
-    frame = check_golden([item], documents={"d1": "One."}, checks=["spans"])
-    assert frame["told"].tolist() == ["there is no document 'd2'"]
-
-
-def test_a_long_text_is_quoted_with_a_mark_that_there_is_more_and_others_whole():
-    short, long = "why " * 40 + "not?", "how " * 90 + "so?"
-    items = [GoldenItem(f"{n}", text) for n, text in enumerate([short, short, long, long])]
-    told = check_golden(items, checks=["duplicates"])["told"].tolist()
-    assert told[0].endswith(repr(short))
-    assert told[1].endswith("…'")
-
-
 def test_a_key_that_no_item_has_is_answered_with_those_that_there_are():
     with pytest.raises(UnknownNameError, match=r"Did you mean 'query_type'\?"):
         check_golden(sound(2), limits=Limits(by=("querytype",)))
-
-
-def test_a_span_that_matches_but_for_blanks_is_right():
-    item = GoldenItem(
-        "a", "Why?", relevant_spans=(Span("a.md", 0, 9),), relevant_texts=("One two",)
-    )
-    assert found([item], "spans", documents={"a.md": "One\n  two"}) == []
-
-
-def test_spans_that_were_not_compared_are_said():
-    item = GoldenItem("a", "Why?", relevant_spans=(Span("a.md", 0, 9),))
-    assert found([item], "spans") == [["spans", "warning", ""]]
 
 
 def test_a_name_that_leads_out_of_the_folder_is_no_document(tmp_path):
@@ -156,15 +103,6 @@ def test_an_answer_that_is_not_in_its_gold_is_found():
     ]
 
 
-def test_gold_is_looked_up_by_id_and_by_span_too():
-    texts = {"d1": "By Ann Lee.", "a.md": "Of this and that. By Ann Lee."}
-    by_id = GoldenItem("a", "Who?", ("Bob Ray",), relevant={"d1": 1.0})
-    by_span = GoldenItem("b", "Who?", ("Bob Ray",), relevant_spans=(Span("a.md", 18, 29),))
-    checks = ["answers_in_contexts"]
-    assert len(check_golden([by_id, by_span], documents=texts, checks=checks)) == 2
-    assert check_golden([by_id, by_span], checks=checks).empty
-
-
 def test_a_question_that_holds_its_answer_is_found_but_not_in_a_comparison():
     leak = GoldenItem("a", "Is the Seine a river in France called Seine?", ("the Seine",))
     fine = GoldenItem("b", "Which river runs through Paris?", ("the Seine",))
@@ -182,7 +120,6 @@ def test_a_question_that_holds_its_answer_is_found_but_not_in_a_comparison():
     [
         ({"answerable": True}, "error", "it has an answer, but no reference"),
         ({"answerable": False, "references": ["A"]}, "error", "it has no answer, but references"),
-        ({}, "warning", "answerable is missing"),
         ({"references": ["A"]}, "warning", "it has no gold"),
         ({"references": ["A b"], "negative_references": ["a B."]}, "error", "is a reference and a"),
         ({"refrences": ["A"]}, "warning", "did you mean 'references'?"),
@@ -203,25 +140,3 @@ def test_types_with_few_queries_and_one_that_drowns_the_others_are_found():
         "29 of 30 queries have domain a; they decide every mean",
         "only 1 of 30 queries have domain b",
     ]
-
-
-def test_limits_are_checked():
-    with pytest.raises(DataError, match="support must be > 0"):
-        check_golden(sound(2), limits=Limits(support=0))
-
-
-def test_an_unknown_check_is_answered_with_the_nearest():
-    with pytest.raises(UnknownNameError, match="Did you mean 'leakage'"):
-        check_golden(sound(2), checks=["leakages"])
-
-
-def test_two_items_of_one_id_are_refused():
-    with pytest.raises(DataError, match="ids must be unique"):
-        check_golden([*sound(1), *sound(1)])
-
-
-def test_questions_of_people_that_are_all_different_are_not_blamed(real_data):
-    """CLAP NQ's input is the question; its README counts no equal ones."""
-    items = read_golden(real_data("clapnq_dev/clapnq_dev_answerable_first150.jsonl"))
-    assert len(items) == 150
-    assert check_golden(items, checks=["duplicates"]).empty

@@ -11,16 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report.errors import (
-    DataError,
-    JudgeError,
-    RagevalWarning,
-    ReaderError,
-    UnknownNameError,
-)
-from rageval_report.files.digests import open_line, seal_line
-from rageval_report.golden import Documents, GoldenItem, check_golden, generate_golden, load_prompts
-from rageval_report.judges.chats import Message, Reply, ScriptedChat
+from rageval_report.errors import DataError, JudgeError, RagevalWarning, ReaderError
+from rageval_report.golden import Documents, check_golden, generate_golden, load_prompts
+from rageval_report.judges.chats import Message, ScriptedChat
 from rageval_report.records.golden_drafts import passages_of
 
 OPTIONS = {"shortest": 10}
@@ -28,11 +21,6 @@ OPTIONS = {"shortest": 10}
 
 def made(documents, chat, kinds, **options):
     return generate_golden(documents, chat, kinds, **{**OPTIONS, **options})
-
-
-def entry_of(line):
-    """A line of a journal without its number and digest."""
-    return open_line(line)[0]
 
 
 # -- what is made
@@ -54,12 +42,6 @@ def test_what_is_made_passes_the_checks(documents, chat):
     assert set(found["check"]) <= {"balance", "near_duplicates"}
     kinds = [item.metadata["query_type"] for item in items]
     assert [kinds.count(one) for one in ("factoid", "unanswerable", "multi_hop")] == [5, 3, 2]
-
-
-def test_a_question_without_an_answer_has_no_gold(documents, chat):
-    [item] = made(documents, chat, {"unanswerable": 1}).items
-    assert (item.answerable, item.references, item.relevant_spans) == (False, (), ())
-    assert item.provenance["passages"]
 
 
 def test_two_hops_have_gold_in_both_passages(documents, chat):
@@ -87,33 +69,6 @@ def test_every_item_says_where_it_comes_from(documents, chat):
     assert told["prompts"] == ["question@1", "answer@1", "negatives@1"]
     [[filename, start, end]] = told["passages"]
     assert item.references[0] in documents[filename][start:end]
-
-
-def test_the_answer_is_asked_for_without_the_question_prompt(documents, chat):
-    made(documents, chat, {"factoid": 1}, n_negatives=0)
-    assert [message.user.split()[0] for message in chat.asked] == ["Write", "Answer"]
-
-
-def test_examples_are_shown_to_the_model(documents, chat):
-    example = GoldenItem("x", "How deep is the Nile?", metadata={"query_type": "factoid"})
-    other = GoldenItem("y", "Why not?", metadata={"query_type": "unanswerable"})
-    made(documents, chat, {"factoid": 1}, examples=[example, other])
-    assert "How deep is the Nile?" in chat.asked[0].user
-    assert "Why not?" not in chat.asked[0].user
-
-
-def test_the_seed_says_which_passages_are_asked_about(documents, chat):
-    one, again, other = (
-        [item.question for item in made(documents, chat, {"factoid": 3}, seed=seed).items]
-        for seed in (0, 0, 1)
-    )
-    assert one == again != other
-
-
-def test_documents_in_another_order_make_the_same_set(documents, chat):
-    kinds = {"factoid": 3, "multi_hop": 1}
-    turned = dict(reversed(documents.items()))
-    assert made(turned, chat, kinds).items == made(documents, chat, kinds).items
 
 
 def test_a_pool_of_threads_makes_the_same_set(documents, chat):
@@ -146,7 +101,6 @@ def test_more_than_the_documents_give_is_said(documents, chat):
         ("How long is it, 100 miles?", "100 miles", "the question contains its answer"),
         ("How wide is the river?", "99 feet wide", "the text contains 0% of the words"),
         (None, "100 miles", "expected a text 'question'"),
-        ("How long is the river?", None, "expected a text 'answer'"),
     ],
 )
 def test_a_draft_is_rejected_with_its_reason(question, answer, told):
@@ -159,30 +113,6 @@ def test_a_draft_is_rejected_with_its_reason(question, answer, told):
         found = made({"a": "The river is 100 miles long."}, ScriptedChat(model), {"factoid": 1})
     assert found.items == ()
     assert found.rejected["reason"].str.contains(told, regex=False).all()
-
-
-@pytest.mark.parametrize(
-    "reply",
-    ["", "I cannot do that.", "{", '{"question": "A b c?"} {"question": "D e f?"}', "[1]",
-     Reply('{"question": "Wh', ending="length"), Reply("No.", ending="refusal")],
-)  # fmt: skip
-def test_an_answer_that_is_no_object_is_a_rejected_draft(reply):
-    with pytest.warns(RagevalWarning, match="could not be made"):
-        found = made({"a": "The river is long."}, ScriptedChat(lambda _: reply), {"factoid": 1})
-    assert len(found.rejected) == 3  # once a round
-
-
-def test_only_the_filters_that_are_named_are_used(chat):
-    documents = {"a": "The Seine is 100 miles long."}
-    assert made(documents, chat, {"factoid": 1}, filters=["length"]).items
-    with pytest.raises(UnknownNameError, match="Did you mean 'supported'"):
-        made(documents, chat, {"factoid": 1}, filters=["support"])
-
-
-def test_text_in_documents_is_never_a_template(chat):
-    text = "The Seine is 100 miles long. It costs $5 and $question ${answer} {braces}."
-    made({"a": text}, chat, {"factoid": 1})
-    assert all(text in message.user for message in chat.asked)
 
 
 # -- the journal
@@ -227,13 +157,6 @@ def test_a_line_that_was_cut_is_asked_again(documents, chat, tmp_path):
     assert journal.read_bytes() == content
 
 
-def test_another_model_gets_no_answers_of_the_first(documents, chat, tmp_path):
-    journal = tmp_path / "journal.jsonl"
-    first = made(documents, chat, {"factoid": 1}, journal=journal)
-    other = ScriptedChat(chat._function, model="another")
-    assert made(documents, other, {"factoid": 1}, journal=journal).n_asked == first.n_asked
-
-
 def test_a_damaged_line_is_reported_and_asked_again(documents, chat, tmp_path):
     journal = tmp_path / "journal.jsonl"
     first = made(documents, chat, {"factoid": 2}, journal=journal)
@@ -242,32 +165,6 @@ def test_a_damaged_line_is_reported_and_asked_again(documents, chat, tmp_path):
     with pytest.warns(RagevalWarning, match="the journal is damaged: 'line 1'"):
         again = made(documents, chat, {"factoid": 2}, journal=journal)
     assert (again.n_asked, again.items) == (1, first.items)
-
-
-@pytest.mark.parametrize("n_left", [1, 2, 4])
-def test_replies_that_are_missing_are_asked_again(documents, chat, tmp_path, n_left):
-    journal = tmp_path / "journal.jsonl"
-    first = made(documents, chat, {"factoid": 3}, journal=journal)
-    lines = journal.read_bytes().splitlines(keepends=True)
-    assert len(lines) == first.n_asked > 5
-    journal.write_bytes(b"".join(lines[:n_left]))
-    again = made(documents, chat, {"factoid": 3}, journal=journal)
-    assert (again.n_asked, again.items) == (len(lines) - n_left, first.items)
-    assert sorted(map(entry_of, journal.read_bytes().splitlines())) == sorted(map(entry_of, lines))
-
-
-def test_a_journal_of_an_earlier_version_is_read(documents, chat, tmp_path):
-    journal = tmp_path / "journal.jsonl"
-    first = made(documents, chat, {"factoid": 2}, journal=journal)
-    entries = list(map(entry_of, journal.read_bytes().splitlines()))
-    # The first line had the number of lines; before that, lines had neither number nor digest.
-    entries.insert(0, b'{"key": "", "reply": "", "n_lines": %15d}' % 9)
-    numbered = [seal_line(entry, number) for number, entry in enumerate(entries, 1)]
-    for lines in (numbered, [entry + b"\n" for entry in entries[1:]]):
-        journal.write_bytes(b"".join(lines))
-        again = made(documents, chat, {"factoid": 2}, journal=journal)
-        assert (again.n_asked, again.items) == (0, first.items)
-        assert journal.read_bytes() == b"".join(lines)
 
 
 def test_another_file_is_no_journal(documents, chat, tmp_path):
@@ -287,32 +184,14 @@ def test_a_chat_that_fails_now_and_then_costs_drafts_not_the_run(documents, chat
     assert found.rejected["reason"].str.contains("the chat failed: busy").any()
 
 
-def test_a_chat_that_is_down_ends_the_run_with_its_own_error(documents):
-    down = ScriptedChat(lambda _: JudgeError("no such host"))
-    with pytest.raises(JudgeError, match="no such host"):
-        made(documents, down, {"factoid": 9})
-    assert len(down.asked) == 5
-
-
 # -- prompts and passages
-
-
-def test_a_prompt_of_ones_own_takes_the_place_of_the_library_s(documents, chat, tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text('[question]\nversion = "mine-2"\nuser = "Write one question, mate. <text>\\n'
-                    '$context\\n</text>"\n')  # fmt: skip
-    [item] = made(documents, chat, {"factoid": 1}, prompts=path).items
-    assert item.provenance["prompts"][0] == "question@mine-2"
-    assert "mate" in chat.asked[0].user
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[question]\nversion = '1'\nuser = 'Ask.'", r"must contain \$context"),
         ("[question]\nversion = '1'\nuser = '$context $key'", r"may contain \$context, \$examples"),
         ("[question]\nversion = '1'\nuser = '$context costs $5'", r"\$\$ is a dollar sign"),
-        ("[question]\nuser = '$context'", "needs version and user"),
         ("[questions]\nversion = '1'\nuser = '$context'", "no prompt is named 'questions'"),
         ("[question", "mine.toml: "),
     ],
@@ -332,28 +211,6 @@ def test_passages_stand_where_they_say(documents):
         assert passage.text == passage.text.strip()
     joined = "".join(one.text for one in passages_of({"a": text}, longest=80, shortest=1))
     assert "".join(joined.split()) == "".join(text.split())
-
-
-def test_a_folder_is_read_as_texts_by_name(tmp_path, chat):
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "a.md").write_text("The Seine is 100 miles long.")
-    (tmp_path / "empty.txt").write_text("")
-    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
-    assert list(Documents(tmp_path)) == ["empty.txt", "sub/a.md"]
-    [item] = made(tmp_path, chat, {"factoid": 1}).items
-    assert item.relevant_spans[0].filename == "sub/a.md"
-
-
-def test_documents_without_text_are_refused(tmp_path, chat):
-    with pytest.raises(DataError, match="documents must contain text"):
-        made(tmp_path, chat, {"factoid": 1})
-    with pytest.raises(ReaderError, match="no such folder"):
-        made(tmp_path / "none", chat, {"factoid": 1})
-
-
-def test_a_kind_that_is_not_known_is_refused(documents, chat):
-    with pytest.raises(UnknownNameError, match="Did you mean 'multi_hop'"):
-        made(documents, chat, {"multihop": 1})
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs limits of files")

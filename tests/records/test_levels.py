@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report import score
+from rageval_report.errors import DataError
 from rageval_report.records import record_table
-from rageval_report.records.levels import (
-    LevelChoice,
-    LevelCounts,
-    choose_level,
-    count_levels,
-    records_at_level,
-)
+from rageval_report.records.levels import choose_level, count_levels, records_at_level
+from rageval_report.records.table import note_of_table
 
 
 def record(**cells):
@@ -28,10 +24,7 @@ def both(document, chunk, **more):
     [
         {"doc_id": "guide", "chunk_id": "c1"},
         {"document_id": "guide", "node_id": "c1", "content": "Rome"},
-        {"documentId": "guide", "chunkId": "c1"},
         {"ref_doc_id": "guide", "id": "c1"},
-        {"document_id": "guide", "_id": "c1"},
-        {"docid": "guide", "passage_id": "c1"},
     ],
 )
 def test_both_ids_of_a_passage_are_kept(passage):
@@ -39,16 +32,6 @@ def test_both_ids_of_a_passage_are_kept(passage):
     assert (row["retrieved"], row["retrieved_sections"]) == (["c1"], [("guide", "c1")])
     assert (row["relevant"], row["relevant_sections"]) == ({"c1": 1.0}, [("guide", "c1", 1.0)])
     assert (row["citations"], row["cited_sections"]) == (["c1"], [("guide", "c1")])
-
-
-@pytest.mark.parametrize(
-    "passage",
-    ["d", {"doc_id": "d"}, {"id": "d"}, {"node_id": "d"}, {"document_id": "d", "text": ""}],
-)
-def test_a_passage_with_one_id_has_no_section(passage):
-    table = record(retrieved=[passage], relevant=[passage], citations=[passage])
-    assert table.loc["q", "retrieved"] == ["d"]
-    assert not {"retrieved_sections", "relevant_sections", "cited_sections"} & set(table)
 
 
 def test_documents_may_have_a_column_of_their_own():
@@ -76,27 +59,11 @@ def test_a_column_of_documents_must_fit_that_of_the_chunks():
         record(retrieved_chunk_ids=["c1", "c2"], retrieved_doc_ids=["guide"])
 
 
-def test_documents_alone_are_the_ranking():
-    assert record(retrieved_doc_ids=["a", "b"]).loc["q", "retrieved"] == ["a", "b"]
-
-
 def test_a_citation_by_its_place_names_both_ids_of_the_passage():
     row = record(retrieved=[both("a", "1"), both("b", "2")], citations=[{"source_index": 2}]).loc[
         "q"
     ]
     assert (row["citations"], row["cited_sections"]) == (["2"], [("b", "2")])
-
-
-def test_a_source_without_a_score_keeps_its_place():
-    row = record(retrieved=[("d1", 0.9), "d2", {"id": "d3", "score": None}, ["d4", 0.1]]).loc["q"]
-    assert row["retrieved"] == ["d1", "d2", "d3", "d4"]
-    assert row["retrieved_scores"] == [0.9, None, None, 0.1]
-
-
-def test_a_source_without_a_text_keeps_its_place():
-    sources = [{"id": "a", "text": "Rome"}, {"id": "b", "text": None}, {"id": "c"}]
-    row = record(retrieved=sources).loc["q"]
-    assert (row["retrieved"], row["contexts"]) == (["a", "b", "c"], ["Rome", "", ""])
 
 
 # -- the choice of a level
@@ -108,10 +75,8 @@ def test_a_source_without_a_text_keeps_its_place():
         (["a"], ["a"], None),  # one id each
         ([both("a", "1")], [both("a", "1")], "chunk"),
         ([both("a", "1")], ["a"], "document"),
-        ([both("a", "1")], ["1"], "chunk"),
         ([both("a", "1")], ["elsewhere"], "chunk"),
         (["a"], [both("a", "1")], "document"),  # the server names documents only
-        (["1"], [both("a", "1")], "chunk"),
         ([both("a", "1"), both("b", "2")], [both("a", "1"), "b"], "document"),
         ([both("a", "1")], [both("a", "1"), {"doc_id": "z", "relevance": 0}], "chunk"),
     ],
@@ -123,28 +88,7 @@ def test_the_level_is_the_one_at_which_gold_and_passages_meet(retrieved, relevan
     assert choice.note.startswith("level: ") or level is None
 
 
-def test_the_level_of_many_tables_is_that_of_their_sum():
-    counts = LevelCounts(2, 0, 2, 2, 1, 0) + LevelCounts(4, 0, 4, 4, 0, 3)
-    assert counts == LevelCounts(6, 0, 6, 6, 1, 3)
-    assert choose_level(counts).level == "document"
-
-
-def test_a_level_that_the_user_names_is_taken():
-    counts = LevelCounts(1, 1, 1, 1)
-    assert choose_level(counts, "document") == LevelChoice("document", has_both=True)
-    with pytest.raises(UnknownNameError, match='level must be "auto", "chunk" or "document"'):
-        choose_level(counts, "section")
-
-
 # -- ids at a level
-
-
-def test_of_several_gold_chunks_of_a_document_the_best_grade_counts():
-    gold = [both("a", "1", relevance=1), both("a", "2", relevance=3), both("b", "3", relevance=0)]
-    table = record(retrieved=[both("a", "1"), "z"], relevant=gold)
-    at_documents = records_at_level(table, "document").loc["q"]
-    assert at_documents["retrieved"] == ["a", "z"]
-    assert at_documents["relevant"] == {"a": 3.0, "b": 0.0}
 
 
 def test_chunks_that_documents_number_alike_are_different_chunks():
@@ -156,8 +100,156 @@ def test_chunks_that_documents_number_alike_are_different_chunks():
     assert [row["relevant"][name] for name in row["retrieved"]] == [0.0, 2.0]
 
 
-def test_without_documents_nothing_changes_at_the_level_of_chunks():
-    table = record(retrieved=["a"], relevant=["a"])
-    assert records_at_level(table, "chunk") is table
-    assert records_at_level(table, None) is table
-    assert records_at_level(table, "document").loc["q", "relevant"] == {"a": 1.0}
+# -- ids that stand within a passage: in its metadata, or in the object of a node
+
+
+# What was retrieved, the document, the chunk, and the text.
+BOTH_IDS = {
+    "node with metadata": (
+        {"node": {"node_id": "n1", "metadata": {"doc_id": "guide"}, "text": "Oslo"}, "score": 0.5},
+        *("guide", "n1", "Oslo"),
+    ),
+    "node with its source": (
+        {
+            "node": {
+                "id_": "n1",
+                "metadata": {},
+                "relationships": {"1": {"node_id": "guide", "node_type": "4", "metadata": {}}},
+                "text": "Oslo",
+            },
+            "score": 0.5,
+            "class_name": "NodeWithScore",
+        },
+        *("guide", "n1", "Oslo"),
+    ),
+    "langchain": (
+        {"page_content": "Oslo", "metadata": {"source": "guide", "id": "n1"}},
+        *("guide", "n1", "Oslo"),
+    ),
+    "langchain with an id of its own": (
+        {"id": "n1", "metadata": {"source": "guide"}, "page_content": "Oslo", "type": "Document"},
+        *("guide", "n1", "Oslo"),
+    ),
+    "langchain, serialised": (
+        {
+            "lc": 1,
+            "type": "constructor",
+            "id": ["langchain", "schema", "document", "Document"],
+            "kwargs": {"page_content": "Oslo", "metadata": {"source": "guide", "chunk_id": "n1"}},
+        },
+        *("guide", "n1", "Oslo"),
+    ),
+    "haystack, split": (
+        {"content": "Oslo", "meta": {"source_id": "guide", "split_id": 3}},
+        *("guide", "3", "Oslo"),
+    ),
+    "haystack": (
+        {"id": "n1", "content": "Oslo", "meta": {"source_id": "guide", "split_id": 3}},
+        *("guide", "n1", "Oslo"),
+    ),
+    "dify": (
+        {"segment": {"id": "n1", "document_id": "guide", "content": "Oslo"}, "score": 0.5},
+        *("guide", "n1", "Oslo"),
+    ),
+    "dify, with the object of the document": (
+        {"segment": {"id": "n1", "content": "Oslo", "document": {"id": "guide", "name": "G"}}},
+        *("guide", "n1", "Oslo"),
+    ),
+    "qdrant": (
+        {"id": "n1", "score": 0.5, "payload": {"text": "Oslo", "metadata": {"docId": "guide"}}},
+        *("guide", "n1", "Oslo"),
+    ),
+    "milvus": (
+        {"id": 7, "distance": 0.5, "entity": {"text": "Oslo", "document_id": "guide"}},
+        *("guide", "7", "Oslo"),
+    ),
+    "elasticsearch": (
+        {"_id": "n1", "_source": {"content": "Oslo", "file_path": "guide"}, "_score": 0.5},
+        *("guide", "n1", "Oslo"),
+    ),
+    "bedrock": (
+        {
+            "content": {"text": "Oslo"},
+            "location": {"type": "S3", "s3Location": {"uri": "guide"}},
+            "metadata": {"x-amz-bedrock-kb-chunk-id": "n1"},
+        },
+        *("guide", "n1", "Oslo"),
+    ),
+}
+
+
+def record_of_passage_ids(**cells):
+    return record_table([{"query_id": "q", **cells}], unretrieved_citations="keep")
+
+
+@pytest.mark.parametrize("name", BOTH_IDS)
+def test_both_ids_are_read_within_a_passage(name):
+    passage, document, chunk, text = BOTH_IDS[name]
+    table = record_of_passage_ids(retrieved=[passage], citations=[passage])
+    row = table.loc["q"]
+    assert (row["retrieved"], row["retrieved_sections"]) == ([chunk], [(document, chunk)])
+    assert (row["citations"], row["cited_sections"]) == ([chunk], [(document, chunk)])
+    assert row["contexts"] == [text]
+    note = note_of_table(table)
+    assert note.startswith("ids: of retrieved passages, ")
+    assert "for the id of the document and" in note
+    assert record_table(table).equals(table)
+    assert note_of_table(record_table(table)) == note
+
+
+@pytest.mark.parametrize(
+    "passage",
+    [
+        {"id": "a", "text": "x", "metadata": {"page": 3, "section": "Introduction"}},
+        {"node_id": "a", "id": "b", "text": "x"},
+        {"id": "a", "metadata": {"source": None, "doc_id": "", "document_id": 1.5}},
+        {"id": "a", "metadata": {"source": "a"}},
+        {"id": "a", "source": "wiki", "url": "https://example.org"},
+    ],
+)
+def test_a_plain_id_stays_the_only_one(passage):
+    table = record_of_passage_ids(retrieved=[passage])
+    assert table.loc["q", "retrieved"] == ["a"]
+    assert "retrieved_sections" not in table
+    assert note_of_table(table) == ""
+
+
+def passages(*pairs):
+    return [
+        {"text": "x", "metadata": {"file_name": document, "chunk_id": chunk}}
+        for document, chunk in pairs
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gold", "level", "recall"),
+    [(["b.md"], "document", 1.0), (["2"], "chunk", 1.0), (["a.md", "z.md"], "document", 0.5)],
+)
+def test_recall_is_computed_at_the_level_of_the_gold(gold, level, recall):
+    retrieved = passages(("a.md", "1"), ("b.md", "2"), ("b.md", "3"))
+    rows = [{"query_id": "q", "retrieved": retrieved, "relevant": gold}]
+    evaluation = score(rows, "recall@5")
+    assert evaluation.get_aggregated_scores("recall@5") == recall
+    assert evaluation.config["retrieval"]["level"] == level
+    [note] = [note for note in evaluation.notes if note.startswith("ids: ")]
+    assert "metadata.file_name is taken for the id of the document" in note
+    assert "metadata.chunk_id for that of the chunk" in note
+
+
+@pytest.mark.parametrize(
+    ("passage", "gold"),
+    [
+        ({"id": "7f3a", "metadata": {"id": "c7", "source": "web"}}, "c7"),
+        ({"id": "7f3a", "payload": {"chunk_id": "c7", "doc_id": "d"}}, "c7"),
+        ({"node_id": "n", "metadata": {"ref_doc_id": "7f3a", "file_name": "a.md"}}, "a.md"),
+        ({"id": "n", "metadata": {"file_path": "/data/a.md", "url": "x/a"}}, "x/a"),
+    ],
+)
+def test_of_several_keys_the_one_that_meets_the_gold_is_taken(passage, gold):
+    rows = [
+        {"query_id": "p", "retrieved": [{**passage, "extra": 1}], "relevant": [gold]},
+        {"query_id": "q", "retrieved": [passage, "z"], "relevant": ["elsewhere", gold]},
+    ]
+    values = score(rows, "recall@5").scores["recall@5"]
+    assert values.tolist() == [1.0, 0.5]
+    assert score(rows[::-1], "recall@5").scores["recall@5"].to_dict() == values.to_dict()

@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError
 from rageval_report.golden import GoldenItem, sample_golden, split_golden
 from rageval_report.records.cells import Span
 from rageval_report.records.draws import proportional_shares
-from rageval_report.records.golden_samples import documents_of, shared_documents
+from rageval_report.records.golden_checks import near_pairs, share_within
+from rageval_report.records.golden_samples import shared_documents
 
 
 def items_of(types, **fields):
@@ -28,11 +30,6 @@ def items_of(types, **fields):
 
 def counts(items, key="query_type"):
     return Counter(item.metadata[key] for item in items)
-
-
-def test_a_sample_has_each_type_in_proportion():
-    items = items_of(["a"] * 70 + ["b"] * 20 + ["c"] * 10)
-    assert counts(sample_golden(items, 20)) == {"a": 14, "b": 4, "c": 2}
 
 
 def test_a_sample_can_have_of_each_type_the_same():
@@ -56,12 +53,6 @@ def test_every_item_is_drawn_about_as_often():
     # binomial(400, 1/4): mean 100, standard deviation 8.7; five of them is one in a million
     assert len(drawn) == 20
     assert all(abs(n - 100) < 5 * 8.7 for n in drawn.values())
-
-
-@pytest.mark.parametrize("n", [0, 4, True])
-def test_as_many_as_are_there_can_be_drawn(n):
-    with pytest.raises(DataError, match="n must be an integer from 1 to 3, the number of items"):
-        sample_golden(items_of("abc"), n)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.data())
@@ -96,38 +87,7 @@ def test_near_duplicates_stay_in_one_part():
     assert len(parts["dev"]) == 20
 
 
-def test_questions_of_one_document_stay_in_one_part():
-    items = [
-        GoldenItem(f"q{n}", f"What is {n * 7919} to {n**3}?", metadata={"document": n % 6})
-        for n in range(30)
-    ]
-    parts = split_golden(items, {"a": 0.5, "b": 0.5}, by=(), together=["document"])
-    seen = [set(counts(part, "document")) for part in parts.values()]
-    assert seen[0].isdisjoint(seen[1])
-    assert [len(one) for one in seen] == [3, 3]
-
-
-@pytest.mark.parametrize("parts", [{"a": 1.0}, {"a": 0.5, "b": 0.6}, {"a": 1.5, "b": -0.5}])
-def test_shares_must_be_of_one_whole(parts):
-    with pytest.raises(DataError, match="add up to 1"):
-        split_golden(items_of("abc"), parts)
-
-
 # -- documents
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"metadata": {"document": "d"}, "relevant": {"other": 1.0}},
-        {"relevant": {"d": 1.0, "judged and not relevant": 0.0}},
-        {"relevant_spans": (Span("d", 3, 9),), "relevant_texts": ("a text",)},
-        {"relevant_texts": ("d",)},
-        {"answerable": False, "provenance": {"passages": [["d", 0, 90]]}},
-    ],
-)
-def test_what_an_item_is_about_is_said_by_its_metadata_else_by_its_gold(fields):
-    assert documents_of(GoldenItem("a", "Why?", **fields)) == ["d"]
 
 
 def test_questions_of_one_document_stay_in_one_part_though_only_their_gold_names_it():
@@ -144,34 +104,6 @@ def test_questions_of_one_document_stay_in_one_part_though_only_their_gold_names
     assert shared_documents(split_golden(items, shares, by=())) != []
 
 
-def test_what_no_item_has_keeps_nothing_together_and_is_refused():
-    with pytest.raises(DataError, match="together: no item has the key 'chapter'"):
-        split_golden(items_of("ab"), {"dev": 0.5, "test": 0.5}, together=["chapter"])
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda items, by: sample_golden(items, 2, by=by),
-        lambda items, by: split_golden(items, {"dev": 0.5, "test": 0.5}, by=by),
-    ],
-)
-def test_a_key_that_no_item_has_makes_no_strata_and_is_refused(draw):
-    items = items_of(["a", "b"] * 4)
-    with pytest.raises(UnknownNameError, match=r"named 'nope'\. Known: query_type\."):
-        draw(items, ["nope"])
-    with pytest.raises(UnknownNameError, match="named 'answerable'"):
-        draw(items, ["answerable"])
-
-
-def test_a_set_without_types_is_drawn_from_unless_they_are_asked_for():
-    items = [GoldenItem(f"q{n}", f"What is {n * 7919}?") for n in range(8)]
-    assert len(sample_golden(items, 3)) == 3
-    assert len(split_golden(items, {"dev": 0.5, "test": 0.5})["dev"]) == 4
-    with pytest.raises(UnknownNameError, match="Known: none"):
-        sample_golden(items, 3, by=["query_type"])
-
-
 def with_and_without_answer(n_lack, n_have):
     lacking = items_of(["unanswerable"] * n_lack, answerable=False)
     having = items_of(["a", "b"] * (n_have // 2), answerable=True)
@@ -185,13 +117,6 @@ def test_a_sample_has_the_share_without_an_answer_that_is_asked_for():
     assert drawn == sample_golden(items[::-1], 20, unanswerable_ratio=0.3)[::-1]
 
 
-@pytest.mark.parametrize(("ratio", "n_lack"), [(0, 0), (1, 10), (0.25, 3), (0.24, 2)])
-def test_the_share_is_rounded_to_whole_questions_a_half_up(ratio, n_lack):
-    drawn = sample_golden(with_and_without_answer(20, 20), 10, unanswerable_ratio=ratio)
-    assert sum(one.answerable is False for one in drawn) == n_lack
-    assert len(drawn) == 10
-
-
 def test_a_share_that_cannot_be_had_or_is_none_is_refused():
     items = with_and_without_answer(2, 20)
     with pytest.raises(DataError, match="5 without and 5 with an answer; there are 2 and 20"):
@@ -199,3 +124,34 @@ def test_a_share_that_cannot_be_had_or_is_none_is_refused():
     for ratio in (-0.1, 1.5, float("nan"), True):
         with pytest.raises(DataError, match="must be a number from 0 to 1"):
             sample_golden(items, 10, unanswerable_ratio=ratio)
+
+
+# -- near-duplicates are found, all of them and no others, however many there are
+
+
+_words = st.sampled_from(["who", "wrote", "the", "book", "books", "of", "rain", "1998", "1999"])
+_questions = st.lists(st.lists(_words, max_size=6).map(" ".join), max_size=12)
+
+
+def similarity(first, second):
+    """The second witness: sets of runs of three characters, one pair at a time."""
+    if {"1998", "1999"} & set(first.split()) != {"1998", "1999"} & set(second.split()):
+        return 0.0
+    one, two = (
+        {text[i : i + 3] for i in range(max(1, len(text) - 2)) if text} for text in (first, second)
+    )
+    return len(one & two) / len(one | two) if one | two else 0.0
+
+
+@given(_questions, st.sampled_from([0.3, 0.5, 0.7, 0.8, 0.9, 1.0]))
+def test_no_pair_is_missed(texts, threshold):
+    values = {
+        (one, two): similarity(texts[one], texts[two])
+        for one, two in combinations(range(len(texts)), 2)
+    }
+    every = [(*pair, value) for pair, value in values.items() if value >= threshold]
+    assert near_pairs(texts, threshold) == every
+
+
+def test_support_counts_the_words_that_say_something():
+    assert share_within("The king of France", ["A king."]) == 0.5
