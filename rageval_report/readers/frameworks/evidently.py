@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -12,6 +12,7 @@ import pandas as pd
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.cell_values import none_if_nan, text_or_none
+from rageval_report.readers.frameworks.format import SURE, at
 from rageval_report.readers.json_shapes import is_records
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.metric import Override
@@ -35,22 +36,20 @@ class _RowTest(NamedTuple):
 
 
 def _recognise(source: Source) -> float:
-    if _is_report(source.document_or_none()):
-        return 0.95
-    return 0.95 if _tests_in(header_of(source)) else 0.0
+    is_ours = _is_report(source.document_or_none()) or _tests_in(header_of(source))
+    return SURE if is_ours else 0.0
 
 
 def _is_report(document: object) -> bool:
-    metrics = document.get("metrics") if isinstance(document, dict) else None
+    metrics = at(document, "metrics")
     return is_records(metrics) and all(
-        {"id", "metric_name", "value"} <= set(metric) for metric in metrics
+        metric.keys() >= {"id", "metric_name", "value"} for metric in metrics
     )
 
 
 def _tests_in(names: Iterable[str]) -> list[_RowTest]:
-    names = list(names)
-    present = set(names)
-    matches = ((name, _TEST.fullmatch(name)) for name in names)
+    present = list(map(str, names))
+    matches = ((name, _TEST.fullmatch(name)) for name in present)
     return [
         _RowTest(name, match["column"], match["condition"])
         for name, match in matches
@@ -58,22 +57,10 @@ def _tests_in(names: Iterable[str]) -> list[_RowTest]:
     ]
 
 
-def read_evidently(source: Source) -> list[ScoreFile]:
+def _read_evidently(source: Source) -> list[ScoreFile]:
     """Read the frame of an Evidently data set with tests: one pipeline, named after the file.
 
-    The verdict of a test becomes part of its score's reason; without a score it says nothing,
-    because Evidently then writes False. The limit of a test gives the direction of its score.
-    Reports contain aggregates only and are refused.
-
-    Parameters
-    ----------
-    source : Source
-        The file: CSV, JSON, JSON Lines, Parquet or Excel.
-
-    Raises
-    ------
-    ReaderError
-        If the file is a report, or not a table.
+    The verdict of a test becomes part of its score's reason, its limit gives the direction.
     """
     if _is_report(source.document_or_none()):
         raise source.error(
@@ -81,24 +68,23 @@ def read_evidently(source: Source) -> list[ScoreFile]:
             "data set: dataset.as_dataframe().to_csv(...)"
         )
     table = read_table(source)
-    frame = table.frame
-    tests = _tests_in(map(str, frame))
+    frame, tests = table.frame, _tests_in(table.frame)
     summaries = _summaries(frame, tests)
-    reasons = {name: _reasons(frame, name, tests) for name in _judged_columns(frame, tests)}
+    judged = {test.column for test in tests} | {
+        str(name).removesuffix(_REASONING) for name in frame if str(name).endswith(_REASONING)
+    }
+    reasons = {name: _reasons(frame, name, tests) for name in map(str, frame) if name in judged}
     used = {*(test.name for test in tests), *(f"{name}{_REASONING}" for name in reasons)}
+    added = {name: [f"{cell} of tests" for cell in frame[name].tolist()] for name in summaries}
+    added |= {f"{name}{REASON}": cells for name, cells in reasons.items()}
     kept = frame.drop(columns=[name for name in frame if name in used])
-    added = {name: _as_detail(frame[name]) for name in summaries}
-    added |= {f"{name}{REASON}": _texts(cells) for name, cells in reasons.items()}
-    kept = kept.assign(**added)
-    notes = (*table.notes, *_notes(tests, summaries))
-    return [ScoreFile(kept, source.stem, metrics=_directions(frame, tests), notes=notes)]
-
-
-def _judged_columns(frame: pd.DataFrame, tests: Sequence[_RowTest]) -> list[str]:
-    """The columns that are tested or have a column of reasons."""
-    names = [str(name) for name in frame]
-    tested = {test.column for test in tests}
-    return [name for name in names if name in tested or f"{name}{_REASONING}" in names]
+    kept = kept.assign(**{name: pd.Series(cells, dtype=object) for name, cells in added.items()})
+    notes = [f"{test.column}: threshold {test.condition!r} stored in the file" for test in tests]
+    if summaries:
+        listed = ", ".join(repr(name) for name in summaries)
+        notes.append(f"{listed} summarises tests and counts a missing score as failed: a detail")
+    directions = _directions(frame, tests)
+    return [ScoreFile(kept, source.stem, metrics=directions, notes=(*table.notes, *notes))]
 
 
 def _reasons(frame: pd.DataFrame, name: str, tests: Sequence[_RowTest]) -> list[str | None]:
@@ -106,23 +92,21 @@ def _reasons(frame: pd.DataFrame, name: str, tests: Sequence[_RowTest]) -> list[
     scores = frame[name].tolist()
     reasoning = f"{name}{_REASONING}"
     explanations = frame[reasoning].tolist() if reasoning in frame else [None] * len(scores)
-    own = [test for test in tests if test.column == name]
-    verdicts = [frame[test.name].tolist() for test in own]
+    own = [(test, frame[test.name].tolist()) for test in tests if test.column == name]
     reasons = []
     for row, score in enumerate(scores):
         parts = [text_or_none(explanations[row])]
         if none_if_nan(score) is not None:
             # Evidently (0.7.23) writes False for the test of a missing score, which is not a failed
             # test.
-            parts += [_verdict(test, cells[row]) for test, cells in zip(own, verdicts, strict=True)]
+            parts += [f"{_verdict(cells[row])}: {test.condition}" for test, cells in own]
         reasons.append("; ".join(part for part in parts if part) or None)
     return reasons
 
 
-def _verdict(test: _RowTest, passed: object) -> str:
-    words = {True: "passed", False: "failed", "True": "passed", "False": "failed"}
-    word = words.get(passed) if isinstance(passed, bool | str) else None
-    return f"{word or 'no verdict'}: {test.condition}"
+def _verdict(passed: object) -> str:
+    words = {"True": "passed", "False": "failed"}
+    return words.get(str(passed), "no verdict") if isinstance(passed, bool | str) else "no verdict"
 
 
 def _summaries(frame: pd.DataFrame, tests: Sequence[_RowTest]) -> list[str]:
@@ -143,40 +127,24 @@ def _is_same(cells: pd.Series, other: pd.Series) -> bool:
     return is_numeric and all(math.isclose(left, right) for left, right in pairs)
 
 
-def _as_detail(cells: pd.Series) -> pd.Series:
-    return _texts([f"{cell} of tests" for cell in cells.tolist()])
-
-
-def _texts(cells: Sequence[str | None]) -> pd.Series:
-    return pd.Series(cells, dtype=object)
-
-
-def _directions(frame: pd.DataFrame, tests: Sequence[_RowTest]) -> Mapping[str, Override]:
+def _directions(frame: pd.DataFrame, tests: Sequence[_RowTest]) -> dict[str, Override]:
     """The directions that the limits of a column of numbers imply, if all of them agree."""
-    ways: dict[str, set[str]] = {}
+    words: dict[str, set[str]] = {}
     for test in tests:
         if pd.api.types.is_numeric_dtype(frame[test.column].dtype):
-            ways.setdefault(test.column, set()).add(test.condition.split(" ", 1)[0])
+            words.setdefault(test.column, set()).add(test.condition.split(" ", 1)[0])
     return {
-        name: _DIRECTIONS[next(iter(way))]
-        for name, way in ways.items()
-        if len(way) == 1 and way <= set(_DIRECTIONS)
+        name: _DIRECTIONS[next(iter(own))]
+        for name, own in words.items()
+        if len(own) == 1 and own <= _DIRECTIONS.keys()
     }
-
-
-def _notes(tests: Sequence[_RowTest], summaries: Sequence[str]) -> list[str]:
-    notes = [f"{test.column}: threshold {test.condition!r} stored in the file" for test in tests]
-    if summaries:
-        listed = ", ".join(repr(name) for name in summaries)
-        notes.append(f"{listed} summarises tests and counts a missing score as failed: a detail")
-    return notes
 
 
 EVIDENTLY = Reader(
     "evidently",
     "Evidently: the rows of a data set with descriptors and tests (CSV, JSON, Parquet)",
     _recognise,
-    read_evidently,
+    _read_evidently,
     ("encoding",),
     example="rows.csv",
 )

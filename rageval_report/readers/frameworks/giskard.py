@@ -8,33 +8,33 @@ from typing import Any
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.cell_values import json_text, none_if_nan, parse_rows, text_or_none
-from rageval_report.readers.frameworks.files_beside import (
+from rageval_report.readers.cell_values import none_if_nan, parse_rows, text_or_none
+from rageval_report.readers.frameworks.format import (
+    SURE,
     document_beside,
     lines_beside,
+    part,
     run_name,
+    without,
 )
-from rageval_report.readers.frameworks.judgements import (
+from rageval_report.readers.frameworks.rows import (
     Judgement,
     drop_empty,
+    judge,
     judgement_columns,
-    rename_clashes,
+    score_file,
 )
 from rageval_report.readers.json_shapes import ShapeError, is_records
-from rageval_report.readers.record_columns import columns_of, frame_of
+from rageval_report.readers.record_columns import columns_of
 from rageval_report.readers.run_folders import METRICS_RESULTS
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.metric import Override
-from rageval_report.scores.query_ids import QUERY_ID, id_column_of
+from rageval_report.scores.query_ids import id_column_of
 from rageval_report.types import JsonObject
 
 _CORRECT, _REASON = "correctness", "correctness_reason"
 _TESTSET, _ANSWERS = "testset.jsonl", "agent_answer.json"
-_QUESTION = {
-    "question": "question",
-    "reference_answer": "reference",
-    "agent_answer": "answer",
-}
+_TEXTS = {"question": "question", "reference_answer": "reference", "agent_answer": "answer"}
 _SAMPLE = frozenset(("reference_context", "conversation_history", "metadata"))
 _BINARY: Override = {
     "kind": "binary",
@@ -43,48 +43,36 @@ _BINARY: Override = {
     "source": "Giskard",
 }
 _RAGAS = "RAGAS "
-_NO_VALUE = "Giskard wrote no score"
 _NO_DOCUMENTS = "Giskard writes 0 for this metric if the answer came without documents"
 
 
 def _recognise(source: Source) -> float:
-    if _are_results(source.document_or_none()):
-        return 0.95
     names = frozenset(header_of(source))
-    is_report = names >= {*_QUESTION, _CORRECT} and bool(names & _SAMPLE)
-    return 0.95 if is_report else 0.0
+    is_report = names >= {*_TEXTS, _CORRECT} and bool(names & _SAMPLE)
+    return SURE if is_report or _results_in(source.document_or_none()) else 0.0
 
 
-def _are_results(document: object) -> bool:
-    """Whether this is metrics_results.json: the scores of each question by its id."""
+def _results_in(document: object) -> JsonObject:
+    """The scores by question of a saved report; none if the document is something else."""
     if not isinstance(document, dict) or not document:
-        return False
+        return {}
     first = next(iter(document.values()))
-    return (
+    are_results = (
         isinstance(first, dict)
         and first.keys() >= {_CORRECT, _REASON}
         and isinstance(first[_CORRECT], bool | None)
     )
+    return document if are_results else {}
 
 
-def read_giskard(source: Source) -> list[ScoreFile]:
+def _read_giskard(source: Source) -> list[ScoreFile]:
     """Read ``metrics_results.json`` of a saved report, or the frame of a report in a table.
 
-    ``correctness`` is whether the answer was right; other metrics, such as those of Ragas, keep
-    their names. The saved report has its texts in ``testset.jsonl`` and ``agent_answer.json``,
-    which are read if they lie beside it. The type of question is the column ``question_type``, from
-    which Giskard computes its scores of components. A score that is null or NaN has failed.
-
-    Raises
-    ------
-    ReaderError
-        If the file is broken, or is not a report.
-    ShapeError
-        If the scores of a question are not an object.
+    The saved report has its texts in ``testset.jsonl`` and ``agent_answer.json`` beside it.
     """
-    document = source.document_or_none()
-    if _are_results(document):
-        return [_read_results(source, document)]
+    results = _results_in(source.document_or_none())
+    if results:
+        return [_read_results(source, results)]
     table = read_table(source)
     if not {_CORRECT, "question"} <= set(map(str, table.frame)):
         raise source.error(
@@ -97,56 +85,41 @@ def read_giskard(source: Source) -> list[ScoreFile]:
     return [_score_file(source, ids, rows, rows, table.notes)]
 
 
-# -- a saved report
-
-
 def _read_results(source: Source, document: JsonObject) -> ScoreFile:
     wrong = [key for key, row in document.items() if not isinstance(row, dict)]
     if wrong:
         raise ShapeError(f"the scores of the question {wrong[0]!r} must be an object")
-    samples, notes = _samples_beside(source, document)
-    rows = [_without_placeholders(row, samples.get(key, {})) for key, row in document.items()]
+    questions = lines_beside(source, _TESTSET)
+    samples = {str(question.get("id")): dict(question) for question in questions}
+    notes = []
+    if not set(document) & set(samples):
+        samples = {}
+    else:
+        answers = document_beside(source, _ANSWERS)
+        listed = answers if isinstance(answers, list) else []
+        # The answers have no ids: they stand in the order of the questions.
+        if is_records(listed) and len(listed) == len(questions):
+            for question, answer in zip(questions, listed, strict=True):
+                texts = {"agent_answer": answer.get("message"), "contexts": answer.get("documents")}
+                samples[str(question.get("id"))] |= texts
+        else:
+            n = f"{len(listed)} answers to {len(questions)} questions"
+            notes.append(f"{_ANSWERS} holds {n} and is not used")
     texts = [samples.get(key, {}) for key in document]
+    rows = [
+        row if sample.get("contexts") else _without_placeholders(row)
+        for row, sample in zip(document.values(), texts, strict=True)
+    ]
     return _score_file(source, list(document), rows, texts, notes)
 
 
-def _samples_beside(
-    source: Source, document: JsonObject
-) -> tuple[Mapping[str, JsonObject], tuple[str, ...]]:
-    """The questions and answers by id, from the files of the same folder."""
-    questions = lines_beside(source, _TESTSET)
-    samples: dict[str, dict[str, Any]] = {
-        str(question.get("id")): dict(question) for question in questions
-    }
-    if not set(document) & set(samples):
-        return {}, ()
-    answers = document_beside(source, _ANSWERS)
-    # The answers have no ids: they stand in the order of the questions.
-    if is_records(answers) and len(answers) == len(questions):
-        for question, answer in zip(questions, answers, strict=True):
-            sample = samples[str(question.get("id"))]
-            sample["agent_answer"] = answer.get("message")
-            sample["contexts"] = answer.get("documents")
-        return samples, ()
-    n_answers = len(answers) if isinstance(answers, list) else 0
-    note = f"{_ANSWERS} holds {n_answers} answers to {len(questions)} questions and is not used"
-    return samples, (note,)
-
-
-def _without_placeholders(row: JsonObject, sample: Mapping[str, Any]) -> JsonObject:
+def _without_placeholders(row: JsonObject) -> JsonObject:
     """The scores, without the whole 0 that Giskard writes if a metric of Ragas cannot run."""
-    if sample.get("contexts"):
-        return row
+    # A computed score is a float, and written 0.0.
     return {
-        name: None
-        # A computed score is a float, and written 0.0.
-        if name.startswith(_RAGAS) and type(value) is int and value == 0
-        else value
+        name: None if name.startswith(_RAGAS) and type(value) is int and value == 0 else value
         for name, value in row.items()
     }
-
-
-# -- scores
 
 
 def _score_file(
@@ -158,31 +131,32 @@ def _score_file(
 ) -> ScoreFile:
     names = _metric_names(rows)
     judged = judgement_columns({name: _judgement(row, name) for name in names} for row in rows)
-    if not judged.metrics:
-        raise source.error(f"none of {named(names)} is a score")
-    used = {*names, _REASON, "id"}
-    details = drop_empty(columns_of(_details(sample, used) for sample in samples))
-    frame = frame_of(
+    used = {*names, _REASON, "id", "metadata", *_TEXTS}
+    details = columns_of(
         {
-            **({} if ids is None else {QUERY_ID: [json_text(query_id) for query_id in ids]}),
-            **rename_clashes(details, judged.columns, "metadata"),
-            **judged.columns,
+            **{ours: sample.get(theirs) for theirs, ours in _TEXTS.items()},
+            **without(sample, used),
+            **part(sample, "metadata"),
         }
+        for sample in samples
     )
-    return ScoreFile(
-        frame,
+    return score_file(
         run_name(source, METRICS_RESULTS),
-        metrics={_CORRECT: _BINARY} if _CORRECT in judged.metrics else {},
-        metric_columns=judged.metrics,
-        notes=(*notes, *judged.notes, *_placeholder_notes(judged.columns, judged.metrics, rows)),
+        judged,
+        drop_empty(details),
+        ids=ids,
+        origin="metadata",
+        metrics={_CORRECT: _BINARY},
+        notes=(*notes, *_placeholder_notes(judged.columns, rows)),
         is_one_pipeline=True,
-        totals="keep",
+        averages=False,
+        empty=f"none of {named(names)} is a score",
     )
 
 
 def _metric_names(rows: Iterable[JsonObject]) -> list[str]:
     """Correctness, and the other columns of numbers."""
-    texts = {*_QUESTION, *_SAMPLE, _REASON, "id", "contexts"}
+    texts = {*_TEXTS, *_SAMPLE, _REASON, "id", "contexts"}
     names: dict[str, None] = {_CORRECT: None}
     for row in rows:
         for name, value in row.items():
@@ -192,34 +166,23 @@ def _metric_names(rows: Iterable[JsonObject]) -> list[str]:
 
 
 def _judgement(row: Mapping[str, Any], name: str) -> Judgement:
-    reason = text_or_none(row.get(f"{name}_reason"))
-    value = none_if_nan(row.get(name))
-    if value is not None:
-        return Judgement(value, reason)
-    default = _NO_DOCUMENTS if name.startswith(_RAGAS) and name in row else _NO_VALUE
-    return Judgement(None, reason or default, is_failed=True)
+    default = _NO_DOCUMENTS if name.startswith(_RAGAS) and name in row else "Giskard wrote no score"
+    return judge(none_if_nan(row.get(name)), text_or_none(row.get(f"{name}_reason")), default)
 
 
-def _details(sample: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
-    metadata = sample.get("metadata")
-    fields = metadata if isinstance(metadata, dict) else {}
-    others = {
-        name: value
-        for name, value in sample.items()
-        if name not in _QUESTION and name not in {*used, "metadata"}
-    }
-    texts = {ours: sample.get(theirs) for theirs, ours in _QUESTION.items()}
-    return {**texts, **others, **{str(name): value for name, value in fields.items()}}
-
-
-def _placeholder_notes(
-    columns: Mapping[str, Any], metrics: Iterable[str], rows: Iterable[JsonObject]
-) -> Iterator[str]:
-    of_ragas = [name for name in metrics if name.startswith(_RAGAS)]
-    unscored = [name for name in of_ragas if _NO_DOCUMENTS in columns.get(f"{name}_reason", ())]
+def _placeholder_notes(columns: Mapping[str, Any], rows: Iterable[JsonObject]) -> Iterator[str]:
+    unscored = [
+        name
+        for name in columns
+        if name.startswith(_RAGAS) and _NO_DOCUMENTS in columns.get(f"{name}_reason", ())
+    ]
     if unscored:
         yield f"a 0 of {named(unscored)} without documents is not a score and counts as failed"
-    zeros = [name for name in of_ragas if name not in unscored and 0.0 in columns[name]]
+    zeros = [
+        name
+        for name in columns
+        if name.startswith(_RAGAS) and name not in unscored and 0.0 in columns[name]
+    ]
     if zeros and any("agent_answer" in row for row in rows):
         yield (
             f"a 0 of {named(zeros)} may mean that the answer came without documents; a table does "
@@ -231,7 +194,7 @@ GISKARD = Reader(
     "giskard",
     "Giskard RAGET: metrics_results.json of a saved report, or report.to_pandas() as a table",
     _recognise,
-    read_giskard,
+    _read_giskard,
     ("encoding",),
     example=METRICS_RESULTS,
 )

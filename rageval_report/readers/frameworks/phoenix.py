@@ -3,55 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, ScoreFile
-from rageval_report.readers.cell_values import none_if_nan, parse_columns, text_or_none
-from rageval_report.readers.frameworks.judgements import (
-    Judgement,
-    average_repeats,
-    drop_empty,
-    judgement_columns,
-    rename_clashes,
+from rageval_report.readers.cell_values import (
+    none_if_nan,
+    number_or_none,
+    parse_columns,
+    text_or_none,
 )
-from rageval_report.readers.frameworks.row_parts import collect_details
+from rageval_report.readers.frameworks.format import SURE, Format, at, without
+from rageval_report.readers.frameworks.rows import Judgement, drop_empty, score_file
 from rageval_report.readers.json_shapes import check_object, check_records
-from rageval_report.readers.record_columns import columns_of, frame_of, rows_of
+from rageval_report.readers.record_columns import columns_of, rows_of
 from rageval_report.readers.table_files import dialect
-from rageval_report.scores.cells import read_cells
 from rageval_report.scores.metric import Override
 from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.types import JsonObject
 
-_SCORE, _DETAILS, _LABEL = "_score", "_execution_details", "_label"
+_SCORE, _DETAILS = "_score", "_execution_details"
 _RUN = frozenset(("example_id", "repetition_number", "input", "reference_output", "output"))
 _ANNOTATION = frozenset(("annotation_name", "annotator_kind", "score", "label"))
 _OF_ANNOTATIONS = _ANNOTATION | {
     *("explanation", "metadata", "identifier", "id", "source", "user_id", "annotation_id"),
     *("created_at", "updated_at"),
 }
-_ANNOTATED = re.compile(r"annotation_(.+)_score")
+_FLAT = re.compile(r"annotation_(?P<name>.+)_score")
 _DIRECTIONS: dict[str, Override] = {"maximize": "higher", "minimize": "lower"}
-
-# An experiment's own measures of a run, and their names in this library.
-_MEASURES = {
-    "latency_ms": "latency_ms",
-    "prompt_token_count": "prompt_tokens",
-    "completion_token_count": "completion_tokens",
-}
-_PARTS = {"input": "question", "output": "answer", "reference_output": "reference"}
 
 
 def _recognise(names: frozenset[str]) -> float:
-    is_evaluated = any(name.endswith(_DETAILS) for name in names) and any(
-        name.endswith(_SCORE) for name in names
-    )
-    return 0.95 if is_evaluated or names >= _RUN or _is_annotations(names) else 0.0
+    is_evaluated = all(any(name.endswith(end) for name in names) for end in (_DETAILS, _SCORE))
+    return SURE if is_evaluated or names >= _RUN or _is_annotations(names) else 0.0
 
 
 def _is_annotations(names: Iterable[str]) -> bool:
@@ -62,97 +50,67 @@ def _span_column(names: Iterable[str]) -> str | None:
     return next((name for name in names if "span_id" in name.lower()), None)
 
 
-def read_phoenix(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
-    """Read a frame of Phoenix: one pipeline, named after the file.
-
-    Evaluated frames have ``<metric>_score`` objects with their direction; experiments have runs of
-    examples with annotations, several runs of a repeated example; annotation frames have one row
-    per annotation of a span.
-    """
+def _read_phoenix(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
+    """Read a frame of Phoenix: evaluated rows, runs of an experiment, or annotations of spans."""
     cells = parse_columns(frame)
-    if set(cells) >= _RUN:
-        return [_read_experiment(source, cells)]
+    if cells.keys() >= _RUN:
+        rows = rows_of(cells)
+        return [_EXPERIMENT.score_file(source.stem, list(map(_run, rows)), _unreadable(rows))]
     if _is_annotations(cells):
-        return [_read_annotations(source, cells)]
-    return [_read_evaluated(source, cells)]
+        return [_read_annotations(source.stem, cells)]
+    return [_read_evaluated(source.stem, cells)]
 
 
 # -- frames of evaluate_dataframe
 
 
-def _read_evaluated(source: Source, cells: CellsByColumn) -> ScoreFile:
-    scores = [name for name in cells if name.endswith(_SCORE)]
-    executions = {name: cells[name] for name in cells if name.endswith(_DETAILS)}
-    objects = {name.removesuffix(_SCORE): _score_objects(name, cells[name]) for name in scores}
+def _read_evaluated(name: str, cells: CellsByColumn) -> ScoreFile:
+    """`<metric>_score` objects with their direction, and the executions of their evaluators."""
+    ours = [label for label in cells if label.endswith((_SCORE, _DETAILS))]
+    objects = {
+        label: [check_object(cell, f"a cell of {label!r}") for cell in cells[label]]
+        for label in ours
+    }
+    scores = {
+        label.removesuffix(_SCORE): objects[label] for label in ours if label.endswith(_SCORE)
+    }
+    executions = {
+        label.removesuffix(_DETAILS): objects[label] for label in ours if label.endswith(_DETAILS)
+    }
+    # An evaluator that gives several scores has a name of its own.
+    others = [label for label in executions if label not in scores]
     judgements = {
-        metric: _evaluated_cells(metric_scores, _executions_of(metric, executions, objects))
-        for metric, metric_scores in objects.items()
+        metric: [
+            _evaluated(score, [executions[label][row] for label in _own(metric, executions, others)])
+            for row, score in enumerate(metric_scores)
+        ]
+        for metric, metric_scores in scores.items()
     }
-    judged = judgement_columns(rows_of(judgements))
-    labels = {
-        f"{metric}{_LABEL}": _fields(metric_scores, "label")
-        for metric, metric_scores in objects.items()
+    labels = {f"{key}_label": [cell.get("label") for cell in scores[key]] for key in scores}
+    words = {key: [cell.get("direction") for cell in scores[key]] for key in scores}
+    directions, notes = _directions(words)
+    not_run = {
+        label: sum(cell.get("status") == "DID NOT RUN" for cell in column)
+        for label, column in executions.items()
     }
-    others = {name: cells[name] for name in cells if name not in executions and name not in scores}
-    details = rename_clashes(others, judged.columns, "input") | drop_empty(labels)
-    directions, notes = _directions(
-        {metric: _fields(objects[metric], "direction") for metric in judged.metrics}
-    )
-    return ScoreFile(
-        frame_of(details | judged.columns),
-        source.stem,
-        metrics=directions,
-        metric_columns=judged.metrics,
-        notes=(*judged.notes, *notes, *_not_run(executions)),
+    notes += [f"{n} cells of {label!r} did not run, and are missing" for label, n in not_run.items() if n]
+    details = without(cells, ours) | drop_empty(labels)
+    return score_file(
+        name, rows_of(judgements), details, origin="input", metrics=directions, notes=notes
     )
 
 
-def _score_objects(name: str, cells: list[Any]) -> list[Mapping[str, Any]]:
-    return [check_object(cell, f"a cell of {name!r}") for cell in cells]
+def _own(metric: str, executions: Mapping[str, object], others: list[str]) -> list[str]:
+    return [metric] if metric in executions else others
 
 
-def _fields(objects: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
-    return [fields.get(key) for fields in objects]
-
-
-def _executions_of(
-    metric: str, executions: CellsByColumn, objects: Mapping[str, object]
-) -> list[list[Mapping[str, Any]]]:
-    """The executions of the evaluator by row; one with several scores has a name of its own."""
-    own = f"{metric}{_DETAILS}"
-    other_names = [name for name in executions if name.removesuffix(_DETAILS) not in objects]
-    names = [own] if own in executions else other_names
-    columns = [
-        [check_object(cell, f"a cell of {name!r}") for cell in executions[name]] for name in names
-    ]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _evaluated_cells(
-    objects: list[Mapping[str, Any]], executions: list[list[Mapping[str, Any]]]
-) -> list[Judgement]:
-    executions = executions or [[] for _ in objects]
-    return [
-        Judgement(score.get("score"), text_or_none(score.get("explanation")))
-        if score
-        else _failure(execution)
-        for score, execution in zip(objects, executions, strict=True)
-    ]
-
-
-def _failure(execution: list[Mapping[str, Any]]) -> Judgement:
-    failed = [fields for fields in execution if fields.get("status") == "FAILED"]
+def _evaluated(score: JsonObject, executions: Iterable[JsonObject]) -> Judgement:
+    if score:
+        return Judgement(score.get("score"), text_or_none(score.get("explanation")))
+    failed = [fields for fields in executions if fields.get("status") == "FAILED"]
     exceptions = [fields.get("exceptions") for fields in failed]
     texts = [str(text) for listed in exceptions if isinstance(listed, list) for text in listed]
     return Judgement(None, "; ".join(dict.fromkeys(texts)) or None, bool(failed))
-
-
-def _not_run(executions: CellsByColumn) -> Iterator[str]:
-    for name, cells in executions.items():
-        objects = [cell for cell in cells if isinstance(cell, dict)]
-        n = sum(cell.get("status") == "DID NOT RUN" for cell in objects)
-        if n:
-            yield f"{n} cells of {name.removesuffix(_DETAILS)!r} did not run, and are missing"
 
 
 def _directions(cells_by_metric: Mapping[str, list[Any]]) -> tuple[dict[str, Override], list[str]]:
@@ -161,7 +119,7 @@ def _directions(cells_by_metric: Mapping[str, list[Any]]) -> tuple[dict[str, Ove
     notes = []
     for metric, cells in cells_by_metric.items():
         words = {str(cell) for cell in cells if cell is not None}
-        if len(words) == 1 and words <= set(_DIRECTIONS):
+        if len(words) == 1 and words <= _DIRECTIONS.keys():
             directions[metric] = _DIRECTIONS[words.pop()]
         elif words:
             notes.append(f"the direction of {metric!r} is stored as {named(sorted(words))}")
@@ -171,144 +129,99 @@ def _directions(cells_by_metric: Mapping[str, list[Any]]) -> tuple[dict[str, Ove
 # -- annotation frames
 
 
-def _read_annotations(source: Source, cells: CellsByColumn) -> ScoreFile:
+def _read_annotations(stem: str, cells: CellsByColumn) -> ScoreFile:
     """One row per annotation becomes one row per span, or per query if a column has query ids.
 
     Several annotations of one name are averaged. Columns besides those of annotations, such as the
     texts of a span, are details.
     """
     owner = QUERY_ID if QUERY_ID in cells else str(_span_column(cells))
-    rows: dict[tuple[str, int], dict[str, Judgement]] = {}
-    first_lines: dict[tuple[str, int], int] = {}
-    names = [str(name) for name in cells["annotation_name"]]
-    for line, judgement in enumerate(_annotation_judgements(names, cells)):
-        repeat, key, name = 0, (str(cells[owner][line]), 0), names[line]
-        while name in rows.setdefault(key, {}):
-            repeat += 1
-            key = (key[0], repeat)
-        rows[key][name] = judgement
-        first_lines.setdefault(key, line)
-    judged = judgement_columns(rows.values())
-    others = {
-        name: [column[line] for line in first_lines.values()]
-        for name, column in cells.items()
-        if name not in _OF_ANNOTATIONS and name != owner
+    lines = rows_of(cells)
+    scored = {
+        str(line["annotation_name"]) for line in lines if none_if_nan(line["score"]) is not None
     }
-    details = drop_empty(rename_clashes(others, (*judged.columns, QUERY_ID), "span"))
-    frame = frame_of({QUERY_ID: [query for query, _ in rows], **details, **judged.columns})
-    frame, notes = average_repeats(frame, QUERY_ID, judged.metrics)
-    directions, direction_notes = _directions(_annotation_directions(names, cells))
-    return ScoreFile(
-        frame,
-        source.stem,
-        metrics={name: word for name, word in directions.items() if name in judged.metrics},
-        metric_columns=judged.metrics,
-        notes=(
-            f"query ids are taken from column {owner!r}",
-            *judged.notes,
-            *direction_notes,
-            *notes,
-        ),
+    rows: dict[tuple[str, int], dict[str, Judgement]] = {}
+    firsts: list[JsonObject] = []
+    words: dict[str, list[Any]] = {}
+    for line in lines:
+        name, repeat = str(line["annotation_name"]), 0
+        while name in rows.get((str(line[owner]), repeat), {}):
+            repeat += 1
+        if (str(line[owner]), repeat) not in rows:
+            firsts.append(line)
+        # The labels of annotations that have no score anywhere.
+        value = none_if_nan(line["score"]) if name in scored else text_or_none(line["label"])
+        judgement = Judgement(value, text_or_none(line.get("explanation")))
+        rows.setdefault((str(line[owner]), repeat), {})[name] = judgement
+        words.setdefault(name, []).append(at(line, "metadata.direction"))
+    directions, notes = _directions(words)
+    return score_file(
+        stem,
+        rows.values(),
+        columns_of(without(line, {*_OF_ANNOTATIONS, owner}) for line in firsts),
+        ids=[query for query, _ in rows],
+        origin="span",
+        metrics=directions,
+        notes=(f"query ids are taken from column {owner!r}", *notes),
     )
-
-
-def _annotation_judgements(names: list[str], cells: CellsByColumn) -> Iterator[Judgement]:
-    """The scores; the labels of annotations that have no score anywhere."""
-    scores = [none_if_nan(score) for score in cells["score"]]
-    scored = {name for name, score in zip(names, scores, strict=True) if score is not None}
-    reasons = cells.get("explanation") or [None] * len(names)
-    for name, score, label, reason in zip(names, scores, cells["label"], reasons, strict=True):
-        value = score if name in scored else text_or_none(label)
-        yield Judgement(value, text_or_none(reason))
-
-
-def _annotation_directions(names: list[str], cells: CellsByColumn) -> dict[str, list[Any]]:
-    directions: dict[str, list[Any]] = {}
-    for name, meta in zip(names, cells.get("metadata") or [None] * len(names), strict=True):
-        direction = meta.get("direction") if isinstance(meta, dict) else None
-        directions.setdefault(name, []).append(direction)
-    return directions
 
 
 # -- experiments
 
+_SPENT = {
+    "latency_ms": "latency_ms",
+    "prompt_tokens": "prompt_token_count",
+    "completion_tokens": "completion_token_count",
+}
 
-def _read_experiment(source: Source, cells: CellsByColumn) -> ScoreFile:
-    ids = list(map(str, cells["example_id"]))
-    judged = judgement_columns(_annotations_of_runs(cells), cells.get("error"))
-    measures = drop_empty(
-        {ours: cells[theirs] for theirs, ours in _MEASURES.items() if theirs in cells}
-    )
-    scores = {**measures, **judged.columns}
-    details = rename_clashes(_details(cells), scores, "metadata")
-    metrics = (*measures, *judged.metrics)
-    frame = frame_of({QUERY_ID: ids, **details, **scores})
-    unreadable = []
-    for name in measures:
-        numbers = read_cells(frame[name]).numbers
-        n_lost = int((np.isnan(numbers) & frame[name].notna().to_numpy()).sum())
+
+def _run(row: JsonObject) -> JsonObject:
+    metadata = row.get("metadata")
+    return {**row, "metadata": metadata if isinstance(metadata, dict) else {}}
+
+
+def _unreadable(rows: Sequence[JsonObject]) -> Iterator[str]:
+    for ours, theirs in _SPENT.items():
+        cells = [none_if_nan(row.get(theirs)) for row in rows]
+        n_lost = sum(cell is not None and number_or_none(cell) is None for cell in cells)
         if n_lost:
-            unreadable.append(f"{n_lost} cells of {name!r} are not numbers and are left out")
-        frame[name] = numbers
-    frame, notes = average_repeats(frame, QUERY_ID, metrics)
-    return ScoreFile(
-        frame,
-        source.stem,
-        metric_columns=metrics,
-        notes=("query ids are taken from column 'example_id'", *unreadable, *judged.notes, *notes),
-    )
+            yield f"{n_lost} cells of {ours!r} are not numbers and are left out"
 
 
-def _details(cells: CellsByColumn) -> CellsByColumn:
-    """The texts, the metadata of the example, and the error of the run."""
-    metadata = columns_of(_with_text_keys(cell) for cell in cells.get("metadata", []))
-    details = collect_details(*((name, role, cells[name]) for name, role in _PARTS.items()))
-    details |= rename_clashes(metadata, (*details, QUERY_ID), "metadata")
-    return details | drop_empty({"error": list(cells.get("error", []))})
-
-
-def _with_text_keys(cell: object) -> dict[str, Any]:
-    return {str(key): value for key, value in cell.items()} if isinstance(cell, dict) else {}
-
-
-def _annotations_of_runs(cells: CellsByColumn) -> Iterable[dict[str, Judgement]]:
-    if "annotations" in cells:
-        return [
-            {
-                str(item.get("name")): _annotation(item)
-                for item in check_records(cell, "annotations")
-            }
-            for cell in cells["annotations"]
-        ]
-    names = [match[1] for name in cells if (match := _ANNOTATED.fullmatch(name))]
-    if not names:
-        return [{} for _ in cells["example_id"]]
-    return rows_of({name: _flat_annotations(name, cells) for name in names})
-
-
-def _flat_annotations(name: str, cells: CellsByColumn) -> list[Judgement]:
-    columns = {
-        part: cells.get(f"annotation_{name}_{part}") for part in ("score", "explanation", "error")
+def _annotations(row: JsonObject) -> dict[str, Judgement]:
+    if "annotations" in row:
+        listed = check_records(row["annotations"], "annotations")
+        return {str(item.get("name")): _annotation(item) for item in listed}
+    names = [match["name"] for key in row if (match := _FLAT.fullmatch(key))]
+    parts = ("score", "explanation", "error")
+    return {
+        name: _annotation({part: row.get(f"annotation_{name}_{part}") for part in parts})
+        for name in names
     }
-    return [
-        _annotation({part: column[row] for part, column in columns.items() if column is not None})
-        for row in range(len(cells["example_id"]))
-    ]
 
 
 def _annotation(fields: Mapping[str, Any]) -> Judgement:
     error = text_or_none(fields.get("error"))
-    return Judgement(
-        none_if_nan(fields.get("score")),
-        error or text_or_none(fields.get("explanation")),
-        bool(error),
-    )
+    reason = error or text_or_none(fields.get("explanation"))
+    return Judgement(none_if_nan(fields.get("score")), reason, bool(error))
 
 
-PHOENIX = dialect(
+_EXPERIMENT = Format(
     "phoenix",
     "Arize Phoenix: frames of evaluate_dataframe, annotation frames, experiments (JSON, CSV)",
-    _recognise,
-    read_phoenix,
-    example="experiment.json",
+    "experiment.json",
+    judge=lambda rows: map(_annotations, rows),
+    id="example_id",
+    id_note="query ids are taken from column 'example_id'",
+    parts={
+        "input": ("question", "input"),
+        "output": ("answer", "output"),
+        "reference_output": ("reference", "reference_output"),
+    },
+    nests={"metadata": "metadata"},
+    error="error",
+    measures={ours: (theirs, 1) for ours, theirs in _SPENT.items()},
+)
+PHOENIX = dialect(
+    _EXPERIMENT.name, _EXPERIMENT.sentence, _recognise, _read_phoenix, _EXPERIMENT.example
 )

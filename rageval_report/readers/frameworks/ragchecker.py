@@ -2,229 +2,163 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from rageval_report.files.source import Source
-from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.base import ScoreFile
+from rageval_report.readers.frameworks.format import SURE, Format
+from rageval_report.readers.frameworks.rows import Judgement
 from rageval_report.readers.json_shapes import check_object, check_records, is_records
-from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
 from rageval_report.scores.metric import Metric
 from rageval_report.types import JsonObject
 
 _MARKS = {"query_id", "query", "gt_answer", "response"}
-_DETAILS = {
-    "query_id": "query_id",
-    "query": "question",
-    "response": "answer",
-    "gt_answer": "reference",
+
+# The conditions under which a metric has nothing to count, and why.
+_NEEDS = {
+    "answer": "the answer makes no claim",
+    "reference": "the reference makes no claim",
+    "context": "nothing was retrieved",
+    "use": "no claim of the reference was retrieved",
 }
-
-
-def _metric(name: str, group: str, description: str, *, higher: bool = True) -> Metric:
-    return Metric(
-        name,
+# Name, our name if it differs, group, whether higher is better, what it needs, description.
+# RAGChecker's precision is about claims, not about documents, so it has a name of its own.
+_DESCRIBED: tuple[tuple[str, str, str, bool, tuple[str, ...], str], ...] = (
+    ("precision", "claim_precision", "generation", True, ("answer",),
+     "The share of the answer's claims that are correct."),
+    ("recall", "answer_claim_recall", "generation", True, ("reference",),
+     "The share of the reference's claims that are answered."),
+    ("f1", "claim_f1", "generation", True, ("answer", "reference"),
+     "Of the precision and the recall of claims."),
+    ("claim_recall", "", "retrieval", True, ("reference",),
+     "The share of the reference's claims that the contexts hold."),
+    ("context_precision", "", "retrieval", True, ("reference", "context"),
+     "The share of the contexts that hold a relevant claim."),
+    ("context_utilization", "", "generation", True, ("reference", "context", "use"),
+     "The share of the retrieved claims that are answered."),
+    ("noise_sensitivity_in_relevant", "", "generation", False, ("answer", "context"),
+     "The share of the answer's claims that are wrong and come from relevant contexts."),
+    ("noise_sensitivity_in_irrelevant", "", "generation", False, ("answer", "context"),
+     "The share of the answer's claims that are wrong and come from irrelevant contexts."),
+    ("hallucination", "", "generation", False, ("answer", "context"),
+     "The share of the answer's claims that are wrong and in no context."),
+    ("self_knowledge", "", "generation", False, ("answer", "context"),
+     "The share of the answer's claims that are correct and in no context."),
+    ("faithfulness", "", "generation", True, ("answer", "context"),
+     "The share of the answer's claims that the contexts hold."),
+)  # fmt: skip
+_METRICS = {
+    name: Metric(
+        ours or name,
         group=group,
         kind="proportion",
         greater_is_better=higher,
         description=description,
         source="RAGChecker",
     )
-
-
-# RAGChecker's precision is about claims, not about documents, so it has a name of its own.
-_METRICS: dict[str, Metric] = {
-    "precision": _metric(
-        "claim_precision", "generation", "The share of the answer's claims that are correct."
-    ),
-    "recall": _metric(
-        "answer_claim_recall",
-        "generation",
-        "The share of the reference's claims that are answered.",
-    ),
-    "f1": _metric("claim_f1", "generation", "Of the precision and the recall of claims."),
-    "claim_recall": _metric(
-        "claim_recall", "retrieval", "The share of the reference's claims that the contexts hold."
-    ),
-    "context_precision": _metric(
-        "context_precision", "retrieval", "The share of the contexts that hold a relevant claim."
-    ),
-    "context_utilization": _metric(
-        "context_utilization", "generation", "The share of the retrieved claims that are answered."
-    ),
-    "noise_sensitivity_in_relevant": _metric(
-        "noise_sensitivity_in_relevant",
-        "generation",
-        "The share of the answer's claims that are wrong and come from relevant contexts.",
-        higher=False,
-    ),
-    "noise_sensitivity_in_irrelevant": _metric(
-        "noise_sensitivity_in_irrelevant",
-        "generation",
-        "The share of the answer's claims that are wrong and come from irrelevant contexts.",
-        higher=False,
-    ),
-    "hallucination": _metric(
-        "hallucination",
-        "generation",
-        "The share of the answer's claims that are wrong and in no context.",
-        higher=False,
-    ),
-    "self_knowledge": _metric(
-        "self_knowledge",
-        "generation",
-        "The share of the answer's claims that are correct and in no context.",
-        higher=False,
-    ),
-    "faithfulness": _metric(
-        "faithfulness", "generation", "The share of the answer's claims that the contexts hold."
-    ),
+    for name, ours, group, higher, _, description in _DESCRIBED
 }
+_NEEDED = {name: needs for name, _, _, _, needs, _ in _DESCRIBED}
 
 
 def _recognise(source: Source) -> float:
     document = source.document_or_none()
     rows = document.get("results") if isinstance(document, dict) else None
-    if not isinstance(rows, list) or not is_records(rows):
-        return 0.0
-    return 0.95 if all(set(row) >= _MARKS for row in rows) else 0.0
+    return SURE if is_records(rows) and all(row.keys() >= _MARKS for row in rows) else 0.0
 
 
-def read_ragchecker(source: Source) -> list[ScoreFile]:
-    """Read the JSON that RAGChecker writes after the evaluation.
-
-    If there is nothing to score, RAGChecker writes 0; here such a score is not applicable. The
-    metrics of the whole file, in percent, are left out.
-
-    Raises
-    ------
-    ReaderError
-        If the file contains no metrics: it is the input, or was not evaluated yet.
-    """
+def _read_ragchecker(source: Source) -> list[ScoreFile]:
+    """Read the JSON that RAGChecker writes after the evaluation."""
     rows = check_records(check_object(source.document, "the document").get("results"), "results")
     if not rows:
         raise source.error("expected RAGChecker's results: a list of objects")
-    names = list(dict.fromkeys(name for row in rows for name in _metrics(row)))
-    if not names:
+    if not any(map(_scores_of, rows)):
         raise source.error(
             f"these {len(rows)} results have no metrics: the file is RAGChecker's input, or was "
             "checked but not evaluated. Evaluate it with RAGChecker, and pass the resulting file"
         )
-    columns = columns_of(_details(row) for row in rows)
-    scored = {name: _metric_columns(name, rows) for name in names}
-    for metric_columns, _ in scored.values():
-        columns |= metric_columns
-    return [
-        ScoreFile(
-            frame_of(columns),
-            source.stem,
-            metrics={name: _METRICS[name] for name in names if name in _METRICS},
-            metric_columns=tuple(names),
-            notes=tuple(_notes({name: n for name, (_, n) in scored.items()})),
-        )
-    ]
+    return [_RESULTS.score_file(source.stem, list(map(_with_documents, rows)))]
 
 
-def _notes(n_empty: Mapping[str, int]) -> Iterable[str]:
-    empty = {name: n for name, n in n_empty.items() if n}
-    if empty:
-        counts = [f"{name} ({n})" for name, n in empty.items()]
-        yield (
-            "RAGChecker wrote 0 if there was nothing to score, and its own means count that; here "
-            f"the score is not applicable: {', '.join(counts)}"
-        )
+def _with_documents(row: JsonObject) -> JsonObject:
+    contexts = row.get("retrieved_context")
+    documents = contexts if isinstance(contexts, list) else []
+    ids = [each.get("doc_id") if isinstance(each, dict) else None for each in documents]
+    return {
+        **{key: value for key, value in row.items() if value is not None},
+        "texts": [each.get("text") if isinstance(each, dict) else each for each in documents],
+        "documents": ids if any(each is not None for each in ids) else None,
+    }
 
 
-def _metrics(row: JsonObject) -> JsonObject:
+def _scores_of(row: JsonObject) -> JsonObject:
     return check_object(row.get("metrics"), f"the metrics of query {row.get('query_id')!r}")
 
 
-def _details(row: JsonObject) -> dict[str, Any]:
-    details: dict[str, Any] = {ours: row.get(theirs) for theirs, ours in _DETAILS.items()}
-    contexts = row.get("retrieved_context")
-    docs = contexts if isinstance(contexts, list) else []
-    details["contexts"] = [doc.get("text") if isinstance(doc, dict) else doc for doc in docs]
-    details["retrieved"] = [doc.get("doc_id") if isinstance(doc, dict) else None for doc in docs]
-    if all(doc_id is None for doc_id in details["retrieved"] or []):
-        del details["retrieved"]
-    rest = {
-        key: value
-        for key, value in row.items()
-        if key not in (*_DETAILS, "retrieved_context", "metrics") and value is not None
+def _judgements(rows: Iterable[JsonObject]) -> Iterator[dict[str, Judgement]]:
+    for row in rows:
+        scores = _scores_of(row)
+        reasons = {name: _missing_need(name, score, row) for name, score in scores.items()}
+        yield {
+            name: Judgement("n/a", reasons[name]) if reasons[name] else Judgement(score)
+            for name, score in scores.items()
+        }
+
+
+def _missing_need(name: str, score: object, row: JsonObject) -> str | None:
+    """Why a score of 0 had nothing to count; None if it had something."""
+    # RAGChecker (0.1.9) writes 0.0 both for a bad score and for nothing to score.
+    if isinstance(score, bool) or score != 0:
+        return None
+    is_missing = {
+        "answer": [] in (row.get("response_claims"), row.get("answer2response")),
+        "reference": [] in (row.get("gt_answer_claims"), row.get("response2answer")),
+        "context": row.get("retrieved_context") == [],
+        "use": _nothing_recalled(row),
     }
-    taken = {*details, *_METRICS}
-    return details | {f"ragchecker.{k}" if k in taken else k: rest[k] for k in rest}
-
-
-# -- scores that do not apply
-
-
-def _metric_columns(name: str, rows: list[JsonObject]) -> tuple[dict[str, list[Any]], int]:
-    """The columns of a metric, and the number of its scores of 0 that are not applicable."""
-    cells = [_metrics(row).get(name) for row in rows]
-    reasons = [
-        # RAGChecker (0.1.9) writes 0.0 both for a bad score and for nothing to score.
-        _missing_need(name, row) if _is_zero(cell) else None
-        for cell, row in zip(cells, rows, strict=True)
-    ]
-    scores = ["n/a" if reason else cell for cell, reason in zip(cells, reasons, strict=True)]
-    return score_columns(name, scores, reasons), sum(reason is not None for reason in reasons)
-
-
-def _is_zero(cell: object) -> bool:
-    return isinstance(cell, int | float) and not isinstance(cell, bool) and cell == 0
-
-
-def _missing_need(name: str, row: JsonObject) -> str | None:
-    """Why a metric had nothing to count for this query; None if it had something."""
-    return next((reason for is_missing, reason in _NEEDS.get(name, ()) if is_missing(row)), None)
-
-
-def _is_empty(*keys: str) -> Callable[[JsonObject], bool]:
-    """A function that says whether one of the lists is present, and empty."""
-    return lambda row: any(row.get(key) == [] for key in keys)
-
-
-def _nothing_retrieved(row: JsonObject) -> bool:
-    return row.get("retrieved_context") == []
+    return next((_NEEDS[need] for need in _NEEDED.get(name, ()) if is_missing[need]), None)
 
 
 def _nothing_recalled(row: JsonObject) -> bool:
     """Whether no claim of the reference is in any context, so that nothing could be used."""
     claims = row.get("retrieved2answer")
-    if not isinstance(claims, list) or not claims:
-        return False
-    labels = [label for claim in claims if isinstance(claim, list) for label in claim]
-    return bool(labels) and "Entailment" not in labels
+    labels = [label for claim in claims or () if isinstance(claim, list) for label in claim]
+    return isinstance(claims, list) and bool(labels) and "Entailment" not in labels
 
 
-_NO_ANSWER = (_is_empty("response_claims", "answer2response"), "the answer makes no claim")
-_NO_REFERENCE = (_is_empty("gt_answer_claims", "response2answer"), "the reference makes no claim")
-_NO_CONTEXT = (_nothing_retrieved, "nothing was retrieved")
-_NO_USE = (_nothing_recalled, "no claim of the reference was retrieved")
+def _notes(rows: Sequence[JsonObject]) -> Iterator[str]:
+    empty = Counter(
+        name
+        for row in rows
+        for name, score in _scores_of(row).items()
+        if _missing_need(name, score, row)
+    )
+    if empty:
+        names = dict.fromkeys(name for row in rows for name in _scores_of(row))
+        counts = ", ".join(f"{name} ({empty[name]})" for name in names if empty[name])
+        yield (
+            "RAGChecker wrote 0 if there was nothing to score, and its own means count that; here "
+            f"the score is not applicable: {counts}"
+        )
 
-# The conditions under which a metric has nothing to count, and why.
-_NEEDS: dict[str, tuple[tuple[Callable[[JsonObject], bool], str], ...]] = {
-    "precision": (_NO_ANSWER,),
-    "recall": (_NO_REFERENCE,),
-    "f1": (_NO_ANSWER, _NO_REFERENCE),
-    "claim_recall": (_NO_REFERENCE,),
-    "context_precision": (_NO_REFERENCE, _NO_CONTEXT),
-    "context_utilization": (_NO_REFERENCE, _NO_CONTEXT, _NO_USE),
-    **dict.fromkeys(
-        (
-            *("noise_sensitivity_in_relevant", "noise_sensitivity_in_irrelevant"),
-            *("hallucination", "self_knowledge", "faithfulness"),
-        ),
-        (_NO_ANSWER, _NO_CONTEXT),
-    ),
-}
 
-RAGCHECKER = Reader(
+_RESULTS = Format(
     "ragchecker",
     "RAGChecker's JSON of results with their metrics",
-    _recognise,
-    read_ragchecker,
-    ("encoding",),
-    example="checking_outputs.json",
+    "checking_outputs.json",
+    judge=_judgements,
+    notes=_notes,
+    metrics=_METRICS,
+    texts={
+        "query_id": "query_id",
+        "question": "query",
+        "answer": "response",
+        "reference": "gt_answer",
+        "contexts": "texts",
+        "retrieved": "documents",
+    },
+    others="ragchecker",
+    own=("metrics", "retrieved_context"),
 )
+RAGCHECKER = _RESULTS.reader(_recognise, _read_ragchecker)

@@ -2,83 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile, distinct_names
-from rageval_report.readers.cell_values import number_or_none, text_or_none
-from rageval_report.readers.frameworks.json_rows import first_fields, read_rows
-from rageval_report.readers.frameworks.judgements import (
-    Judgement,
-    average_repeats,
-    drop_empty,
-    judgement_columns,
-    rename_clashes,
+from rageval_report.readers.base import ScoreFile, distinct_names
+from rageval_report.readers.cell_values import text_or_none
+from rageval_report.readers.frameworks.format import (
+    SURE,
+    Format,
+    at,
+    first_fields,
+    groups_of,
+    part,
+    read_rows,
 )
-from rageval_report.readers.frameworks.row_parts import collect_details, own_ids
-from rageval_report.readers.record_columns import frame_of
+from rageval_report.readers.frameworks.rows import SECONDS, Judgement, own_ids, time_in
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.types import JsonObject
 
-_DATA = "calls"
-_OP = "Evaluation.predict_and_score"
-_SCORES, _EXAMPLE = "output.scores", "inputs.example"
+_DATA, _OP, _SCORES = "calls", "Evaluation.predict_and_score", "output.scores"
 _REASONS = ("reason", "explanation", "rationale", "justification", "comment")
-_SECONDS = 1000.0  # model_latency, in milliseconds
 _ROW = "/id/"  # before a row's digest, in the reference of a row of a data set
 
 
 def _recognise(source: Source) -> float:
     names = first_fields(source, _DATA)
     if any(name.startswith(f"{_SCORES}.") for name in names):
-        return 0.95 if any(name.startswith("inputs.") for name in names) else 0.0
-    if not {"op_name", "inputs", "output"} <= names:
-        return 0.0
-    return 0.95 if _OP.encode() in source.sample else 0.0
+        return SURE if any(name.startswith("inputs.") for name in names) else 0.0
+    is_call = {"op_name", "inputs", "output"} <= names
+    return SURE if is_call and _OP.encode() in source.sample else 0.0
 
 
-class _EvaluationCall(NamedTuple):
-    """What a call says about one example."""
+def _read_weave(source: Source) -> list[ScoreFile]:
+    """Read the calls of Weave's evaluations: a pipeline for each evaluation of a model.
 
-    model: str
-    example: object
-    answer: object
-    scores: dict[str, Judgement]
-    words: dict[str, Any]
-    latency_ms: float | None
-    error: str | None
-    created: str | None
-
-
-def read_weave(source: Source) -> list[ScoreFile]:
-    """Read the calls of Weave's evaluations: a `ScoreFile` for each model.
-
-    Only the calls of ``Evaluation.predict_and_score`` hold scores; the others are left out. A
-    scorer that gives an object is one metric per number or verdict in it, named
-    ``scorer.key``. Queries are identified by an id within the example, by the reference of the
-    data set's row, or by the question; trials of an example become one row. A call that ended in
-    an exception has failed, and so has a score that is null.
-
-    Raises
-    ------
-    ReaderError
-        If the file is broken, or has no such call with a score.
+    A scorer that gives an object is one metric per number or verdict in it, named ``scorer.key``.
     """
     rows = [_nested(row) for row in read_rows(source, _DATA)]
-    calls = [row for row in rows if _is_evaluation(row)]
+    calls = [_call(row) for row in rows if _is_evaluation(row)]
     if not calls:
         raise source.error(f"no call of {_OP} is in the file; other calls have no scores")
-    groups: dict[str, list[_EvaluationCall]] = {}
-    for row in calls:
-        groups.setdefault(_group(row), []).append(_read_call(row))
-    names = distinct_names(group[0].model or source.stem for group in groups.values())
+    # Two evaluations of one model are two pipelines.
+    groups = groups_of(
+        calls, lambda call: f"{call.get('parent_id') or call.get('trace_id')} {call['model']}"
+    )
+    names = distinct_names(group[0]["model"] or source.stem for group in groups.values())
     n_others = len(rows) - len(calls)
-    notes = (f"{n_others} calls of other operations are left out",) if n_others else ()
+    notes = [f"{n_others} calls of other operations are left out"] if n_others else []
     return [
-        _read_group(source, name, group, notes)
+        _read_group(name, group, notes)
         for name, group in zip(names, groups.values(), strict=True)
     ]
 
@@ -88,66 +62,36 @@ def _nested(row: Mapping[str, Any]) -> JsonObject:
     nested: dict[str, Any] = {}
     for key, value in row.items():
         *outer, last = str(key).split(".")
-        place: dict[str, Any] = nested
-        for part in outer if outer and outer[0] in ("inputs", "output", "summary") else ():
-            inner = place.setdefault(part, {})
-            if not isinstance(inner, dict):
-                break
-            place = inner
-        else:
-            is_split = bool(outer) and place is not nested
-            place[last if is_split else str(key)] = value
+        if not outer or outer[0] not in ("inputs", "output", "summary"):
+            nested[str(key)] = value
+            continue
+        place: Any = nested
+        for step in outer:
+            place = place.setdefault(step, {}) if isinstance(place, dict) else None
+        if isinstance(place, dict):
+            place[last] = value
     return nested
 
 
 def _is_evaluation(row: JsonObject) -> bool:
     op_name = row.get("op_name")
-    if isinstance(op_name, str):
-        return _OP in op_name
-    return isinstance(_part(row, "output", "scores"), dict)
+    return _OP in op_name if isinstance(op_name, str) else isinstance(at(row, _SCORES), dict)
 
 
-def _part(row: object, *keys: str) -> Any:
-    for key in keys:
-        row = row.get(key) if isinstance(row, dict) else None
-    return row
-
-
-# -- calls
-
-
-def _group(row: JsonObject) -> str:
-    """The evaluation and the model of a call: two evaluations of one model are two pipelines."""
-    return f"{row.get('parent_id') or row.get('trace_id')} {_model(row)}"
+def _call(row: JsonObject) -> JsonObject:
+    """The call with its judgements, and the words and lists beside them."""
+    judgements, words = _judgements(part(row, _SCORES))
+    error = text_or_none(row.get("exception"))
+    return {**row, "model": _model(row), "judged": judgements, "words": words, "exception": error}
 
 
 def _model(row: JsonObject) -> str:
-    """The name of the model with its version, without the project and the digest's length."""
-    model = _part(row, "inputs", "model")
+    """The name of the model with its version, without the project."""
+    model = at(row, "inputs.model")
     if isinstance(model, dict):
         model = model.get("ref") or model.get("name") or model.get("_class_name")
     text = text_or_none(model) or ""
     return text.rpartition("/")[2] or text
-
-
-def _read_call(row: JsonObject) -> _EvaluationCall:
-    output = row.get("output")
-    scores = _part(output, "scores")
-    judgements, words = _judgements(scores if isinstance(scores, dict) else {})
-    seconds = number_or_none(_part(output, "model_latency"))
-    started = row.get("started_at")
-    return _EvaluationCall(
-        _model(row),
-        _part(row, "inputs", "example"),
-        _part(output, "output")
-        if _part(output, "output") is not None
-        else _part(output, "model_output"),
-        judgements,
-        words,
-        None if seconds is None else seconds * _SECONDS,
-        text_or_none(row.get("exception")),
-        text_or_none(started),
-    )
 
 
 def _judgements(
@@ -160,89 +104,61 @@ def _judgements(
         name = f"{before}{key}"
         if isinstance(value, dict):
             texts = (text_or_none(value.get(label)) for label in _REASONS)
-            inner_reason = next((text for text in texts if text), reason)
-            inner, inner_words = _judgements(value, f"{name}.", inner_reason)
-            judgements |= inner
-            words |= inner_words
-        elif key in _REASONS and before:
-            continue
+            inner = _judgements(value, f"{name}.", next((text for text in texts if text), reason))
+            judgements |= inner[0]
+            words |= inner[1]
         elif isinstance(value, bool | int | float) or value is None:
-            judgements[name] = Judgement(value, reason, is_failed=value is None)
-        else:
+            if not (key in _REASONS and before):
+                judgements[name] = Judgement(value, reason, is_failed=value is None)
+        elif not (key in _REASONS and before):
             words[name] = value
     return judgements, words
 
 
-# -- one model
-
-
-def _read_group(
-    source: Source, name: str, calls: Sequence[_EvaluationCall], notes: tuple[str, ...]
-) -> ScoreFile:
-    errors = [call.error for call in calls]
-    # A null is a failed score only of a scorer that gives numbers; beside words it is no label.
-    scored = {
-        metric
-        for call in calls
-        for metric, judgement in call.scores.items()
-        if judgement.score is not None
-    }
-    kept = [
-        {metric: judgement for metric, judgement in call.scores.items() if metric in scored}
-        for call in calls
-    ]
-    judged = judgement_columns(kept, errors)
-    empty = {metric for call in calls for metric in call.scores} - scored
-    empty -= {word for call in calls for word in call.words}
-    if empty:
-        notes = (*notes, f"left out, because they have no score: {named(sorted(empty))}")
-    if not judged.metrics:
-        raise source.error(f"no call of {name!r} has a score")
-    measures = drop_empty({"latency_ms": [call.latency_ms for call in calls]})
-    measures = {key: cells for key, cells in measures.items() if key not in judged.columns}
-    details, id_notes = _details(calls)
-    details = rename_clashes(details, {*judged.columns, *measures}, "example")
-    frame = frame_of({**details, **judged.columns, **measures})
-    metrics = (*judged.metrics, *measures)
-    repeats: tuple[str, ...] = ()
-    if QUERY_ID in frame:
-        frame, repeats = average_repeats(frame, QUERY_ID, metrics)
-    all_notes = (*notes, *id_notes, *judged.notes, *repeats)
-    return ScoreFile(frame, name, metric_columns=metrics, notes=all_notes, created=_created(calls))
-
-
-def _details(calls: Sequence[_EvaluationCall]) -> tuple[CellsByColumn, tuple[str, ...]]:
-    examples = [call.example for call in calls]
+def _read_group(name: str, calls: Sequence[JsonObject], notes: Sequence[str]) -> ScoreFile:
+    examples = [at(call, "inputs.example") for call in calls]
     are_references = all(isinstance(example, str) and _ROW in example for example in examples)
-    inputs = () if are_references else (("example", "question", examples),)
-    details = collect_details(*inputs, ("output", "answer", [call.answer for call in calls]))
-    words = {key: [call.words.get(key) for call in calls] for call in calls for key in call.words}
-    details |= rename_clashes(words, details, "scores")
-    details["error"] = [call.error for call in calls]
-    details = rename_clashes(drop_empty(details), (QUERY_ID,), "example")
-    own = own_ids(examples)
-    if own is not None:
-        details.pop(f"example.{own[0]}", None)
-        return {QUERY_ID: own[1], **details}, (f"query ids are taken from 'example.{own[0]}'",)
-    if not are_references:
-        return details, ()
-    ids = [str(example).rpartition(_ROW)[2] for example in examples]
-    return {QUERY_ID: ids, **details}, ("query ids are the digests of the data set's rows",)
+    key, ids = own_ids(examples) or ("", [])
+    id_notes = [f"query ids are taken from 'example.{key}'"] if ids else []
+    if are_references:
+        ids = [str(example).rpartition(_ROW)[2] for example in examples]
+        id_notes = ["query ids are the digests of the data set's rows"]
+    # A null is a failed score only of a scorer that gives numbers; beside words it is no label.
+    scored = {key for call in calls for key, each in call["judged"].items() if each.score is not None}
+    empty = {key for call in calls for key in call["judged"]} - scored
+    empty -= {word for call in calls for word in call["words"]}
+    left_out = [f"left out, because they have no score: {named(sorted(empty))}"] if empty else []
+    rows = [
+        {
+            **call,
+            "judged": {key: each for key, each in call["judged"].items() if key in scored},
+            "example": None if are_references else examples[place],
+            "answer": at(call, "output.output|output.model_output"),
+            QUERY_ID: ids[place] if ids else None,
+        }
+        for place, call in enumerate(calls)
+    ]
+    started = sorted(text for call in calls if (text := text_or_none(call.get("started_at"))))
+    return _CALLS.score_file(
+        name,
+        rows,
+        (*notes, *id_notes, *left_out),
+        created=time_in(started[0]) if started else None,
+        drop=[f"example.{key}"],
+    )
 
 
-def _created(calls: Iterable[_EvaluationCall]) -> datetime | None:
-    times = sorted(call.created for call in calls if call.created)
-    try:
-        return datetime.fromisoformat(times[0]) if times else None
-    except ValueError:
-        return None
-
-
-WEAVE = Reader(
+_CALLS = Format(
     "weave",
     "Weave: calls of Evaluation.predict_and_score, as JSON, JSON Lines or an exported table",
-    _recognise,
-    read_weave,
-    ("encoding",),
-    example="calls.jsonl",
+    "calls.jsonl",
+    judge=lambda rows: [row["judged"] for row in rows],
+    id=QUERY_ID,
+    parts={"example": ("question", "example"), "output": ("answer", "answer")},
+    nests={"scores": "words"},
+    origin="example",
+    error="exception",
+    measures={"latency_ms": ("output.model_latency", SECONDS)},
+    empty="no call of {name!r} has a score",
 )
+WEAVE = _CALLS.reader(_recognise, _read_weave)
