@@ -1,7 +1,4 @@
-"""How far raters agree: a judge with people, people with each other, or several judges.
-
-A measure is a row of a table: its part and its name, an interval, and a word for its size.
-"""
+"""How far raters agree: a judge with people, people with each other, or several judges."""
 
 from __future__ import annotations
 
@@ -126,11 +123,7 @@ def correlation(
     *,
     confidence_level: float = 0.95,
 ) -> Interval:
-    """A correlation of complete pairs with the interval of Fisher's z.
-
-    NaN if a side is constant; the interval needs at least 4 pairs, for Kendall's tau-b 5. The
-    variances are those of Bonett & Wright (2000).
-    """
+    """A correlation of complete pairs with the interval of Fisher's z."""
     from scipy.special import ndtri
     from scipy.stats import kendalltau, rankdata
 
@@ -247,12 +240,7 @@ def judges_agreement(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Result:
-    """How far several judges agree on each metric; see `RAGPipelineEvaluation.judges_agreement`.
-
-    One row per metric, part and figure: ``metric``, ``part``, ``figure``, ``estimate``, ``ci_low``,
-    ``ci_high``, ``n``, ``reading``, ``source``, ``method``. The parts are each judge (its mean),
-    each pair of judges, and with three judges or more all of them together.
-    """
+    """How far several judges agree on each metric; see `RAGPipelineEvaluation.judges_agreement`."""
     settings = IntervalSettings(confidence_level, n_resamples, seed)
     rows, notes = list[FigureRow](), list[str]()
     for metric in _judged_metrics(evaluation, metrics):
@@ -305,12 +293,7 @@ def _notes_on_judges(votes: pd.DataFrame, rows: Sequence[FigureRow]) -> Iterator
 
 
 def judges_disagreements(evaluation: Scored, metrics: str | Iterable[str] | None = None) -> Result:
-    """The queries on which several judges differ, the largest difference first.
-
-    Index ``query_id``, one row per metric and query: ``metric``, ``spread``, the difference of the
-    highest and the lowest score, ``score``, the combined one, the score of each judge under its
-    name, and the question, the answer and the judges' reasons if there are any.
-    """
+    """The queries on which several judges differ, the largest difference first."""
     tables, notes, judges = [], [], dict[str, None]()
     for metric in _judged_metrics(evaluation, metrics):
         votes = votes_of(evaluation, metric)

@@ -52,12 +52,7 @@ _AGREE, _PREVALENT, _BELOW = 0.8, 0.8, 0.2
 
 @dataclass(frozen=True, eq=False)
 class JudgeMeans:
-    """The means of judge and people, as intervals.
-
-    ``bias`` is judge minus people, on the queries that both rated; ``naive`` is the judge's mean
-    over all queries that it scored, ``corrected`` the same corrected using the labels, if at least
-    two queries are unlabelled; ``errors`` says how often the judge is right, of yes and no.
-    """
+    """The means of judge and people, as intervals."""
 
     bias: Interval
     naive: Interval
@@ -75,28 +70,7 @@ class JudgeMeans:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Drawn):
-    """A judge compared with people on one metric: one row per figure, in parts.
-
-    The parts are "judge and people", "people with each other" (if there are several raters),
-    "bias", "errors of the judge" (of yes and no), "mean of all queries".
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    evaluation, metric : Scored and Metric
-        The evaluation with the judge's scores, and the judged metric.
-    ratings : Ratings
-        Scores and labels, query by query.
-    scale : RatingScale
-        The scale on which they are compared.
-    means : JudgeMeans
-        Bias, means, and the corrected mean, as intervals.
-    lam : float or "auto"
-        The weight of the judge, as passed to `calibrate`.
-    plan : IntervalSettings
-        The settings of the intervals, for further tables.
-    """
+    """A judge compared with people on one metric: one row per figure, in parts."""
 
     own_plot = "agreement"
 
@@ -138,11 +112,7 @@ class Calibration(Drawn):
         return Result(title, frame, settings, (note,), headline=shown)
 
     def confusion(self) -> Result:
-        """How often the judge gave each category, by the category that people gave.
-
-        Index ``people``, one column ``judge <category>`` per category, ``total``; a `DataError` if
-        the ratings are continuous.
-        """
+        """How often the judge gave each category, by the category that people gave."""
         categories = self.scale.categories
         if not categories.size:
             raise DataError(
@@ -160,12 +130,7 @@ class Calibration(Drawn):
         return self._table("Confusion of people and judge", frame, note)
 
     def disagreements(self) -> Result:
-        """The queries on which judge and people differ, the largest difference first.
-
-        Index ``query_id``; ``people``, ``judge``, ``difference`` (judge minus people), each
-        rater's label if there are several, then question, answer and the judge's reason if the
-        details have them.
-        """
+        """The queries on which judge and people differ, the largest difference first."""
         ratings, pairs = self.ratings, self.pairs
         # Labels to which a threshold was applied are shown unchanged, like the scores.
         shown = "people" if self.scale.bins_labels else "people_category"
@@ -188,31 +153,15 @@ class Calibration(Drawn):
         )
 
     def planning(self, labels: Iterable[int] | None = None) -> Result:
-        """The interval of the mean for larger numbers of labels, with the judge and without.
-
-        One row per number, from 2 to the number of judged queries; if omitted, 25, 50, 100, 200,
-        400: ``labels``, ``half_width_alone`` and ``half_width_corrected`` of the intervals,
-        ``worth`` (the number of labels that would do the same without a judge).
-        """
+        """The interval of the mean for larger numbers of labels, with the judge and without."""
         return labelling.label_plan(self, labels)
 
     def to_label(self, n: int, *, strata: Strata = "judge", seed: int = 0) -> Result:
-        """The n queries to label next, for the narrowest interval of the corrected mean.
-
-        Index ``query_id``; ``stratum``, ``judge``, and question and answer if the details have
-        them. Calibrate with these labels and the same ``strata``: they are a random sample within
-        each group, drawn with the seed, and no longer one of all queries.
-        """
+        """The n queries to label next, for the narrowest interval of the corrected mean."""
         return labelling.queries_to_label(self, n, strata=strata, seed=seed)
 
     def difference(self, candidate: Calibration) -> Result:
-        """The difference of another pipeline from this one, corrected using labels of both.
-
-        People labelled answers of both pipelines to the same queries, at least two. One row each
-        for the judge alone, people alone, and the corrected difference, candidate minus this one:
-        ``figure``, ``n``, ``baseline_mean``, ``candidate_mean``, ``difference``, ``ci_low``,
-        ``ci_high``, ``method``, ``verdict``.
-        """
+        """The difference of another pipeline from this one, corrected using labels of both."""
         return labelling.difference_of(self, candidate)
 
 

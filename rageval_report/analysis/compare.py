@@ -663,23 +663,7 @@ def compare_pairings(
     settings: Mapping[str, object] | None = None,
     notes: Iterable[str] = (),
 ) -> Comparison:
-    """Test every metric of pairs of runs, with one correction over all of them.
-
-    Parameters
-    ----------
-    title : str
-        The title of the result.
-    pairings : tuple of Pairing
-        At least one; all baselines have the same queries in the same order.
-    plan : ComparisonPlan
-        The test, the interval, their settings, and the independent units.
-    correction : str
-        As in `compare`.
-    settings : mapping, optional
-        What else belongs into the signature.
-    notes : iterable of str
-        What goes before the notes of the comparison.
-    """
+    """Test every metric of pairs of runs, with one correction over all of them."""
     if correction != corrections.WESTFALL_YOUNG and correction not in corrections.CORRECTIONS:
         raise UnknownNameError(
             "correction", correction, [*corrections.CORRECTIONS, corrections.WESTFALL_YOUNG]

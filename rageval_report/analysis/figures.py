@@ -1,10 +1,4 @@
-"""The data of objectives: numbers of each pipeline, on the queries and on resamples of them.
-
-A figure that is a mean over queries is tested as `rageval_report.compare` tests a metric: by the
-signs of the paired differences of its parts per query. Any other figure, such as one with a median,
-a percentile or a value beyond the worst that counts, is tested on bootstrap resamples of the
-queries; for a percentile there must be enough queries beyond it.
-"""
+"""The data of objectives: numbers of each pipeline, on the queries and on resamples of them."""
 
 from __future__ import annotations
 
@@ -74,11 +68,7 @@ class RankSettings(IntervalSettings):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One metric of an objective, on the queries that every pipeline scored.
-
-    ``ends`` are the worst and the best value, which count as 0 and as 1; None if neither the metric
-    nor the objective has them. ``drawn`` has the statistic of each pipeline on each resample.
-    """
+    """One metric of an objective, on the queries that every pipeline scored."""
 
     block: ScoreBlock
     statistic: str
@@ -191,10 +181,7 @@ class Aim:
 
 @dataclass(frozen=True, eq=False)
 class Aims:
-    """The objectives of some pipelines with their data, and how their differences are tested.
-
-    ``n_undefined`` counts the resamples that were dropped, as a metric had no scored query in them.
-    """
+    """The objectives of some pipelines with their data, and how their differences are tested."""
 
     lineup: Lineup
     every: tuple[Aim, ...]
@@ -211,11 +198,7 @@ class Aims:
         weights: Mapping[str, float] | None = None,
         margins: Mapping[str, float] | None = None,
     ) -> Aims:
-        """The objectives with their data, on the queries and on resamples of them.
-
-        The queries, or the clusters of them, are drawn once for all metrics and pipelines, so that
-        figures of several metrics keep the dependence between them.
-        """
+        """The objectives with their data, on the queries and on resamples of them."""
         known, chosen = choose_objectives(lineup.runs, objectives, weights)
         every = [_aim(lineup, name, known, weight) for name, weight in chosen.items()]
         parts = [part for aim in every for part in aim.parts]
@@ -400,11 +383,7 @@ class Figure:
 
     @cached_property
     def by_query(self) -> FloatArray | None:
-        """What each query contributes: one row per query; None if the figure is not a mean.
-
-        Up to a number that all pipelines share, its mean is the figure. A query that a metric does
-        not score contributes nothing to it, and the others accordingly more.
-        """
+        """What each query contributes: one row per query; None if the figure is not a mean."""
         for part, _ in self.terms:
             if part.statistic != "mean" or (self.as_shares and part.is_beyond):
                 return None
@@ -462,10 +441,7 @@ class Figure:
         return self.is_same()
 
     def pvalue_better(self, first: int, second: int, margin: float = 0.0) -> float:
-        """The one-sided p-value that the second pipeline is better by more than a margin.
-
-        1 if it is not better on these queries, or if they are too few for a test.
-        """
+        """The one-sided p-value that the second pipeline is better by more than a margin."""
         ahead = self.sign * (self.values[second] - self.values[first])
         if self.too_few or not ahead > max(margin, self.tie):
             return 1.0
@@ -505,10 +481,7 @@ class Figure:
         return Pairs.of(by_query[:, first], by_query[:, second], clusters)
 
     def mean_limits(self) -> FloatArray:
-        """The lower and the upper limits of each pipeline, by the same rule as those of any mean.
-
-        A percentile has the expanded percentile interval of its resamples, as it is not a mean.
-        """
+        """The lower and the upper limits of each pipeline."""
         level, bounds = self.settings.confidence_level, self._bounds
         if self.by_query is None:
             return np.array(expanded_limits(self.drawn, self.n, level))

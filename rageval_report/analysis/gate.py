@@ -56,13 +56,7 @@ _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 
 def holds(value: float, operator: str, threshold: float) -> bool:
-    """Whether a value is on the right side of a threshold; a rounding difference does not decide.
-
-    Examples
-    --------
-    >>> holds(0.1 + 0.2, "<=", 0.3), holds(0.1 + 0.2, ">", 0.3), holds(0.31, "<=", 0.3)
-    (True, False, False)
-    """
+    """Whether a value is on the right side of a threshold, but for rounding."""
     if abs(value - threshold) <= TIE_TOLERANCE * max(1.0, abs(value), abs(threshold)):
         return "=" in operator
     return value > threshold if operator[0] == ">" else operator[0] == "<" and value < threshold
@@ -70,12 +64,7 @@ def holds(value: float, operator: str, threshold: float) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The outcome of one rule on one pipeline.
-
-    ``pvalue`` is that of a claim after correction for all ``n_claims`` claims. ``level`` is that
-    of the interval around the value, NaN if there is none. ``straddles`` says that the threshold of
-    a rule on a value lies inside this interval.
-    """
+    """The outcome of one rule on one pipeline."""
 
     request: RuleRequest
     run: GatedRun
@@ -209,13 +198,7 @@ def _judge(
 
 
 def distinct(value: float, threshold: float) -> tuple[str, str]:
-    """Both numbers in as few digits as distinguish them.
-
-    Examples
-    --------
-    >>> distinct(0.7996, 0.8), distinct(0.79996, 0.8), distinct(3.0, 5.0)
-    (('0.7996', '0.8'), ('0.79996', '0.8'), ('3', '5'))
-    """
+    """Both numbers in as few digits as distinguish them."""
     digits = (d for d in range(4, 17) if f"{value:.{d}g}" != f"{threshold:.{d}g}")
     return f"{value:.{next(digits, 4)}g}", f"{threshold:g}"
 
@@ -273,11 +256,7 @@ def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
 
 
 def _more_to_decide(outcome: Outcome) -> str:
-    """How many more queries would decide if the value stays as it is.
-
-    The reach of an interval shrinks with the root of the number of queries, until the threshold is
-    outside it.
-    """
+    """How many more queries would decide if the value stays as it is."""
     measured, threshold = outcome.measurement, outcome.request.threshold
     value = measured.estimate if outcome.request.limit else measured.value
     gap = abs(value - threshold)
@@ -368,12 +347,7 @@ class RowsBehind:
 
 
 def failing_queries(outcome: Outcome) -> Result | None:
-    """The queries to look at if a rule failed, worst first.
-
-    Index ``query_id``; the score, or both scores and their difference; then question, answer and
-    reference if the details have them. None if the rule holds, or if no query is to blame more than
-    another, as for a standard deviation. Of a scan the table has the worst 1,000.
-    """
+    """The queries to look at if a rule failed, worst first."""
     request, run = outcome.request, outcome.run
     if outcome.passed or (request.figure.queries is None and outcome.is_evaluated):
         return None
@@ -405,23 +379,7 @@ def failing_queries(outcome: Outcome) -> Result | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GateResult(Result):
-    """Whether a pipeline passes its gates: one row per rule.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`. The frame's columns: ``rule``, ``figure``, ``metric``, ``value``,
-        ``ci_low``, ``ci_high``, ``operator``, ``threshold``, ``n``, ``n_unscored``, ``passed``,
-        ``why``, ``state`` ("passed", "failed", "undecided", "not evaluated"), ``pipeline``, and
-        ``confidence_level`` (of the interval; rules may differ in it). With a baseline also
-        ``pvalue``, ``pvalue_adjusted`` and ``margin_method`` of the no_regression rules.
-    outcomes : tuple of Outcome
-        The outcome of each rule, with the scores behind it.
-
-    Notes
-    -----
-    As a truth value it is `passed`, so that ``assert evaluation.gate(...)`` means what it says.
-    """
+    """Whether a pipeline passes its gates: one row per rule."""
 
     outcomes: tuple[Outcome, ...] = ()
 
@@ -440,14 +398,7 @@ class GateResult(Result):
         return FAILED if worst == NOT_EVALUATED else str(worst)
 
     def exit_code(self, undecided: UndecidedPolicy = "fail") -> int:
-        """The exit code of a command: 0 if the gates let pass, 1 if they fail, 3 if undecided.
-
-        Parameters
-        ----------
-        undecided : {"fail", "warn", "pass"}
-            What to do with rules that are neither shown to hold nor shown not to hold: "fail" gives
-            3, the others give 0.
-        """
+        """The exit code of a command: 0 if the gates let pass, 1 if they fail, 3 if undecided."""
         check_choice("undecided", undecided, UNDECIDED_POLICIES)
         if self.state == UNDECIDED:
             return EXIT_UNDECIDED if undecided == "fail" else 0
@@ -523,60 +474,7 @@ def gate(
     correct: Correct | None = None,
     clusters: Clusters | None = None,
 ) -> GateResult:
-    """Check a pipeline against rules.
-
-    Parameters
-    ----------
-    evaluation : RAGPipelineEvaluation, or EvaluationScan
-        A pipeline's scores.
-    *rules : str
-        Such as "ci_low(recall@5) >= 0.7". Figures: mean, median, p95 and every other percentile,
-        min, max, std, n, unscored, share_below(metric, t), share_above(metric, t), correct; ci_low
-        and ci_high of a metric's mean, or of another figure, as in ci_high(p95(latency_ms)); and
-        what was added to ``rageval_report.analysis.gate_figures.FIGURES``. Operators:
-        >= > <= < ==; numbers such as 0.8 or 80%.
-    missing : {"drop", "worst"}
-        An unscored query is left out, or takes the worst possible score. Queries to which a metric
-        does not apply are left out in either case.
-    confidence_level : float
-        The level of the intervals.
-    n_resamples, seed : int
-        For intervals that resample.
-    correct : see `correctness`, optional
-        What a correct answer is; the evaluation's own rule if omitted.
-    clusters : str, Series or mapping, optional
-        A detail column, or labels by query id: queries with the same label are not independent.
-        The intervals of means and shares are then those of CR2, and a percentile has none.
-
-    Returns
-    -------
-    GateResult
-        One row per rule; a rule on a metric without a score is "not evaluated" and does not hold.
-
-    Raises
-    ------
-    RuleError
-        If a rule makes no sense; the message points at the character.
-    DataError
-        If no rule is given, or a setting is not valid.
-
-    Notes
-    -----
-    ``unscored`` is a share of the queries to which the metric applies. A value that differs from
-    the threshold only by rounding, 1e-12, equals it.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> scores = {"query_id": list("abcd"), "faithfulness": [0.9, 0.6, None, 0.9]}
-    >>> result = gate(
-    ...     RAGPipelineEvaluation("v1", scores),
-    ...     "mean(faithfulness) >= 0.75",
-    ...     "unscored(faithfulness) <= 20%",
-    ... )
-    >>> result.passed, result.frame["value"].round(2).tolist()
-    (False, [0.8, 0.25])
-    """
+    """Check a pipeline against rules."""
     run: Any
     [run] = arguments.scans_among((evaluation,), "gate()") or check_evaluations(
         (evaluation,), "gate(evaluation, *rules)"
@@ -595,23 +493,7 @@ def gate(
 def gate_comparison(
     comparison: ComparisonLike, *rules: str | Rule, correct: Correct | None = None
 ) -> GateResult:
-    """Check the candidates of a comparison against rules; see `Comparison.gate`.
-
-    no_regression holds if a test of non-inferiority shows that the candidate is not worse by the
-    margin or more; the p-values of all such rules of one call are Holm-adjusted. The margin is an
-    amount of the metric, whose direction decides which way is worse. On fewer than six queries, or
-    clusters, a rule on a difference is not evaluated.
-
-    Examples
-    --------
-    >>> from rageval_report.demo import demo_evaluations
-    >>> from rageval_report import compare
-    >>> result = gate_comparison(
-    ...     compare(*demo_evaluations()), "no_regression(recall@5, margin=2%)", "losses(mrr) <= 90"
-    ... )
-    >>> result.frame["passed"].tolist()
-    [True, True]
-    """
+    """Check the candidates of a comparison against rules; see `Comparison.gate`."""
     plan, pairings, gated = comparison.plan, comparison.pairings, []
     # "bounds" leaves unscored queries out too; its bounds are not part of a figure.
     missing: GateMissing = "worst" if plan.missing == "worst" else "drop"

@@ -1,16 +1,4 @@
-"""A file of gates, TOML or YAML: the rules and the settings of the gate, and how it is applied.
-
-::
-
-    rules = [
-      "ci_low(recall@5) >= 0.7",
-      "no_regression(faithfulness, margin=0.02)",   # checked if there is a baseline
-    ]
-    missing = "worst"
-    correct = { faithfulness = 0.8 }
-    clusters = "document"                           # questions on one document count together
-    margin_method = "strict"                        # no_regression also counts losses not sampled
-"""
+"""A file of gates, TOML or YAML: the rules and the settings of the gate, and how it is applied."""
 
 from __future__ import annotations
 
@@ -42,23 +30,7 @@ _LARGEST = 1_000_000
 
 @dataclass(frozen=True)
 class Gates:
-    """The content of a file of gates.
-
-    Parameters
-    ----------
-    rules : tuple of Rule
-        The parsed rules, each with its place in the file.
-    settings : GateKeywords
-        The other arguments of `rageval_report.analysis.gate.gate`.
-
-    Examples
-    --------
-    >>> from rageval_report.demo import demo_evaluations
-    >>> bm25, hybrid = demo_evaluations()
-    >>> gates = Gates((parse_rule("wins(mrr) >= 1"),)).with_settings(seed=1)
-    >>> gates.check(hybrid, bm25).passed
-    True
-    """
+    """The content of a file of gates."""
 
     rules: tuple[Rule, ...]
     settings: GateKeywords = field(default_factory=GateKeywords)

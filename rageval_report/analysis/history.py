@@ -1,8 +1,4 @@
-"""Runs of a pipeline in order of time: the trend of each metric, and what changed when.
-
-A run is compared with the one before it and with the baseline, on the queries that have the same
-reference in both. A field of the configuration that a run does not have is unknown, never equal.
-"""
+"""Runs of a pipeline in order of time: the trend of each metric, and what changed when."""
 
 from __future__ import annotations
 
@@ -58,17 +54,7 @@ _NUMBERS = ("ci_low", "ci_high", "pvalue", "pvalue_adjusted")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History(Drawn):
-    """The trend of each metric over the runs of a pipeline: one row per metric and run.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    runs : tuple of DatedRun
-        In order of time.
-    origin : tuple of str
-        Notes on the files of the runs: which were skipped, which times were guessed.
-    """
+    """The trend of each metric over the runs of a pipeline: one row per metric and run."""
 
     own_plot = "trends"
 
@@ -172,15 +158,7 @@ class History(Drawn):
         return sentence
 
     def changes(self) -> Result:
-        """What changed from run to run: configuration and gold set.
-
-        Returns
-        -------
-        Result
-            One row per run: ``run``, ``created``, ``pipeline``, ``n_queries``, ``query_set``,
-            ``gold_set`` (how it differs from that of the previous run), ``config`` (the fields
-            that differ, or that one of the runs does not have).
-        """
+        """What changed from run to run: configuration and gold set."""
         fields, rows = fields_of(self.runs), []
         for before, run in zip((None, *self.runs[:-1]), self.runs, strict=True):
             gold_set, config = None, None if fields else UNKNOWN
@@ -213,19 +191,7 @@ def trends(
     plan: ComparisonPlan = DEFAULT_PLAN,
     clusters: Clusters | None = None,
 ) -> History:
-    """The history of runs in order of time; the parameters are those of `history`.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> ids = [f"q{i}" for i in range(8)]
-    >>> runs = [
-    ...     DatedRun.of(RAGPipelineEvaluation(name, {"query_id": ids, "exact_match": [value] * 8}))
-    ...     for name, value in (("monday", 1), ("tuesday", 0))
-    ... ]
-    >>> trends(runs).summary
-    'Compared with monday, tuesday is worse on exact_match (of 1 metric).'
-    """
+    """The history of runs in order of time; the parameters are those of `history`."""
     if correction not in CORRECTIONS:
         raise UnknownNameError("correction", correction, list(CORRECTIONS))
     first, chosen = _find_baseline(runs, baseline), _choose_metrics(runs, metrics)

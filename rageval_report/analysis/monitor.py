@@ -44,16 +44,7 @@ _FEWEST_IN_REFERENCE = 2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Monitoring(Drawn):
-    """Which metrics have got worse than in the reference run, and since when.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    batches : DataFrame
-        One row per metric, slice and batch: ``metric``, ``slice``, ``batch``, ``place`` (in the
-        order of time, from 0), ``created``, ``n``, ``mean``, ``evidence``, ``alarm``.
-    """
+    """Which metrics have got worse than in the reference run, and since when."""
 
     own_plot = "monitor"
 
@@ -258,10 +249,7 @@ def _watch(
     alpha: float,
     tolerance: float | Mapping[str, float],
 ) -> list[_Watched]:
-    """What is watched, metric by metric, with the worst mean that is still as good.
-
-    The reference is a sample too: its own limit at this level, less the tolerance.
-    """
+    """What is watched, metric by metric, with the worst mean that is still as good."""
     columns = [
         (metric, label, column)
         for metric in metrics

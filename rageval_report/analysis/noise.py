@@ -1,8 +1,4 @@
-"""Repeated runs of one pipeline: how much its scores vary by themselves, and what to do about it.
-
-Nothing was changed between the runs, so all differences are noise: of sampling in the model, of a
-judge, of a server. Compare the difference of two pipelines with it.
-"""
+"""Repeated runs of one pipeline: how much its scores vary by themselves."""
 
 from __future__ import annotations
 
@@ -93,19 +89,7 @@ def metrics_in_all_runs(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeats(Result):
-    """The noise in repeated runs of a pipeline: one row per metric.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    runs : tuple of Scored
-        The runs, in the order given.
-    components : mapping of str to VarianceComponents
-        For each metric that has queries scored in every run.
-    correct : see `rageval_report.scores.correctness`, optional
-        What a correct answer is.
-    """
+    """The noise in repeated runs of a pipeline: one row per metric."""
 
     runs: tuple[Scored, ...] = ()
     components: Mapping[str, VarianceComponents] = field(default_factory=dict)
@@ -162,45 +146,13 @@ class Repeats(Result):
         )
 
     def stability(self) -> Result:
-        """The agreement of the runs on each query, the least stable first.
-
-        Returns
-        -------
-        Result
-            Index ``query_id``. ``n_runs`` that have the query; ``share_correct`` of the runs whose
-            answer is known to be correct or not, ``agreement`` (the larger of the shares correct
-            and incorrect), ``flips`` (changes from one run to the next, in the given order); if the
-            details have them: ``refusal_agreement``, ``citation_stability`` (documents cited by
-            every run, of those cited by any; 1 if none is), ``answer_distance`` (the median over
-            pairs of runs of the edit distance of their answers, over the length of the longer one).
-        """
+        """The agreement of the runs on each query, the least stable first."""
         return stability(self.runs, self.correct)
 
     def planning(
         self, repeats: Iterable[int] = _REPEATS, *, n_queries: int | None = None
     ) -> Result:
-        """The standard error of the mean with more runs of each query, or with more queries.
-
-        Parameters
-        ----------
-        repeats : iterable of int
-            Numbers of runs.
-        n_queries : int, optional
-            The number of queries; as many as in these runs if omitted.
-
-        Returns
-        -------
-        Result
-            One row per metric and number: ``metric``, ``repeats``, ``n_queries``,
-            ``standard_error`` of the mean, ``variance``, ``noise_limit`` (the difference between
-            the means of two such measurements by noise alone), ``with_more_queries`` (the standard
-            error of one run of that many times the queries, which costs the same).
-
-        Raises
-        ------
-        DataError
-            If a number is below 1.
-        """
+        """The standard error of the mean with more runs of each query, or with more queries."""
         counts = [check_count("repeats", count) for count in repeats]
         fixed = None if n_queries is None else check_count("n_queries", n_queries)
         level, rows = float(str(self.settings["confidence_level"])), []

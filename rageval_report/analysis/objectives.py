@@ -1,12 +1,4 @@
-"""Objectives by which pipelines are chosen: metrics, on a scale from 0 (worst) to 1 (best).
-
-The defaults and their weights are those of the weighted score of ragbench's later versions, with
-three changes: an unknown cost is missing, never free; an objective without data is left out, with a
-note; and accuracy counts the correct queries, by the rule of all reports, instead of averaging what
-compares answers with references (with the dialect of ragbench it averages). An objective that names
-metrics uses those that are present; if none of them is, it uses the metrics of its group that no
-other objective names.
-"""
+"""Objectives by which pipelines are chosen: metrics, on a scale from 0 (worst) to 1 (best)."""
 
 from __future__ import annotations
 
@@ -127,14 +119,7 @@ def is_statistic_of_metrics(text: str) -> bool:
 
 
 def parse_objective(text: str) -> Objective:
-    """The objective in a text: metrics, or a statistic of metrics; and the worst and best values.
-
-    Examples
-    --------
-    >>> objective = parse_objective("p95(latency_ms), worst=5000, best=0")
-    >>> objective.statistic, objective.metrics, objective.worst
-    ('p95', ('latency_ms',), 5000.0)
-    """
+    """The objective in a text: metrics or a statistic of them, and the worst and best values."""
     pieces = [piece.strip() for piece in _COMMA.split(text)]
     ends = {match[1]: match[2] for match in map(_END.fullmatch, pieces) if match}
     for value in ends.values():

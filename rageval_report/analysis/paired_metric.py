@@ -72,11 +72,7 @@ _USUAL_METHODS = ("sign-flip", "mcnemar")
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """The settings that every row of a comparison shares; see `compare`.
-
-    ``units`` are those of the rows of the baseline. ``tried`` is the number of variants of which
-    the candidate is the best; 1 if nothing was chosen.
-    """
+    """The settings that every row of a comparison shares; see `compare`."""
 
     test: str = "auto"
     interval: str = "auto"
@@ -168,11 +164,7 @@ DEFAULT_PLAN = ComparisonPlan()
 
 @dataclass(frozen=True)
 class AdjustedPvalues:
-    """The p-values of one row, corrected for all tests of its family.
-
-    ``n_tests`` is the number of these, ``level`` what the correction leaves to a test that is not
-    shown. ``equivalence`` and ``non_inferiority`` are those against a margin; NaN without one.
-    """
+    """The p-values of one row, corrected for all tests of its family."""
 
     pvalue: float
     n_tests: int
@@ -183,24 +175,7 @@ class AdjustedPvalues:
 
 @dataclass(frozen=True, eq=False)
 class MetricComparison:
-    """One metric of two runs, tested.
-
-    Parameters
-    ----------
-    metric : Metric
-        The metric as the baseline knows it.
-    names : (str, str)
-        The baseline and the candidate.
-    known : MetricPairs
-        The pairs.
-    test, interval
-        The test of the mean difference, and its interval.
-    equivalence, non_inferiority : EquivalenceResult, optional
-        The tests against the user's margin.
-    bounded_pvalue : float
-        The p-value that is corrected: that of the test; with missing="bounds" the largest of those
-        of the extremes, and 1 if these differ in direction.
-    """
+    """One metric of two runs, tested."""
 
     metric: Metric
     names: tuple[str, str]
@@ -400,17 +375,7 @@ class MetricComparison:
 
 @dataclass(frozen=True, eq=False)
 class PairedMetric:
-    """One metric of two runs, paired but not yet tested.
-
-    Parameters
-    ----------
-    names : (str, str)
-        The baseline and the candidate.
-    metric : Metric
-        The metric as the baseline knows it.
-    known : MetricPairs
-        The pairs.
-    """
+    """One metric of two runs, paired but not yet tested."""
 
     names: tuple[str, str]
     metric: Metric
@@ -489,13 +454,7 @@ def _bounded_pvalue(
 
 
 def what_strict_lacks(metric: Metric) -> str:
-    """What must be said of a metric before it can be tested strictly; empty if nothing.
-
-    Examples
-    --------
-    >>> what_strict_lacks(Metric("latency_ms")).partition(";")[0]
-    'margin_method "strict" needs the smallest and largest possible score of latency_ms'
-    """
+    """What must be said of a metric before it can be tested strictly; empty if nothing."""
     if metric.bounds is not None and not has_formal_bounds(metric):
         return ""
     problem = f"needs the smallest and largest possible score of {metric.name}"
@@ -520,24 +479,7 @@ def compare_with_margin(
     alpha: float,
     alternative: Claim = "equivalence",
 ) -> EquivalenceResult:
-    """The test of a claim about a metric, with the bounds that the metric has.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        Independent pairs.
-    metric : Metric
-        What is compared.
-    margin : float
-        The largest difference that does not matter.
-    method, alpha, alternative
-        As in `rageval_report.stats.equivalence_test`.
-
-    Raises
-    ------
-    DataError
-        If the method is "strict" and the metric's bounds are missing, or a formality.
-    """
+    """The test of a claim about a metric, with the bounds that the metric has."""
     if method == STRICT and (problem := what_strict_lacks(metric)):
         raise DataError(problem)
     return equivalence_test(

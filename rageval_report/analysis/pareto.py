@@ -30,19 +30,7 @@ ON_FRONT, MAY_BE_ON_FRONT, DOMINATED = "on the front", "may be on the front", "d
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParetoFront(Result):
-    """One row per pipeline, those on the front first.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    axes : tuple of Figure
-        The objectives.
-    dominance : DataFrame
-        One row per ordered pair: pipeline, other, is_ahead (it dominates the other on these
-        queries), probability (the share of the resamples in which it does), pvalue,
-        pvalue_adjusted, dominates (it is shown to).
-    """
+    """One row per pipeline, those on the front first."""
 
     axes: tuple[Figure, ...] = ()
     dominance: pd.DataFrame | None = None
@@ -114,11 +102,7 @@ def _axes(aims: Aims, *, as_quality: bool) -> tuple[Figure, ...]:
 
 
 def dominance_matrix(values: FloatArray, tie: FloatArray) -> BoolArray:
-    """Whether each pipeline dominates each other one: better somewhere, worse nowhere.
-
-    Higher values are better; their last two axes are pipelines and objectives. ``tie`` has for each
-    objective the largest difference that is only rounding.
-    """
+    """Whether each pipeline dominates each other one: better somewhere, worse nowhere."""
     size = values.shape[-2]
     result = np.zeros((*values.shape[:-2], size, size), dtype=bool)
     # One pipeline at a time: all pairs on all resamples at once would take k times the memory.

@@ -751,11 +751,7 @@ def _correct(
 
 
 class Standing:
-    """The order of the pipelines on one metric, and which pairs are shown to differ.
-
-    ``order`` has the columns, the best first; ``ranks`` those of each column, where equal means
-    share one; ``beats`` whether the pipeline of the row is shown to be better than the column's.
-    """
+    """The order of the pipelines on one metric, and which pairs are shown to differ."""
 
     def __init__(self, block: ScoreBlock, tests: AllPairs, alpha: float) -> None:
         columns, sign = block.columns, 1.0 if block.metric.greater_is_better else -1.0
@@ -781,24 +777,7 @@ class Standing:
 
 
 def groups_of(differs: npt.ArrayLike) -> list[tuple[int, ...]]:
-    """The groups within which no difference is shown, by inserting and absorbing.
-
-    Two members share a group if and only if no difference between them is shown. All start in one
-    group; each difference splits every group that contains both, and a group that another one
-    contains is absorbed.
-
-    References
-    ----------
-    .. [1] Piepho (2004). An algorithm for a letter-based representation of all-pairwise
-       comparisons. Journal of Computational and Graphical Statistics 13(2).
-    .. [2] Gramm et al. (2007). Algorithms for compact letter displays: comparison and evaluation.
-       Computational Statistics & Data Analysis 52(2).
-
-    Examples
-    --------
-    >>> groups_of([[False, False, True], [False, False, False], [True, False, False]])
-    [(0, 1), (1, 2)]
-    """
+    """The groups within which no difference is shown, by inserting and absorbing."""
     matrix: BoolArray = np.asarray(differs, dtype=bool)
     groups = [frozenset(range(len(matrix)))]
     for first, second in zip(*np.nonzero(np.triu(matrix, 1)), strict=True):
@@ -814,13 +793,7 @@ def groups_of(differs: npt.ArrayLike) -> list[tuple[int, ...]]:
 
 
 def letters_of(differs: npt.ArrayLike) -> list[str]:
-    """The letters of each member, the best first; beyond 52 groups numbers in brackets.
-
-    Examples
-    --------
-    >>> letters_of([[False, False, True], [False, False, False], [True, False, False]])
-    ['a', 'ab', 'b']
-    """
+    """The letters of each member, the best first; beyond 52 groups numbers in brackets."""
     letters = [""] * len(np.asarray(differs))
     for place, group in enumerate(groups_of(differs)):
         for member in group:
@@ -919,12 +892,7 @@ def _average_ranks(tests: AllPairs, greater_is_better: bool) -> FloatArray:
 
 
 def _gain_of_noise(tests: AllPairs, settings: Mapping[str, object], n: int) -> float:
-    """By how much noise alone lifts the mean of the best of as many equal pipelines.
-
-    What the pipelines share cannot be chosen, and half the variance of a difference is each
-    pipeline's own. In simulated sets of 2, 4, 8 and 16 equal pipelines the best was lifted by 0.4,
-    0.75, 1.0 and 1.3 standard errors of a difference; this says 0.40, 0.73, 1.01 and 1.25.
-    """
+    """By how much noise alone lifts the mean of the best of as many equal pipelines."""
     largest = float(tests.standard_deviation.max(initial=0.0))
     if not largest > 0.0:
         return math.nan

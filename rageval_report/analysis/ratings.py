@@ -32,11 +32,7 @@ _NUMBERS = np.array([])
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """The judge's scores and people's labels of the same queries, NaN where there is none.
-
-    ``table`` has one column of labels per rater, ``strangers`` are labelled queries that the
-    evaluation does not have.
-    """
+    """The judge's scores and people's labels of the same queries, NaN where there is none."""
 
     ids: pd.Index
     judge: FloatArray
@@ -230,11 +226,7 @@ def _check(ratings: Ratings, evaluation: Scored, metric: Metric, rated: pd.Index
 
 @dataclass(frozen=True, eq=False)
 class RatingScale:
-    """The categories of ratings, in order; or none, as they are plain numbers.
-
-    ``kind`` is "binary", "nominal" (names), "ordinal" (steps) or "continuous". With a ``threshold``
-    the judge's scores from there on count as 1; ``bins_labels`` says whether people's do, too.
-    """
+    """The categories of ratings, in order; or none, as they are plain numbers."""
 
     kind: ScaleKind
     categories: FloatArray
@@ -258,11 +250,7 @@ class RatingScale:
         return np.where(np.isnan(values), np.nan, self.categories[nearest])
 
     def agreed_labels(self, table: FloatArray) -> FloatArray:
-        """The common label of the raters of each query; NaN if they have none.
-
-        The most frequent category, the median of steps, or the mean of numbers. Raters who are
-        evenly split have no common label.
-        """
+        """The common label of the raters of each query; NaN if they have none."""
         rated = np.column_stack([self.label_categories(column) for column in table.T])
         if table.shape[1] == 1:
             return rated[:, 0]
@@ -313,10 +301,7 @@ def scale_of(
 
 
 def scale_of_judges(ratings: Ratings, metric: Metric) -> RatingScale:
-    """The scale of several judges of one metric, the others being the table of the first.
-
-    Unlike people, judges who happen to use only the ends of a scale do not turn it into yes and no.
-    """
+    """The scale of several judges of one metric, the others being the table of the first."""
     if metric.kind == "binary" and _is_binary(ratings.judge) and _is_binary(ratings.table):
         return RatingScale("binary", _BINARY)
     levels = _levels(ratings)

@@ -62,11 +62,7 @@ def summarise(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Result:
-    """Describe each metric of a pipeline: one row per metric, those of one group together.
-
-    With clusters the intervals are those of CR2, within the metric's bounds, or without them if
-    the interval is "t"; all other numbers stay as they are.
-    """
+    """Describe each metric of a pipeline: one row per metric, those of one group together."""
     cuts, table = arguments.check_percentiles(percentiles), table_of(evaluation, clusters)
     rule, names = percentile_method(table.sample), [*map(arguments.percentile_column, cuts)]
     known = sorted(

@@ -24,21 +24,7 @@ _LONGEST = 40
 
 @dataclass(frozen=True, eq=False)
 class DatedRun:
-    """A run of a history: an evaluation with its own name, its time and its configuration.
-
-    Parameters
-    ----------
-    name : str
-        Unique in its history.
-    evaluation : Scored
-        The scores, in memory or a scan.
-    created : datetime, optional
-        The time of the run.
-    config : mapping of str to object
-        The configuration; unknown fields are absent. Names of nested fields contain dots.
-    query_set : str
-        The hash of its query ids and references.
-    """
+    """A run of a history: an evaluation with its own name, its time and its configuration."""
 
     name: str
     evaluation: Scored
@@ -55,15 +41,7 @@ class DatedRun:
         created: datetime | None = None,
         config: Mapping[str, Any] | None = None,
     ) -> Self:
-        """A run from an evaluation, named like it if the name is omitted.
-
-        Examples
-        --------
-        >>> from rageval_report import RAGPipelineEvaluation
-        >>> scores = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
-        >>> DatedRun.of(scores, config={"retriever": {"top_k": 5}}).config
-        {'retriever.top_k': 5}
-        """
+        """A run from an evaluation, named like it if the name is omitted."""
         queries = evaluation.queries() if is_scan(evaluation) else evaluation
         flat = dict(_flat(config or {}))
         return cls(name or evaluation.name, evaluation, created, flat, query_set_hash(queries))
@@ -110,14 +88,7 @@ class FieldChange:
 def config_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]
 ) -> list[FieldChange]:
-    """The fields that differ between two configurations, or that one of them does not have.
-
-    Examples
-    --------
-    >>> changes = config_changes({"k": 5, "model": "a"}, {"k": 10}, ["k", "model", "seed"])
-    >>> [str(change) for change in changes]
-    ['k: 5 → 10', 'model: a → unknown', 'seed: unknown']
-    """
+    """The fields that differ between two configurations, or that one of them does not have."""
     changes = []
     for field in fields:
         is_known = field in before and field in after
@@ -232,17 +203,6 @@ class SameQueries:
 
 
 def pair_of(before: DatedRun, after: DatedRun) -> SameQueries:
-    """Two runs on the queries that are the same in both; scans pair by their engine.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> runs = [
-    ...     DatedRun.of(RAGPipelineEvaluation("hybrid", {"query_id": ids, "recall": [0.5, 1.0]}))
-    ...     for ids in (["a", "b"], ["b", "c"])
-    ... ]
-    >>> pair_of(*runs).gold_set
-    'query set: 1 added, 1 removed'
-    """
+    """Two runs on the queries that are the same in both; scans pair by their engine."""
     scan: Any = before.evaluation
     return scan.run_beside(before, after) if is_scan(scan) else SameQueries(before, after)

@@ -99,36 +99,7 @@ def slice_summary(
     clusters: Clusters | None = None,
     **settings: Unpack[MeanKeywords],
 ) -> Result:
-    """Describe each metric in each group of queries.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        A pipeline's scores and details.
-    by : str
-        A column of the details.
-    metrics : str or iterable of str, optional
-        The metrics; all of them if omitted.
-    clusters, **settings
-        As in `summarise`.
-
-    Returns
-    -------
-    SliceSummary
-        One row per metric and group: ``metric``, the column of the groups, then the columns of
-        `summarise`; after ``ci_method`` follow ``pooled_mean``, ``pooled_ci_low``,
-        ``pooled_ci_high`` and ``shrinkage``: the mean pulled towards the common mean of the groups
-        by that share of the way, because small groups are noisy (empirical Bayes, see
-        `rageval_report.stats.partial_pooling`). With fewer than four groups, or no spread within
-        them, these repeat the mean and its interval.
-
-    Raises
-    ------
-    UnknownNameError
-        If `by` is not a column of the details.
-    DataError
-        If every query is a group of its own.
-    """
+    """Describe each metric in each group of queries."""
     check_options("slice_summary()", settings, MeanKeywords.__annotations__)
     table = table_of(evaluation, clusters)
     groups = table.groups(by)
@@ -361,46 +332,7 @@ def slice_comparison(
     metrics: str | Iterable[str] | None = None,
     correction: str = "holm",
 ) -> SliceComparison:
-    """Compare two runs in each group of queries, and test whether the groups agree.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Its settings apply to the groups too.
-    by : str
-        A column of the baseline's details.
-    metrics : str or iterable of str, optional
-        The metrics; all that were compared if omitted.
-    correction : str
-        The correction of the p-values of all rows of this table.
-
-    Returns
-    -------
-    SliceComparison
-        One row per metric, candidate and group: ``metric``, ``candidate``, the column of the
-        groups, ``n``, ``n_dropped``, both means, ``difference``, ``ci_low``, ``ci_high``, ``test``,
-        ``pvalue``, ``pvalue_adjusted``, ``wins``, ``ties``, ``losses``, and, for the whole metric,
-        ``heterogeneity_pvalue`` (Welch's form of Cochran's Q: do the groups differ?) and
-        ``crossing_pvalue`` (Gail & Simon: do they differ in opposite directions?).
-        ``pooled_difference``, ``pooled_ci_low``, ``pooled_ci_high`` and ``shrinkage`` are as in
-        `slice_summary`. ``verdict`` is a word. ``overall_difference`` is that of all queries;
-        ``reversal_pvalue_adjusted`` tests whether the group and all other queries differ in
-        opposite directions; ``others_difference`` and ``others_pvalue`` are those of the other
-        queries, where the group is shown to differ from all queries together.
-
-    Raises
-    ------
-    UnknownNameError
-        If `by` is not a column of the details, a metric was not compared, or there is no such
-        correction.
-
-    Notes
-    -----
-    Of a few slices one nearly always differs in the other direction, by chance. A reversal needs
-    both tests to reject: that of the group, and that of the other queries in the opposite
-    direction. Its p-value is the larger of the two, and needs no correction for being made of two
-    (Berger 1982); it is corrected over all rows.
-    """
+    """Compare two runs in each group of queries, and test whether the groups agree."""
     plan, column = comparison.plan, _column_for(by, comparison.frame)
     tables: list[list[_Slice]] = []
     notes: dict[str, None] = {}

@@ -35,10 +35,7 @@ def find_thresholds(
     percentiles: Sequence[float] = (25, 50, 75),
     method: PercentileMethod | None = None,
 ) -> Result:
-    """The percentiles (``p25``), the mean and the counts of each metric.
-
-    The rule of percentiles is that of the dialect of the evaluation if it is omitted.
-    """
+    """The percentiles (``p25``), the mean and the counts of each metric."""
     table = table_of(evaluation)
     sample, checked = table.sample, check_percentiles(percentiles)
     rule = method or percentile_method(sample)
@@ -61,10 +58,7 @@ def find_thresholds(
 def below_threshold(
     evaluation: Scored, metric: str, threshold: float | str, method: PercentileMethod | None = None
 ) -> pd.DataFrame:
-    """The queries that score strictly below a threshold, worst first; unscored ones never do.
-
-    The threshold is a number, or "p25" and the like, "median" or "mean" of the scores.
-    """
+    """The queries that score strictly below a threshold, worst first; unscored ones never do."""
     known = choose_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
     cut = threshold_value(known, values, threshold, method or percentile_method(evaluation))
@@ -86,11 +80,7 @@ def failures(
     only: pd.Series | None = None,
     method: PercentileMethod | None = None,
 ) -> Result:
-    """The queries on the wrong side of a threshold, worst first, with texts and reasons.
-
-    The metric's direction decides which side is wrong; a score equal to the threshold is right.
-    The threshold is computed from all queries, also if `only` selects some.
-    """
+    """The queries on the wrong side of a threshold, worst first, with texts and reasons."""
     known = choose_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
     rule = method or percentile_method(evaluation)

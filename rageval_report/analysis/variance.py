@@ -1,7 +1,4 @@
-"""Where the noise of a mean comes from: queries, runs of the pipeline, or judges.
-
-A mean over queries has an interval of its own, but another run or another judge would move it too.
-"""
+"""Where the noise of a mean comes from: queries, runs of the pipeline, or judges."""
 
 from __future__ import annotations
 
@@ -57,19 +54,7 @@ class Prices:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Variance(Drawn):
-    """The noise of each metric's mean by source: one row per metric.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    components : mapping of str to CrossedComponents
-        For each metric with scores enough.
-    fixed : tuple of str
-        The factors whose levels stay as they are.
-    prices : Prices
-        What an answer and a judgement cost.
-    """
+    """The noise of each metric's mean by source: one row per metric."""
 
     own_plot = "noise"
 
@@ -115,17 +100,7 @@ class Variance(Drawn):
         )
 
     def sources(self) -> Result:
-        """The variance that each source adds, to a score and to the mean.
-
-        Returns
-        -------
-        Result
-            One row per metric and source: ``metric``, ``source`` (``query``, ``run``, ``judge``,
-            combinations such as ``query x judge``, and ``residual``), ``sd`` of a single score that
-            it explains, ``share`` of the variance of a single score, ``share_of_mean`` of the
-            variance of the mean, ``df`` (degrees of freedom), ``is_counted`` (False if it belongs
-            to a fixed factor alone).
-        """
+        """The variance that each source adds, to a score and to the mean."""
         rows = []
         for metric, parts in self.components.items():
             counted = parts.counted(self.fixed)
@@ -144,26 +119,7 @@ class Variance(Drawn):
         return Result(title, pd.DataFrame(rows), self.settings, (note,), grouped_by="metric")
 
     def planning(self, width: float = _HALF) -> Result:
-        """What makes the interval narrower, and what it costs.
-
-        Parameters
-        ----------
-        width : float
-            The aim: the standard error as a share of the present one, between 0 and 1.
-
-        Returns
-        -------
-        Result
-            One row per metric and way: ``metric``, ``change`` (``queries``, ``runs`` or ``judges``
-            alone, or ``cheapest`` for any combination), ``n_queries``, ``n_runs``, ``n_judges``
-            (NaN if that change alone cannot reach the aim), ``standard_error``, ``cost`` and
-            ``cost_ratio`` to the present design.
-
-        Raises
-        ------
-        DataError
-            If the width is not between 0 and 1.
-        """
+        """What makes the interval narrower, and what it costs."""
         if not 0.0 < width < 1.0:
             raise DataError(f"width must be between 0 and 1, such as 0.5; got {width}")
         rows = [design for metric in self.components for design in self._designs(metric, width)]

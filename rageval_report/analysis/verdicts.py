@@ -40,31 +40,7 @@ SHOWN_IN_ORDER: tuple[Shown, ...] = (WORSE, BETTER, EQUIVALENT, IDENTICAL, UNDEC
 
 @dataclass(frozen=True)
 class MetricVerdict:
-    """One metric of two pipelines, as a page shows it.
-
-    Parameters
-    ----------
-    metric, label, baseline, candidate : str
-        The metric, what it is called in sentences, and the pipelines.
-    shown : str
-        "better" and "worse" are those of the candidate; "not tested" if there are too few queries.
-    greater_is_better : bool
-        The metric's direction.
-    n, n_dropped : int
-        The queries compared, and those that one of the two did not score.
-    means : (float, float)
-        That of the baseline and that of the candidate.
-    difference, ci_low, ci_high, pvalue, pvalue_adjusted, wins, ties, losses
-        As in the table.
-    detectable : float
-        The smallest difference that as many queries detect in 80 of 100 cases; NaN if unknown.
-    needed : tuple of (float, float)
-        Differences of a useful size, and the number of queries that each needs.
-    margin : float
-        The difference that is too small to matter; NaN without one.
-    is_share : bool
-        Whether its scores lie between 0 and 1 by definition.
-    """
+    """One metric of two pipelines, as a page shows it."""
 
     metric: str
     label: str
@@ -139,19 +115,7 @@ def verdicts_of(
     margins: Mapping[str, float] | float | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> list[MetricVerdict]:
-    """The verdict of each row of a table of paired comparisons, in its order.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        That of a `Comparison`, or of `Ranking.pairs`.
-    alpha : float
-        The error rate.
-    margins : float or mapping of str to float, optional
-        The margins of equivalence.
-    labels : mapping of str to str, optional
-        What metrics are called, by their names; the names themselves if omitted.
-    """
+    """The verdict of each row of a table of paired comparisons, in its order."""
     by_metric = margins if isinstance(margins, Mapping) else None
     every = math.nan if margins is None or by_metric is not None else float(cast("float", margins))
     named, verdicts = labels or {}, []
@@ -208,17 +172,7 @@ def of_shown(verdicts: Iterable[MetricVerdict], shown: Shown) -> list[MetricVerd
 def pair_text(
     verdicts: Sequence[MetricVerdict], names: ShortNames, fewest: int = FEWEST_UNITS
 ) -> str:
-    """The answer for two pipelines in one sentence.
-
-    Parameters
-    ----------
-    verdicts : sequence of MetricVerdict
-        At least one; all of the same two pipelines.
-    names : ShortNames
-        The short names of the two.
-    fewest : int
-        The fewest queries that are tested.
-    """
+    """The answer for two pipelines in one sentence."""
     labels = {shown: [own.label for own in of_shown(verdicts, shown)] for shown in SHOWN_IN_ORDER}
     pair = names.of(verdicts[0].baseline), names.of(verdicts[0].candidate)
     return pair_answer(labels, pair, max(verdict.n for verdict in verdicts), fewest)
@@ -256,23 +210,7 @@ def answer_table(
     *,
     most_rows: int | None = None,
 ) -> Answer:
-    """What is printed of a table of paired differences.
-
-    Parameters
-    ----------
-    result : Result
-        The whole.
-    answer : str
-        The answer in a sentence.
-    columns : sequence of str
-        The columns that are shown if the table has them; "candidate" heads the rows of each.
-    order : mapping of str to Series
-        What orders the rows, the first key first.
-    notes : sequence of str
-        What stands below.
-    most_rows : int, optional
-        How many rows are shown.
-    """
+    """What is printed of a table of paired differences."""
     frame = result.frame
     names = shorten_names([*frame["baseline"].unique(), *frame["candidate"].unique()])
     candidates = list(dict.fromkeys(frame["candidate"]))

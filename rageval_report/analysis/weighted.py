@@ -31,31 +31,14 @@ _SHARES = ("share_of_resamples", "share_of_weights", "share_of_weights_shown")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedScores(Result):
-    """One row per pipeline, the highest score first.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    objectives : DataFrame
-        One row per objective and pipeline: objective, weight, effective_weight, made_of, pipeline,
-        value (between 0 and 1), contribution; those without data have NaN.
-    tests : ScoreTests, optional
-        The tests of all pairs of pipelines.
-    """
+    """One row per pipeline, the highest score first."""
 
     objectives: pd.DataFrame | None = None
     tests: ScoreTests | None = None
 
     @cached_property
     def pairs(self) -> Result:
-        """Every pair of pipelines: the difference of the scores, its interval and its test.
-
-        Columns: baseline, candidate, n, baseline_score, candidate_score, difference, ci_low,
-        ci_high, margin, test, pvalue and pvalue_adjusted (that the difference is no larger than the
-        margin), is_shown, share_of_weights_shown and share_of_weights_reversed (under which the
-        difference is shown in this direction, in the opposite one), verdict.
-        """
+        """Every pair of pipelines: the difference of the scores, its interval and its test."""
         rows = [] if self.tests is None else [*self.tests.rows()]
         corrected = self.settings.get("correction")
         which = f"({corrected}) over these {len(rows)} pairs"
@@ -164,11 +147,7 @@ def weighted_score(
 
 @dataclass(frozen=True, eq=False)
 class ScoreTests:
-    """The tests of a figure between all pipelines.
-
-    ``weight_shares`` is the share of all weights under which the pipeline of the row is shown to be
-    better than that of the column.
-    """
+    """The tests of a figure between all pipelines."""
 
     figure: Figure
     names: tuple[str, ...]
@@ -362,11 +341,7 @@ def winning_shares(scores: FloatArray, margin: float = 0.0) -> FloatArray:
 
 
 def simplex_shares(values: FloatArray, *, n_draws: int = 9999, seed: int = 0) -> FloatArray:
-    """The share of all possible weights under which each pipeline has the highest score.
-
-    The values have one row per pipeline and one column per objective. With more than two objectives
-    weights are drawn, uniform on the simplex (Dirichlet with all parameters 1).
-    """
+    """The share of all possible weights under which each pipeline has the highest score."""
     if values.shape[1] == 1:
         return winning_shares(values.T)
     if values.shape[1] > 2:
@@ -388,11 +363,7 @@ def simplex_shares(values: FloatArray, *, n_draws: int = 9999, seed: int = 0) ->
 def _weights_shown(
     whole: Figure, values: FloatArray, drawn: FloatArray, margin: FloatArray | float
 ) -> tuple[FloatArray, FloatArray]:
-    """The share of all weights under which a pipeline is shown to be better: than each, than all.
-
-    Each of the random weights is tested by the t approximation with the covariance of the
-    resamples, Bonferroni-adjusted for the number of pairs.
-    """
+    """The share of all weights under which a pipeline is better than each, and than all."""
     (size, n_objectives), settings, n = values.shape, whole.settings, whole.n
     pairs, alone = np.zeros((size, size)), np.zeros(size)
     if whole.too_few or n < FEWEST_UNITS or len(drawn) < 2:

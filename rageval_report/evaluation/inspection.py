@@ -36,17 +36,7 @@ _HEADLINE = ("column", "role", "confidence", "why", "scale", "examples")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Inspection(Result):
-    """How a file is read: one row per column, with its role, the reason, and examples.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    doubts : tuple of str
-        What may be read in another way, and what to type for each way; the first of the notes.
-    pipelines : tuple of str
-        The names of the pipelines in the file.
-    """
+    """How a file is read: one row per column, with its role, the reason, and examples."""
 
     doubts: tuple[str, ...] = ()
     pipelines: tuple[str, ...] = ()

@@ -1,8 +1,4 @@
-"""Evaluations, comparisons and gates in runs of MLflow and of Weights & Biases.
-
-Both functions log the same content: means or differences with their intervals and counts as
-numbers, verdicts as texts, and the report page as a file.
-"""
+"""Evaluations, comparisons and gates in runs of MLflow and of Weights & Biases."""
 
 from __future__ import annotations
 

@@ -30,19 +30,7 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True)
 class RunContent:
-    """The content of a run.
-
-    Parameters
-    ----------
-    name : str
-        The name of a run that has no other.
-    numbers : dict of str to float
-        By metric and figure: "recall_at_5/mean", "recall_at_5/ci_low".
-    texts : dict of str to str
-        Verdicts, and the settings behind the numbers.
-    files : dict of str to str
-        The content of each file by its name.
-    """
+    """The content of a run."""
 
     name: str
     numbers: Mapping[str, float] = field(default_factory=dict)
@@ -59,27 +47,7 @@ class RunContent:
 def content_of(
     subject: RAGPipelineEvaluation | Comparison, gates: GateResult | None = None
 ) -> RunContent:
-    """The content of a run about an evaluation or a comparison.
-
-    Parameters
-    ----------
-    subject : RAGPipelineEvaluation or Comparison
-        What was evaluated.
-    gates : GateResult, optional
-        The outcome of its gates.
-
-    Returns
-    -------
-    RunContent
-        A number that does not exist, such as the mean of a metric without scores, is left out.
-
-    Examples
-    --------
-    >>> v1 = RAGPipelineEvaluation("v1", {"query_id": ["q1", "q2"], "recall@5": [0.5, 1.0]})
-    >>> content = content_of(v1, v1.gate("min(recall@5) >= 0.6"))
-    >>> content.numbers["recall_at_5/mean"], content.texts["gates/state"], sorted(content.files)
-    (0.75, 'failed', ['gates.md', 'report.html', 'results.json'])
-    """
+    """The content of a run about an evaluation or a comparison."""
     if isinstance(subject, Comparison):
         name, table = subject.title, cast("Result", subject)
     else:
@@ -101,13 +69,7 @@ def content_of(
 
 
 def log_names(names: Iterable[str]) -> dict[str, str]:
-    """The names under which metrics or pipelines are logged; no two are the same.
-
-    Examples
-    --------
-    >>> log_names(["recall@5", "f1", "a/b", "a:b"])
-    {'recall@5': 'recall_at_5', 'f1': 'f1', 'a/b': 'a_b', 'a:b': 'a_b_2'}
-    """
+    """The names under which metrics or pipelines are logged; no two are the same."""
     logged: dict[str, str] = {}
     for name in dict.fromkeys(names):
         plain = _NOT_ALLOWED.sub("_", name.replace("@", "_at_"))

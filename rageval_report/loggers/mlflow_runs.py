@@ -30,29 +30,7 @@ _LONGEST_RUN_NAME = 250
 def save_evaluation_run(
     evaluation: Scored, address: SourceAddress, content: SavedContent, overwrite: bool
 ) -> str:
-    """Save an evaluation as a new run: its means with their intervals, its page, its scores.
-
-    Parameters
-    ----------
-    evaluation : RAGPipelineEvaluation
-        What is saved.
-    address : SourceAddress
-        An address of the scheme "mlflow".
-    content : SavedContent
-        What is written beside the scores.
-    overwrite : bool
-        Must be False: no run is replaced.
-
-    Returns
-    -------
-    str
-        The address of the run, which reads it.
-
-    Raises
-    ------
-    ReaderError
-        If `overwrite` is set, or the store refuses; then it has no new run.
-    """
+    """Save an evaluation as a new run: its means with their intervals, its page, its scores."""
     _check_address(address, overwrite=overwrite)
     logged = content_of(cast("RAGPipelineEvaluation", evaluation))
     with tempfile.TemporaryDirectory() as folder:
@@ -68,27 +46,7 @@ def save_evaluation_run(
 
 
 def save_comparison(comparison: Comparison, address: str) -> str:
-    """Save a comparison as a new run: differences with their intervals, page, scores of all sides.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        What is saved.
-    address : str
-        An address of the scheme "mlflow".
-
-    Returns
-    -------
-    str
-        The address of the run, which reads the evaluations that were compared.
-
-    Raises
-    ------
-    DataError
-        If comparisons cannot be saved to addresses of that scheme.
-    ReaderError
-        If the store refuses; then it has no new run.
-    """
+    """Save a comparison as a new run: differences, page, scores of all sides."""
     parsed = address_of(address)
     if parsed is None or parsed.scheme != _SCHEME:
         raise DataError(

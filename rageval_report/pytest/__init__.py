@@ -1,13 +1,4 @@
-"""The pytest plug-in: each rule of a file of gates becomes a test.
-
-pytest loads this module at every start, so it loads little itself, and it changes nothing unless
-the command line has ``--rageval`` or ``--rageval-gates``::
-
-    pytest --rageval-scores scores.csv --rageval-gates gates.toml --rageval-baseline baseline.csv
-
-Tests can use the fixtures `rageval_evaluation`, `rageval_baseline` and `rageval_gates`, which read
-these files, and `assert_gates`, which takes any evaluation.
-"""
+"""The pytest plug-in: each rule of a file of gates becomes a test."""
 
 from __future__ import annotations
 

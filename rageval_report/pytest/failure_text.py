@@ -12,27 +12,7 @@ from rageval_report.reports.sentences import number
 
 
 def failure_text(outcome: Outcome) -> str:
-    """The text of a rule that does not hold.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        The outcome of the rule.
-
-    Returns
-    -------
-    str
-        The sentence with the value; the interval if the sentence does not have it; the number of
-        queries behind it and the ids of the first.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> v1 = RAGPipelineEvaluation("v1", {"query_id": ["q1", "q2"], "mrr": [0.5, 1.0]})
-    >>> print(failure_text(v1.gate("min(mrr) >= 0.9").outcomes[0]))
-    min(mrr) is 0.5, not at least 0.9 (2 scored)
-    1 query below 0.9 on mrr: 'q1'
-    """
+    """The text of a rule that does not hold."""
     return "\n".join(map(clean, _lines(outcome)))
 
 

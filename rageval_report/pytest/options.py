@@ -13,15 +13,7 @@ def is_requested(config: pytest.Config) -> bool:
 
 
 def file_named(config: pytest.Config, name: str) -> str:
-    """The file of an option, or else of the configuration; empty if none is named.
-
-    Parameters
-    ----------
-    config : pytest.Config
-        The configuration.
-    name : {"scores", "gates", "baseline"}
-        The part of the option's name after ``--rageval-``.
-    """
+    """The file of an option, or else of the configuration; empty if none is named."""
     on_command_line = config.getoption(f"rageval_{name}")
     if on_command_line:
         return str(on_command_line)
@@ -33,13 +25,7 @@ def file_named(config: pytest.Config, name: str) -> str:
 
 
 def require_file(config: pytest.Config, name: str) -> str:
-    """The file of an option; without one, the test or the session fails.
-
-    Raises
-    ------
-    pytest.UsageError
-        If no file is named.
-    """
+    """The file of an option; without one, the test or the session fails."""
     path = file_named(config, name)
     if not path:
         raise pytest.UsageError(
@@ -50,11 +36,5 @@ def require_file(config: pytest.Config, name: str) -> str:
 
 
 def gates_path(config: pytest.Config) -> Path:
-    """The file of gates.
-
-    Raises
-    ------
-    pytest.UsageError
-        If no file is named.
-    """
+    """The file of gates."""
     return config.invocation_params.dir / require_file(config, "gates")

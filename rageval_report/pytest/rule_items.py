@@ -18,18 +18,7 @@ from rageval_report.render.display import clean
 
 
 class GatesCollector:
-    """The hooks that collect files of gates; registered only if the command line asks for gates.
-
-    Parameters
-    ----------
-    config : pytest.Config
-        Names the files: by options, in the configuration file of pytest, or as arguments.
-
-    Raises
-    ------
-    pytest.UsageError
-        If no file of scores, or no file of gates, is named.
-    """
+    """The hooks that collect files of gates; registered only if the command line asks for gates."""
 
     def __init__(self, config: pytest.Config):
         self._scores = require_file(config, "scores")
@@ -114,17 +103,7 @@ def _unique_names(texts: Iterable[str]) -> Iterable[str]:
 
 
 class RuleItem(pytest.Item):
-    """The test of one rule.
-
-    Parameters
-    ----------
-    name : str
-        The rule.
-    parent : GatesFile
-        The file.
-    number : int
-        The place of the rule in the file, from 0.
-    """
+    """The test of one rule."""
 
     def __init__(self, name: str, parent: GatesFile, number: int):
         super().__init__(name, parent)

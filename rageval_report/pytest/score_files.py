@@ -21,15 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class ScoreFiles:
-    """The evaluation to check, and what it is compared with.
-
-    Parameters
-    ----------
-    evaluation : RAGPipelineEvaluation
-        The scores of --rageval-scores.
-    baseline : RAGPipelineEvaluation, optional
-        The scores of --rageval-baseline.
-    """
+    """The evaluation to check, and what it is compared with."""
 
     evaluation: RAGPipelineEvaluation
     baseline: RAGPipelineEvaluation | None = None
@@ -39,42 +31,19 @@ _READ = pytest.StashKey[ScoreFiles]()
 
 
 def score_files(config: pytest.Config) -> ScoreFiles:
-    """The evaluations that the options name, read at the first call.
-
-    Raises
-    ------
-    pytest.fail.Exception
-        If a file is missing or cannot be read.
-    """
+    """The evaluations that the options name, read at the first call."""
     if _READ not in config.stash:
         config.stash[_READ] = failing_plainly(lambda: _read(config))
     return config.stash[_READ]
 
 
 def gates_of(path: Path) -> Gates:
-    """The rules and settings of a file of gates.
-
-    Raises
-    ------
-    pytest.fail.Exception
-        If the file is missing or cannot be read.
-    """
+    """The rules and settings of a file of gates."""
     return failing_plainly(lambda: read_gates(path))
 
 
 def failing_plainly(action: Callable[[], T]) -> T:
-    """The result of an action; its errors about files and rules fail a test without a traceback.
-
-    Parameters
-    ----------
-    action : callable
-        Takes nothing.
-
-    Raises
-    ------
-    pytest.fail.Exception
-        If the action raises a `RagevalError` or a `pytest.UsageError`.
-    """
+    """The result of an action; its errors about files and rules fail a test without a traceback."""
     try:
         return action()
     except (RagevalError, pytest.UsageError) as exc:

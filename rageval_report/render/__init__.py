@@ -1,9 +1,4 @@
-"""A result becomes text, in one of the formats of `RENDERERS`, or a file of its suffix.
-
-A new format is a function from a `Result` to text and an entry in `RENDERERS`; `Renderer` says what
-an entry states. Another distribution offers one through the entry point group
-``rageval_report.renderers``.
-"""
+"""A result becomes text, in one of the formats of `RENDERERS`, or a file of its suffix."""
 
 from __future__ import annotations
 

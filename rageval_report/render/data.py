@@ -20,58 +20,19 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def render_json(result: Result) -> str:
-    """The whole result as JSON; NaN and infinities are null.
-
-    Parameters
-    ----------
-    result : Result
-        The result to write.
-
-    Examples
-    --------
-    >>> text = render_json(Result("Means", pd.DataFrame({"mean": [0.1, float("nan")]})))
-    >>> json.loads(text)["rows"]
-    [{'mean': 0.1}, {'mean': None}]
-    """
+    """The whole result as JSON; NaN and infinities are null."""
     text = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
     # A lone surrogate cannot be written as UTF-8; every parser reads its escape as the same text.
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def join_json(texts: Sequence[str]) -> str:
-    r"""The texts of several results as one JSON array.
-
-    Examples
-    --------
-    >>> join_json(['{"a": 1}', '{"b": 2}'])
-    '[{"a": 1},\n{"b": 2}]'
-    """
+    r"""The texts of several results as one JSON array."""
     return "[" + ",\n".join(texts) + "]"
 
 
 def render_csv(result: Result, *, delimiter: str = ",", neutralise_formulas: bool = False) -> str:
-    """The whole table as delimited text at full precision, the named index first.
-
-    Every number is read back as the same number; a missing value is an empty field; lists and dicts
-    are written as JSON. Lines end in a line feed.
-
-    Parameters
-    ----------
-    result : Result
-        Only its frame is written, not its title, notes and settings.
-    delimiter : str
-        One character.
-    neutralise_formulas : bool
-        Whether an apostrophe is put before texts that a spreadsheet would compute, because they
-        start with ``=``, ``+``, ``-`` or ``@``. Numbers are not changed.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"query_id": ["q1"], "score": [0.1], "answer": ["=1+1"]})
-    >>> print(render_csv(Result("Scores", frame), neutralise_formulas=True), end="")
-    query_id,score,answer
-    q1,0.1,'=1+1
-    """
+    """The whole table as delimited text at full precision, the named index first."""
     names, columns = _named_columns(result.frame)
     if neutralise_formulas:
         names = [neutralise_formula(name) for name in names]
@@ -90,12 +51,7 @@ render_tsv = partial(render_csv, delimiter="\t")
 
 
 class _CsvLines:
-    """The output of a csv writer, row by row.
-
-    A csv writer quotes a field that contains a character of its line end, so its line end here is a
-    carriage return and a line feed: both are then quoted. At the end of a row they become a line
-    feed.
-    """
+    """The output of a csv writer, row by row."""
 
     end = "\r\n"
 

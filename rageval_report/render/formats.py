@@ -19,19 +19,7 @@ JoinFunction: TypeAlias = Callable[[Sequence[str]], str]
 
 
 class RenderOptions(TypedDict, total=False):
-    """Every option of every built-in format; the docstring of a renderer says which ones it takes.
-
-    ``columns``: the columns to show, in order; those of the headline if omitted. ``max_rows``,
-    ``max_columns``: the largest number of rows and columns; all if None. ``longest``: the width to
-    which texts are cut. ``width``: of a page of text. ``label``: of a LaTeX table. ``delimiter``,
-    ``neutralise_formulas``: of CSV.
-
-    Examples
-    --------
-    >>> options: RenderOptions = {"max_rows": 5, "width": 80}
-    >>> options["max_rows"]
-    5
-    """
+    """Every option of every built-in format."""
 
     columns: Sequence[str] | None
     delimiter: str

@@ -1,10 +1,4 @@
-"""A result as JUnit XML, which Jenkins, GitLab, GitHub's actions and most other CI systems show.
-
-There is no official schema. This writes the part on which all of them agree: one suite per result,
-one case per row, and in a case ``failure`` if a gate does not hold, ``error`` if it could not be
-evaluated, or ``skipped`` if it is undecided. GitLab does not show messages in attributes, so the
-element's text has everything.
-"""
+"""A result as JUnit XML, which Jenkins, GitLab, GitHub's actions and most other CI systems show."""
 
 from __future__ import annotations
 
@@ -23,23 +17,7 @@ _OWN_ELEMENTS = frozenset(("passed", "pipeline", "state", "why"))
 
 
 def render(result: Result) -> str:
-    """The result as JUnit XML, one case per row.
-
-    Parameters
-    ----------
-    result : Result
-        If it has a column ``passed``, as gates have, a row that did not pass is a failure, an error
-        if its ``state`` is "not evaluated", and skipped if it is "undecided"; its ``why`` is the
-        message. The rows of any other
-        result are cases that passed.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> gates = pd.DataFrame({"rule": ["mean(mrr) >= 0.8"], "passed": [False], "why": ["0.7"]})
-    >>> print(render(Result("Gates", gates)).partition("<failure")[2].partition(">")[0])
-     message="0.7" type="failed"
-    """
+    """The result as JUnit XML, one case per row."""
     frame = result.frame
     named = [name for name in frame.index.names if name is not None]
     rows = (frame.reset_index(named) if named else frame).to_dict("records")

@@ -29,23 +29,7 @@ class _TableBlock:
 
 
 def table_lines(table: TextTable, width: int) -> list[str]:
-    """The lines of a table, none wider than `width`.
-
-    Parameters
-    ----------
-    table : TextTable
-        A table with at least one column.
-    width : int
-        The width in columns of a terminal, at least `NARROWEST`.
-
-    Examples
-    --------
-    >>> from rageval_report.render.text_table import RowGroup
-    >>> metrics = TextColumn("metric", ("recall", "mrr"), False)
-    >>> counts = TextColumn("n", ("8", "12"), True)
-    >>> table_lines(TextTable((metrics, counts), (RowGroup("retrieval", 0, 2),)), 60)
-    ['  metric   n', '  ------  --', 'retrieval', '  recall   8', '  mrr     12']
-    """
+    """The lines of a table, none wider than `width`."""
     indent = INDENT if table.is_grouped else ""
     lines: list[str] = []
     room = width - len(indent)

@@ -23,35 +23,7 @@ def render(
     max_columns: int | None = 40,
     longest: int = LONGEST,
 ) -> str:
-    r"""The result as Markdown: title, verdicts, one pipe table per group, notes, signature.
-
-    Texts of the data are shown as they are: no HTML, no images, no links, no mentions.
-
-    Parameters
-    ----------
-    result : Result
-        The result to show.
-    columns, max_rows, max_columns, longest
-        As in `rageval_report.render.RenderOptions`.
-
-    Raises
-    ------
-    UnknownNameError
-        If `columns` names one that the result does not have.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"metric": ["a|b"], "mean": [0.5]})
-    >>> print(render(Result("Means", frame)).partition("`")[0])
-    ### Means
-    <BLANKLINE>
-    | metric   |   mean |
-    |:---------|-------:|
-    | a\|b     |  0.500 |
-    <BLANKLINE>
-    <BLANKLINE>
-    """
+    r"""The result as Markdown: title, verdicts, one pipe table per group, notes, signature."""
     table = table_of(
         result, columns=columns, max_rows=max_rows, max_columns=max_columns, longest=longest
     )
@@ -71,24 +43,12 @@ render_file = partial(render, max_rows=None, max_columns=None)
 
 
 def escape_sentence(text: str) -> str:
-    r"""A sentence, escaped so that it may start a line and links to nothing.
-
-    Examples
-    --------
-    >>> print(escape_sentence("1. not a list"))
-    1\. not a list
-    """
+    r"""A sentence, escaped so that it may start a line and links to nothing."""
     return inert_markdown(shorten(text, LONGEST_SENTENCE))
 
 
 def code(text: str) -> str:
-    """The text as inline code, between more backticks than it contains in a row.
-
-    Examples
-    --------
-    >>> code("seed:0"), code("a``b")
-    ('`seed:0`', '```a``b```')
-    """
+    """The text as inline code, between more backticks than it contains in a row."""
     line = clean(text)
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     blank = " " if line.startswith("`") or line.endswith("`") else ""

@@ -1,8 +1,4 @@
-"""A result as plain text, at most 100 columns wide, for terminals and logs.
-
-The lines are laid out here and not by tabulate, whose widths of Chinese, Japanese and Korean texts
-depend on whether another package is installed.
-"""
+"""A result as plain text, at most 100 columns wide, for terminals and logs."""
 
 from __future__ import annotations
 
@@ -28,42 +24,7 @@ def render(
     max_columns: int | None = 40,
     longest: int = LONGEST,
 ) -> str:
-    """The result as plain text: title, verdicts, table, notes, signature.
-
-    If a table is too wide, its texts are wrapped, then cut; then its columns are split into several
-    blocks, each of which repeats the first column.
-
-    Parameters
-    ----------
-    result : Result
-        The result to show.
-    width : int
-        The largest width of a line, in columns of a terminal.
-    columns, max_rows, max_columns, longest
-        As in `rageval_report.render.RenderOptions`.
-
-    Raises
-    ------
-    DataError
-        If `width` leaves no room for a table.
-    UnknownNameError
-        If `columns` names one that the result does not have.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"metric": ["recall", "mrr"], "n": [200, 198], "mean": [0.5, 0.25]})
-    >>> text = render(Result("Means", frame, notes=("2 queries unscored",)))
-    >>> print(text.partition("version")[0].rstrip())
-    Means
-    <BLANKLINE>
-    metric    n   mean
-    ------  ---  -----
-    recall  200  0.500
-    mrr     198  0.250
-    <BLANKLINE>
-    Note: 2 queries unscored
-    """
+    """The result as plain text: title, verdicts, table, notes, signature."""
     if width < NARROWEST:
         raise DataError(f"width must be an integer >= {NARROWEST}; got {width}")
     table = table_of(

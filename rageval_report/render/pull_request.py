@@ -29,29 +29,7 @@ _COLUMNS = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored")
 def pull_request_comment(
     result: Result, failing: Sequence[Result] = (), *, longest: int = LONGEST
 ) -> str:
-    """The comment: how many gates failed, one row per rule, the reasons, and the queries to read.
-
-    Parameters
-    ----------
-    result : Result
-        Has the columns ``rule``, ``passed``, ``state`` and ``why``, as gates have.
-    failing : sequence of Result
-        Tables of queries; each is folded under its title, and cut if there is no room.
-    longest : int
-        The largest number of characters.
-
-    Returns
-    -------
-    str
-        Texts are escaped; names, numbers and addresses in them do not become mentions or links.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> row = {"rule": "mean(mrr) >= 0.8", "passed": False, "state": "failed", "why": "it is 0.7"}
-    >>> print(pull_request_comment(Result("Gates of v2", pd.DataFrame([row]))).splitlines()[1])
-    ### ❌ Gates of v2: 1 of 1 failed
-    """
+    """The comment: how many gates failed, the rules, the reasons, and the queries to read."""
     # A third of the room at most for the rules, a sixth each for reasons and notes: about a third
     # is left for the queries.
     head = [

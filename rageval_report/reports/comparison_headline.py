@@ -48,25 +48,7 @@ def comparison_headline(
     *,
     labels: Mapping[str, str] | None = None,
 ) -> Headline:
-    """The answer of a comparison in plain sentences, with short names of pipelines.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        What `rageval_report.compare` gives, of one candidate or several.
-    slices : iterable of Result
-        What ``comparison.slices(...)`` gives. A group is an exception if it and all other queries
-        are shown to differ in opposite directions.
-    labels : mapping of str to str, optional
-        What metrics are called, by their names; the names themselves if omitted.
-
-    Examples
-    --------
-    >>> from rageval_report import compare
-    >>> from rageval_report.demo import demo_evaluations
-    >>> print(comparison_headline(compare(*demo_evaluations())).text)
-    hybrid is better than bm25 on 3 of 8 metrics and worse on latency_ms.
-    """
+    """The answer of a comparison in plain sentences, with short names of pipelines."""
     verdicts = comparison_verdicts(comparison, labels)
     groups, fewest = by_candidate(verdicts), comparison.plan.fewest_units
     names = shorten_names([verdicts[0].baseline, *groups])

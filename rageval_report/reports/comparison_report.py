@@ -384,11 +384,7 @@ def _comparison_slices(comparison: Comparison, columns: Iterable[str]) -> tuple[
 
 
 def correction_of_slices(comparison: Result) -> str:
-    """The correction of the slices of a comparison: its own, or Holm's.
-
-    Westfall and Young's correction needs the joint distribution of all tests; slices are tested
-    apart from each other.
-    """
+    """The correction of the slices of a comparison: its own, or Holm's."""
     correction = str(comparison.settings["correction"])
     return "holm" if correction == "westfall-young" else correction
 
@@ -410,19 +406,7 @@ def outcome_tables(
     counts: Sequence[Mapping[str, int]],
     level: float,
 ) -> tuple[Result, ...]:
-    """How many answers of the baseline and of each candidate are right.
-
-    Parameters
-    ----------
-    runs : sequence of Scored
-        The pipelines, the baseline first.
-    notions : sequence of CorrectNotion
-        What is correct in each.
-    counts : sequence of mapping of str to int
-        For each candidate the number of queries by outcome.
-    level : float
-        The confidence level of the shares.
-    """
+    """How many answers of the baseline and of each candidate are right."""
     settings = {"confidence_level": level, "correct": words_of(notions)}
     return tuple(
         outcome_result(

@@ -1,9 +1,4 @@
-"""A report as one page of HTML that needs nothing but itself.
-
-The page contains its style, its script and its data. Its security policy allows only that style
-and that script, by their hashes, and loads nothing from anywhere. Texts of the evaluation are data:
-the template escapes them, or they are JSON that the script shows as text.
-"""
+"""A report as one page of HTML that needs nothing but itself."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The columns of a page's data, in the form that makes the page small.
-
-JSON has no types and no compression, so a column of few values is those values and one letter per
-row, and every text is written once for all columns.
-"""
+"""The columns of a page's data, in the form that makes the page small."""
 
 from __future__ import annotations
 
@@ -28,19 +24,7 @@ _LONGEST_REPR = 10_000  # of a value that JSON cannot write
 
 
 class TextPool:
-    """Every distinct text once, and its place in the list.
-
-    Parameters
-    ----------
-    longest : int, optional
-        Longer texts are cut to this number of characters, and counted; no text is cut if omitted.
-
-    Examples
-    --------
-    >>> pool = TextPool()
-    >>> [pool.place(text) for text in ("a", "b", "a")], pool.texts
-    ([0, 1, 0], ['a', 'b'])
-    """
+    """Every distinct text once, and its place in the list."""
 
     def __init__(self, longest: int | None = None):
         self._longest = longest

@@ -50,25 +50,7 @@ class PageView(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """Results and pictures under a heading.
-
-    Parameters
-    ----------
-    key : str
-        Its id in the page, for addresses such as ``report.html#slices``.
-    heading : str
-        The heading above it.
-    results : tuple of Result
-        In order.
-    pictures : tuple of Picture or None
-        Shown after the results; if the section is folded, one per result.
-    folded : bool
-        Whether the page opens the first result only.
-    views : tuple of PageView
-        What the page draws in place of the results, which are then folded below it.
-    numbers : str
-        What the fold below the views is called.
-    """
+    """Results and pictures under a heading."""
 
     key: str
     heading: str
@@ -85,10 +67,7 @@ class Section:
 def verdicts_of_comparison(
     comparison: Result, slices: Iterable[Result] = ()
 ) -> tuple[ReportVerdict, ...]:
-    """The verdicts of a comparison and its slices: first what is worse, then what is better.
-
-    A group of queries that differs in the other direction than the whole has its own verdict.
-    """
+    """The verdicts of a comparison and its slices: first what is worse, then what is better."""
     verdicts = chain.from_iterable(map(_result_verdicts, (comparison, *slices)))
     return tuple(sorted(verdicts, key=lambda verdict: _TONES.index(verdict.tone)))
 

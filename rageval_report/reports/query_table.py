@@ -1,8 +1,4 @@
-"""The data of the page's table of queries: ids, scores, states, reasons, texts, outcomes, causes.
-
-Rows are all queries of all runs, the baseline's first. Everything is a column (see
-`rageval_report.reports.page_columns`), so that ten thousand queries stay a few megabytes.
-"""
+"""The data of the page's table of queries."""
 
 from __future__ import annotations
 
@@ -46,26 +42,7 @@ _CAUSES = (*CAUSES, FINE, UNKNOWN)
 
 @dataclass(frozen=True, eq=False)
 class QueryTable:
-    """Everything that the page shows of each query.
-
-    Parameters
-    ----------
-    runs : tuple of Scored
-        The pipelines; of several the first is the baseline.
-    metrics : tuple of dict of int to Metric
-        Each metric as each run defines it, by the run's place; a run without the metric is absent.
-    slices : tuple of str
-        The columns of details by which queries can be filtered.
-    answers : tuple of Series of str, or None
-        For each run whether the answer to each query is right, wrong or unknown; empty, or None,
-        if there is no rule for right answers.
-    causes : tuple of Series of str, or None
-        For each run the cause of each query's failure, if its metrics tell it.
-    wording : Wording
-        What the page calls pipelines and metrics.
-    pairs : tuple of dict
-        What is shown of each pair of pipelines, for the reader's choice of two.
-    """
+    """Everything that the page shows of each query."""
 
     runs: tuple[Scored, ...]
     metrics: tuple[dict[int, Metric], ...]

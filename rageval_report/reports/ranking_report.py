@@ -147,17 +147,7 @@ def report_ranking(
 def metrics_by_place(
     lineup: Lineup, shown: Sequence[str], runs: Sequence[Scored]
 ) -> tuple[dict[int, Metric], ...]:
-    """Each metric as each run knows it, by the run's place on the page.
-
-    Parameters
-    ----------
-    lineup : Lineup
-        The pipelines in the order of the ranking's evaluations.
-    shown : sequence of str
-        The metrics that are ranked.
-    runs : sequence of Scored
-        The pipelines in the order of the page.
-    """
+    """Each metric as each run knows it, by the run's place on the page."""
     places = {run.name: place for place, run in enumerate(runs)}
     return tuple(
         {

@@ -1,7 +1,4 @@
-"""Sentences about paired differences: their numbers and lists, verdicts, and the answer above them.
-
-A verdict is data: a row of a table with its word and its numbers. Here it becomes words.
-"""
+"""Sentences about paired differences: numbers, lists, verdicts, and the answer above them."""
 
 from __future__ import annotations
 
@@ -47,13 +44,7 @@ _USUAL_METHODS = ("sign-flip", "mcnemar")
 
 
 def number(value: float) -> str:
-    """A number in a sentence: three decimals for shares, fewer for large values.
-
-    Examples
-    --------
-    >>> number(0.0432), number(12.345), number(1234.5), number(2.2e-308)
-    ('0.043', '12.3', '1234', 'just above 0')
-    """
+    """A number in a sentence: three decimals for shares, fewer for large values."""
     size = abs(value)
     # The limit of an interval that does not contain 0, but all numbers beside it.
     if 0.0 < size < _BESIDE_ZERO:
@@ -77,26 +68,14 @@ def size_text(size: float) -> str:
 
 
 def pvalue_text(pvalue: float) -> str:
-    """A p-value after "p", with its sign of relation.
-
-    Examples
-    --------
-    >>> pvalue_text(0.00004), pvalue_text(0.0213), pvalue_text(0.61)
-    ('< 0.001', '= 0.021', '= 0.61')
-    """
+    """A p-value after "p", with its sign of relation."""
     if pvalue < 0.001:
         return "< 0.001"
     return f"= {pvalue:.2g}" if pvalue < 0.1 else f"= {pvalue:.2f}"
 
 
 def rounded_count(n: int) -> str:
-    """An estimated count to two significant digits, rounded up because fewer are not enough.
-
-    Examples
-    --------
-    >>> rounded_count(86), rounded_count(4873)
-    ('86', '4900')
-    """
+    """An estimated count to two significant digits, rounded up because fewer are not enough."""
     step = 10 ** max(len(str(n)) - 2, 0) if n >= 100 else 1
     return f"{math.ceil(n / step) * step}"
 
@@ -107,24 +86,12 @@ def with_commas(n: int) -> str:
 
 
 def counted(n: int, singular: str, plural: str = "") -> str:
-    """A count with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "metric"), counted(1200, "query", "queries")
-    ('1 metric', '1,200 queries')
-    """
+    """A count with its noun."""
     return f"{with_commas(n)} {singular if n == 1 else plural or f'{singular}s'}"
 
 
 def queries_text(n: float, present: int) -> str:
-    """A number of queries that are needed, beside those there are.
-
-    Examples
-    --------
-    >>> queries_text(590.2, 187), queries_text(2500.0, 187), queries_text(float("nan"), 187)
-    ('about 600 queries', 'over 1,000 queries', 'over 1,000 queries')
-    """
+    """A number of queries that are needed, beside those there are."""
     most = _MOST_TIMES * present
     if n <= most:
         return f"about {with_commas(int(rounded_count(math.ceil(n))))} queries"
@@ -133,13 +100,7 @@ def queries_text(n: float, present: int) -> str:
 
 
 def join_names(names: Sequence[str], most: int | None = None) -> str:
-    """Names as a sentence lists them, the first few if they are many.
-
-    Examples
-    --------
-    >>> join_names(["bm25"]), join_names(["a", "b", "c"]), join_names(["a", "b", "c", "d"], 2)
-    ('bm25', 'a, b and c', 'a, b and 2 more')
-    """
+    """Names as a sentence lists them, the first few if they are many."""
     shown = [*names[:most]]
     if rest := len(names) - len(shown):
         return f"{', '.join(shown)} and {rest} more"
@@ -165,13 +126,7 @@ def correction_name(correction: str) -> str:
 
 
 def correction_note(correction: str, n_tests: int, alpha: float, unit: str = "tests") -> str:
-    """The note on the correction of a table of several tests.
-
-    Examples
-    --------
-    >>> correction_note("none", 4, 0.05)
-    '4 tests without correction: expect about 0.2 false alarms where nothing differs'
-    """
+    """The note on the correction of a table of several tests."""
     if correction == "none":
         alarms = n_tests * alpha
         return (
@@ -201,13 +156,7 @@ def filled_notes(n: int) -> tuple[str, ...]:
 
 
 def group_notes(notes: Iterable[tuple[str, str]], n_metrics: int) -> list[str]:
-    """Notes on metrics, each text once with all metrics to which it applies.
-
-    Examples
-    --------
-    >>> group_notes([("recall", "2 left out"), ("f1", "2 left out"), ("f1", "identical")], 3)
-    ['recall, f1: 2 left out', 'f1: identical']
-    """
+    """Notes on metrics, each text once with all metrics to which it applies."""
     by_text: dict[str, dict[str, None]] = {}
     for metric, text in notes:
         by_text.setdefault(text, {})[metric] = None
@@ -220,14 +169,7 @@ def group_notes(notes: Iterable[tuple[str, str]], n_metrics: int) -> list[str]:
 
 
 def undecided_text(verdicts: Sequence[Any]) -> str:
-    """How many metrics are undecided, and the queries that detect a useful difference.
-
-    Parameters
-    ----------
-    verdicts : sequence of MetricVerdict
-        The undecided ones. The number is planned for a useful difference, not for the one that was
-        seen, from which it would be mostly noise.
-    """
+    """How many metrics are undecided, and the queries that detect a useful difference."""
     if not verdicts:
         return ""
     are = counted(len(verdicts), "metric is", "metrics are")
@@ -245,19 +187,7 @@ def undecided_text(verdicts: Sequence[Any]) -> str:
 
 
 def basis_text(frame: pd.DataFrame, plan: Any, correction: str, family: Any) -> str:
-    """How a comparison was tested: the test, the families of its correction, the missing scores.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table of the comparison.
-    plan : ComparisonPlan
-        Its settings.
-    correction : str
-        The correction.
-    family : CorrectionFamily
-        The quality metrics, and those that are corrected apart.
-    """
+    """How a comparison was tested: the test, the families of its correction, the missing scores."""
     test = "sign-flip" if plan.test == "auto" else plan.test
     text = f"{test} test{' of clusters' if plan.units.are_clusters else ''}"
     is_quality = frame["metric"].isin(family.members)
@@ -280,21 +210,7 @@ def basis_text(frame: pd.DataFrame, plan: Any, correction: str, family: Any) -> 
 
 @dataclass(frozen=True)
 class TestWords:
-    """What the sentences of a table say of its tests.
-
-    Parameters
-    ----------
-    correction : str
-        The correction of the p-values.
-    family_size : int
-        The number of tests that are corrected together.
-    alpha : float
-        The error rate.
-    fewest : int
-        The fewest queries, or clusters, that are tested.
-    tried : int
-        The number of variants of which the candidate is the best.
-    """
+    """What the sentences of a table say of its tests."""
 
     __test__ = False  # for pytest
 
@@ -316,15 +232,7 @@ class TestWords:
 
 
 def verdict_sentence(row: Row, words: TestWords) -> str:
-    """The verdict of one metric of two pipelines in a sentence.
-
-    Parameters
-    ----------
-    row : mapping
-        A row of the table of a comparison.
-    words : TestWords
-        How its tests were made.
-    """
+    """The verdict of one metric of two pipelines in a sentence."""
     metric, names = row["metric"], f"{row['candidate']} and {row['baseline']}"
     n, unit = _units(row)
     if not row["n"]:
@@ -473,17 +381,7 @@ def _margin_part(row: Row, words: TestWords) -> str:
 def pair_answer(
     labels: Mapping[Shown, Sequence[str]], names: tuple[str, str], n: int, fewest: int
 ) -> str:
-    """The answer for two pipelines in one sentence.
-
-    Parameters
-    ----------
-    labels : mapping of str to sequence of str
-        For each verdict its metrics.
-    names : (str, str)
-        The baseline and the candidate.
-    n, fewest : int
-        The queries in common, and the fewest that are tested.
-    """
+    """The answer for two pipelines in one sentence."""
     baseline, candidate = names
     n_of = {shown: len(own) for shown, own in labels.items()}
     k, first = sum(n_of.values()), next(own[0] for own in labels.values() if own)
@@ -514,17 +412,7 @@ def pair_answer(
 
 
 def several_answer(shown: Mapping[str, tuple[int, int]], baseline: str, names: ShortNames) -> str:
-    """The answer for several candidates beside one baseline in one sentence.
-
-    Parameters
-    ----------
-    shown : mapping of str to (int, int)
-        For each candidate the number of metrics on which it is better, and worse.
-    baseline : str
-        The short name of the baseline.
-    names : ShortNames
-        The short names of all.
-    """
+    """The answer for several candidates beside one baseline in one sentence."""
     k = len(shown)
     gains = [name for name, (better, worse) in shown.items() if better and not worse]
     mixed = [name for name, (better, worse) in shown.items() if better and worse]
@@ -554,25 +442,7 @@ def several_answer(shown: Mapping[str, tuple[int, int]], baseline: str, names: S
 
 @dataclass(frozen=True)
 class Headline:
-    """The answer, what supports it, and where it does not hold.
-
-    Parameters
-    ----------
-    text : str
-        The answer in one sentence.
-    basis : str
-        What was compared, and what was left out.
-    details : tuple of str
-        The sizes of the differences, and what is undecided.
-    exceptions : tuple of str
-        The groups of queries in which the opposite is shown.
-
-    Examples
-    --------
-    >>> headline = Headline("hybrid is best.", "2 pipelines", ("Best on 2 of 3 metrics.",))
-    >>> headline.sentences
-    ('hybrid is best.', 'Best on 2 of 3 metrics.', 'Compared: 2 pipelines.')
-    """
+    """The answer, what supports it, and where it does not hold."""
 
     text: str
     basis: str

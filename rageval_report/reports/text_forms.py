@@ -1,7 +1,4 @@
-"""A report as Markdown, LaTeX or plain text: the rendered results, one after the other.
-
-The tables have every row; only the HTML page has the queries and the pictures.
-"""
+"""A report as Markdown, LaTeX or plain text: the rendered results, one after the other."""
 
 from __future__ import annotations
 

@@ -19,16 +19,7 @@ _TITLES = {FINE: "Nothing", UNKNOWN: "Not known"}
 
 @dataclass(frozen=True)
 class Causes:
-    """Why queries fail.
-
-    Parameters
-    ----------
-    sentence : str
-        The most common cause of the last pipeline's failures.
-    rows : tuple
-        The causes that were measured: title, meaning, and a bar (name, n, width, share) per
-        pipeline; what did not fail comes last.
-    """
+    """Why queries fail."""
 
     template: ClassVar[str] = "causes.html.jinja"
 

@@ -44,20 +44,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]|\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class Changed:
-    """What changed between two pipelines.
-
-    Parameters
-    ----------
-    sentence : str
-        The numbers of answers that became right and wrong.
-    baseline, candidate : str
-        Short names.
-    segments : tuple
-        The outcomes as pieces of a bar: label, n, x and width in percent, tone, address; empty if
-        it is not known which answers are right.
-    groups : tuple
-        Queries that changed in the same way, the largest change first: heading, tone, cards.
-    """
+    """What changed between two pipelines."""
 
     template: ClassVar[str] = "changed.html.jinja"
 

@@ -42,21 +42,7 @@ class MetricGrid:
 
 @dataclass(frozen=True)
 class Effects:
-    """The effect of each setting, averaged over all others.
-
-    Parameters
-    ----------
-    sentence : str
-        What is compared, and what the colours mean.
-    metrics : tuple of str
-        The headings of the columns.
-    rows : tuple of MatrixRow
-        One per level of a setting, beside its first level.
-    grids : tuple of MetricGrid
-        The means of each metric; only if there are two settings.
-    factors : tuple of str
-        The settings.
-    """
+    """The effect of each setting, averaged over all others."""
 
     template: ClassVar[str] = "effects.html.jinja"
 
@@ -68,15 +54,7 @@ class Effects:
 
     @classmethod
     def of(cls, effects: MainEffects, ranked: RankedPipelines) -> Effects:
-        """The effects of a grid of pipelines.
-
-        Parameters
-        ----------
-        effects : MainEffects
-            The effects, tested.
-        ranked : RankedPipelines
-            The pipelines with their means.
-        """
+        """The effects of a grid of pipelines."""
         level = float(str(effects.settings["confidence_level"]))
         correction = str(effects.settings["correction"])
         known = verdicts_of(effects.frame, alpha=1.0 - level, labels=ranked.labels)
@@ -111,19 +89,7 @@ def effects_of(
     settings: Mapping[str, object],
     metrics: Sequence[str],
 ) -> MainEffects | None:
-    """The effects of the settings in the pipelines' names or configurations; None without a grid.
-
-    Parameters
-    ----------
-    runs : sequence of Scored
-        The pipelines.
-    names : ShortNames
-        Their short names, whose columns are settings such as ``top_k=3``.
-    settings : mapping of str to object
-        Those of the ranking.
-    metrics : sequence of str
-        The metrics of the ranking.
-    """
+    """The effects of the settings of the pipelines; None without a grid."""
     try:
         return main_effects(
             configured_runs(runs, names),

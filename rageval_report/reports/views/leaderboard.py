@@ -29,23 +29,7 @@ _MARKS = {"best": "best", "worse": "worse"}
 
 @dataclass(frozen=True)
 class HeatCell:
-    """One mean of the leaderboard.
-
-    Parameters
-    ----------
-    text : str
-        The mean.
-    letters : str
-        Of pipelines that share one, no difference is shown.
-    mark : str
-        "best", "worse" or "undecided": may be as good as the best.
-    shade : int
-        0 for the lowest mean of the metric, up to `STEPS` - 1 for the best one.
-    places : (str, str, str) or None
-        The interval and the mean on the axis of the metric, in percent.
-    hover : str
-        The statistics in one line.
-    """
+    """One mean of the leaderboard."""
 
     text: str
     letters: str
@@ -84,21 +68,7 @@ class HeatGroup:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Pipelines in the order of their average place, in front and behind.
-
-    Parameters
-    ----------
-    headings : tuple of str
-        The settings in the names, as columns; one heading "Pipeline" if there are none.
-    columns : tuple of HeatColumn
-        The metrics.
-    groups : tuple of HeatGroup
-        Those in front first.
-    has_intervals : bool
-        Whether the means have intervals beside them.
-    level : str
-        What the intervals are called.
-    """
+    """Pipelines in the order of their average place, in front and behind."""
 
     template: ClassVar[str] = "leaderboard.html.jinja"
 
@@ -120,17 +90,7 @@ class Leaderboard:
     def of(
         cls, ranked: RankedPipelines, metrics: Mapping[str, Metric], *, level: object
     ) -> Leaderboard:
-        """The leaderboard of a ranking.
-
-        Parameters
-        ----------
-        ranked : RankedPipelines
-            Which pipelines are in front.
-        metrics : mapping of str to Metric
-            What is known of each metric, by its name.
-        level : float
-            The confidence level of the intervals.
-        """
+        """The leaderboard of a ranking."""
         by_metric = {
             name: ranked.frame[ranked.frame["metric"] == name].set_index("pipeline")
             for name in ranked.metrics
@@ -182,13 +142,7 @@ def _scale(rows: pd.DataFrame, metric: Metric) -> Scale:
 
 
 def _step(width: float) -> float:
-    """A round number that divides a width into two to five parts.
-
-    Examples
-    --------
-    >>> _step(0.25), _step(0.4), _step(320.0)
-    (0.1, 0.1, 100.0)
-    """
+    """A round number that divides a width into two to five parts."""
     if not (math.isfinite(width) and width > 0):
         return 0.1
     power = 10.0 ** math.floor(math.log10(width))

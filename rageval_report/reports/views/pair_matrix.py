@@ -35,17 +35,7 @@ class PairCell:
 
 @dataclass(frozen=True)
 class PairMatrix:
-    """Pipelines in rows and columns, in the order of the leaderboard.
-
-    Parameters
-    ----------
-    marks : tuple of str
-        The shortest names of the pipelines.
-    names : tuple of str
-        Their short names.
-    rows : tuple of tuple of PairCell or None
-        None on the diagonal.
-    """
+    """Pipelines in rows and columns, in the order of the leaderboard."""
 
     template: ClassVar[str] = "pair_matrix.html.jinja"
 
@@ -55,15 +45,7 @@ class PairMatrix:
 
     @classmethod
     def of(cls, ranked: RankedPipelines, pairs: Sequence[Sequence[MetricVerdict]]) -> PairMatrix:
-        """The matrix of all pairs.
-
-        Parameters
-        ----------
-        ranked : RankedPipelines
-            The pipelines.
-        pairs : sequence of sequence of MetricVerdict
-            One verdict per metric of each pair.
-        """
+        """The matrix of all pairs."""
         counts: dict[tuple[str, str], tuple[int, int]] = {}
         for pair in pairs:
             n_better, n_worse = len(of_shown(pair, BETTER)), len(of_shown(pair, WORSE))
@@ -93,19 +75,7 @@ def pairs_document(
     level: object,
     correction: str,
 ) -> list[dict[str, Any]]:
-    """Every pair for the script of the page, with its sentences in both directions.
-
-    Parameters
-    ----------
-    ranked : RankedPipelines
-        The pipelines, in the order of the page.
-    pairs : sequence of sequence of MetricVerdict
-        One verdict per metric of each pair.
-    level : float
-        The confidence level of the intervals.
-    correction : str
-        The correction of the p-values.
-    """
+    """Every pair for the script of the page, with its sentences in both directions."""
     places = {name: place for place, name in enumerate(ranked.pipelines)}
     return [
         {

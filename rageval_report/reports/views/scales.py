@@ -24,18 +24,7 @@ def round_up(value: float) -> float:
 
 @dataclass(frozen=True)
 class Scale:
-    """A straight axis.
-
-    Parameters
-    ----------
-    left, right : float
-        The values at its two ends; the left one is the larger if less is better.
-
-    Examples
-    --------
-    >>> Scale(0.0, 2.0).place(0.5), Scale(1200.0, 0.0).place(300.0), Scale(0.0, 1.0).place(7.0)
-    ('25', '75', '100')
-    """
+    """A straight axis."""
 
     left: float
     right: float

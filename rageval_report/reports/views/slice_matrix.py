@@ -22,17 +22,7 @@ _NAMED = frozenset(("better", "worse", "equivalent"))
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """The difference of one metric in one group.
-
-    Parameters
-    ----------
-    text : str
-        The difference.
-    shown : str
-        What is shown; "undecided" gets no colour.
-    hover : str
-        The statistics in one line.
-    """
+    """The difference of one metric in one group."""
 
     text: str
     shown: str
@@ -51,21 +41,7 @@ class MatrixRow:
 
 @dataclass(frozen=True)
 class SliceMatrix:
-    """The differences of two pipelines in each group of queries.
-
-    Parameters
-    ----------
-    by : str
-        The column that divides the queries.
-    sentence : str
-        What is subtracted from what, and what the colours mean.
-    metrics : tuple of str
-        The headings of the columns.
-    rows : tuple of MatrixRow
-        All queries first.
-    n_left_out : int
-        The number of small groups that only the table has.
-    """
+    """The differences of two pipelines in each group of queries."""
 
     template: ClassVar[str] = "slice_matrix.html.jinja"
 

@@ -1,7 +1,4 @@
-"""The strip: one metric per row, with both means, the difference, and the verdict.
-
-Right is better in every row, also for metrics of which less is better: their axes are turned.
-"""
+"""The strip: one metric per row, with both means, the difference, and the verdict."""
 
 from __future__ import annotations
 
@@ -44,22 +41,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Strip:
-    """Every metric of two pipelines, those with the same verdict together.
-
-    Parameters
-    ----------
-    baseline, candidate : str
-        Their short names.
-    groups : tuple
-        The metrics of which the same is shown, worse first: shown, heading, rows (the surest
-        first), and ticks, the axis that metrics between 0 and 1 share, above the first of them.
-    level : str
-        What the intervals are called.
-    has_margins : bool
-        Whether a margin is drawn.
-    heading : str
-        The verdict on the two in one sentence, if the page has several strips.
-    """
+    """Every metric of two pipelines, those with the same verdict together."""
 
     template: ClassVar[str] = "strip.html.jinja"
 

@@ -25,18 +25,7 @@ _BEST, _WORST = "better", "worse"
 
 @dataclass(frozen=True)
 class WidestSpread:
-    """The queries whose scores on one metric differ most between the pipelines.
-
-    Parameters
-    ----------
-    metric : str
-        What the metric is called on the page.
-    cards : tuple
-        The queries, the widest spread first: query_id, question, expected, answers (tone, shortest
-        name, score and answer of the best and of the worst pipeline), bars, address.
-    n_pipelines, n_queries : int
-        How many pipelines, and how many queries that all of them have a score on.
-    """
+    """The queries whose scores on one metric differ most between the pipelines."""
 
     template: ClassVar[str] = "widest_spread.html.jinja"
 
