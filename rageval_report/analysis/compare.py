@@ -24,7 +24,6 @@ from rageval_report.analysis.arguments import (
     scans_among,
     unnamed_clusters,
 )
-from rageval_report.analysis.family import CorrectionFamily, correct_in_family, levels_left
 from rageval_report.analysis.gate import GateResult, gate_comparison
 from rageval_report.analysis.paired_metric import (
     DEFAULT_PLAN,
@@ -45,9 +44,12 @@ from rageval_report.analysis.pairing import (
 from rageval_report.analysis.rules import Rule
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.analysis.verdicts import (
+    CorrectionFamily,
     answer_of,
     answer_table,
     comparison_verdicts,
+    correct_in_family,
+    levels_left,
     of_shown,
 )
 from rageval_report.errors import (
@@ -410,9 +412,7 @@ class Comparison(Result):
         if not isinstance(path, str) or not path.startswith("mlflow:"):
             return super().save(path, force=force)
         # By name: what is logged contains the page, which stands above this room.
-        save_comparison: Callable[..., str] = load(
-            "rageval_report.loggers.mlflow_runs:save_comparison"
-        )
+        save_comparison: Callable[..., str] = load("rageval_report.loggers:save_comparison")
         return save_comparison(self, path)
 
     def plot(

@@ -20,8 +20,8 @@ from rageval_report.analysis.arguments import (
     is_scan,
     unnamed_clusters,
 )
+from rageval_report.analysis.history import DatedRun
 from rageval_report.analysis.pairing import require_bounds, twin_of
-from rageval_report.analysis.runs import DatedRun
 from rageval_report.analysis.tables import PipelineTable, table_of, text_labels
 from rageval_report.errors import DataError, named
 from rageval_report.plots.drawn import Drawn

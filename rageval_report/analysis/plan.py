@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import arguments
-from rageval_report.analysis.noise import metrics_in_all_runs
+from rageval_report.analysis.noise import crossed_cells, metrics_in_all_runs
 from rageval_report.analysis.pairing import twin_of
-from rageval_report.analysis.variance import crossed_cells
 from rageval_report.errors import AlignmentError, DataError
 from rageval_report.reports.sentences import counted, number, pvalue_text, rounded_count
 from rageval_report.results import Result

@@ -27,22 +27,24 @@ from rageval_report.analysis.arguments import (
     read_evaluations,
     scans_among,
 )
-from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
-from rageval_report.analysis.figures import Aims, RankSettings
 from rageval_report.analysis.lineup import Lineup, ScoreBlock, choose_shared_metrics, line_up
 from rageval_report.analysis.objectives import (
+    Aims,
     ObjectivesArgument,
+    RankSettings,
     check_margins,
     choose_objectives,
 )
 from rageval_report.analysis.pairing import MissingTreatment
-from rageval_report.analysis.pareto import ParetoFront, pareto_front
 from rageval_report.analysis.report import interval_of_clusters
+from rageval_report.analysis.verdicts import CorrectionFamily, adjust_with_hidden, levels_left
 from rageval_report.analysis.weighted import (
     BEST,
     MAY_BE_BEST,
     WORSE,
+    ParetoFront,
     WeightedScores,
+    pareto_front,
     weighted_scores,
 )
 from rageval_report.errors import (

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, MeanKeywords, mean_limits
-from rageval_report.analysis.family import CorrectionFamily, correct_in_family
 from rageval_report.analysis.paired_metric import (
     DEFAULT_PLAN,
     ComparisonLike,
@@ -29,7 +28,7 @@ from rageval_report.analysis.tables import (
     group_labels,
     table_of,
 )
-from rageval_report.analysis.verdicts import answer_table
+from rageval_report.analysis.verdicts import CorrectionFamily, answer_table, correct_in_family
 from rageval_report.errors import check_options
 from rageval_report.names.short_names import shorten_names
 from rageval_report.reports.sentences import (

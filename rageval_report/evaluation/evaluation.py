@@ -32,6 +32,7 @@ from rageval_report.types import JsonObject
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from rageval_report.analysis.agreement import LabelColumns, People, ScaleArgument
     from rageval_report.analysis.arguments import Clusters
     from rageval_report.analysis.calibrate import Calibration
     from rageval_report.analysis.compare import Comparison
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from rageval_report.analysis.objectives import ObjectiveMapping
     from rageval_report.analysis.paired_metric import Margin
     from rageval_report.analysis.pairing import MissingTreatment
-    from rageval_report.analysis.ratings import LabelColumns, People, ScaleArgument
     from rageval_report.analysis.report import EvaluationReport, HaystackReport, OutputFormat
     from rageval_report.analysis.rules import Rule
     from rageval_report.plots.kinds import Plot
@@ -790,7 +790,7 @@ class RAGPipelineEvaluation:
              metric   p25  p50  mean
         0  recall@5  0.25  0.5   0.5
         """
-        from rageval_report.analysis.thresholds import find_thresholds
+        from rageval_report.analysis.report import find_thresholds
 
         return find_thresholds(self, metrics, percentiles, method)
 
@@ -815,7 +815,7 @@ class RAGPipelineEvaluation:
         >>> low["recall@5"].to_dict()
         {'q3': 0.0, 'q2': 0.5}
         """
-        from rageval_report.analysis.thresholds import below_threshold
+        from rageval_report.analysis.report import below_threshold
 
         return below_threshold(self, metric, threshold, method)
 
@@ -858,7 +858,7 @@ class RAGPipelineEvaluation:
         ['q2']
         """
         from rageval_report.analysis.breakdown import check_cause, failure_causes
-        from rageval_report.analysis.thresholds import failures
+        from rageval_report.analysis.report import failures
 
         notes = []
         only = pd.Series(True, index=self.scores.index)
@@ -1272,7 +1272,7 @@ class RAGPipelineEvaluation:
         >>> table[["both_correct", "only_new_correct"]].iloc[0].tolist()
         ['a', 'b']
         """
-        from rageval_report.analysis.outcomes import outcome_table
+        from rageval_report.analysis.breakdown import outcome_table
 
         return outcome_table(self, other, correct, on=on)
 

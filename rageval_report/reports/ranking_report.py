@@ -10,8 +10,14 @@ from rageval_report.analysis.lineup import Lineup, ScoreBlock
 from rageval_report.analysis.rank import Ranking
 from rageval_report.analysis.verdicts import MetricVerdict
 from rageval_report.errors import DataError
-from rageval_report.reports.common_sections import (
+from rageval_report.reports.pictures import Picture
+from rageval_report.reports.ranking_sentences import RankedPipelines, ranking_headline
+from rageval_report.reports.report import (
     LONGEST_OF_SOME,
+    Report,
+    ReportVerdict,
+    Section,
+    causes_of,
     causes_section,
     check_longest,
     doubts_in,
@@ -22,18 +28,13 @@ from rageval_report.reports.common_sections import (
     slice_columns_of,
     without_empty,
 )
-from rageval_report.reports.parts import (
-    ReportVerdict,
-    Section,
-    causes_of,
+from rageval_report.reports.views.leaderboard import Effects, Leaderboard, effects_of
+from rageval_report.reports.views.pair_matrix import (
+    PairMatrix,
+    WidestSpread,
+    pair_verdicts,
+    pairs_document,
 )
-from rageval_report.reports.pictures import Picture
-from rageval_report.reports.ranking_sentences import RankedPipelines, ranking_headline
-from rageval_report.reports.report import Report
-from rageval_report.reports.views.effects import Effects, effects_of
-from rageval_report.reports.views.leaderboard import Leaderboard
-from rageval_report.reports.views.pair_matrix import PairMatrix, pair_verdicts, pairs_document
-from rageval_report.reports.views.widest_spread import WidestSpread
 from rageval_report.reports.wording import Wording
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.correct_notion import declare_all, shared_notions

@@ -157,7 +157,7 @@ def save_to_experiment(
 def _saver() -> Callable[[Scored, SourceAddress, SavedContent, bool], str]:
     # By name: what is logged is the report of the evaluation, which stands above this room.
     saver: Callable[[Scored, SourceAddress, SavedContent, bool], str] = load(
-        "rageval_report.loggers.mlflow_runs:save_evaluation_run"
+        "rageval_report.loggers:save_evaluation_run"
     )
     return saver
 

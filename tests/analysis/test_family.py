@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, history, rank
-from rageval_report.analysis.family import CorrectionFamily, levels_left
+from rageval_report.analysis.verdicts import CorrectionFamily, levels_left
 from rageval_report.scores import Metric, score_table
 
 N = 60

@@ -14,7 +14,7 @@ from rageval_report.analysis.gate_figures import PAIR_FIGURES
 from rageval_report.analysis.rules import RuleError
 from rageval_report.errors import UnknownNameError, UnknownValueError
 from rageval_report.render import render
-from rageval_report.render.pull_request import pull_request_comment
+from rageval_report.render.markdown import pull_request_comment
 from rageval_report.stats import equivalence_test, paired_interval
 
 NAN = float("nan")

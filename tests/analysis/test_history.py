@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.history import trends
+from rageval_report.analysis.history import DatedRun, config_changes, fields_of, pair_of, trends
 from rageval_report.analysis.paired_metric import ComparisonPlan
-from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, pair_of
 from rageval_report.errors import UnknownNameError
 
 NAN = float("nan")

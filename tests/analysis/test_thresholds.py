@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
+from rageval_report.analysis.report import below_threshold, failures, find_thresholds
 from rageval_report.errors import DataError, UnknownNameError
 
 

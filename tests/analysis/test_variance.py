@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.variance import Prices, variance
+from rageval_report.analysis.noise import Prices, variance
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.judges import ScriptedChat
 from rageval_report.scoring.records import score

@@ -6,7 +6,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.demo import demo_evaluations
-from rageval_report.loggers.content import LONGEST_TEXT, content_of, log_names
+from rageval_report.loggers import LONGEST_TEXT, content_of, log_names
 from rageval_report.stats import mean_interval
 
 # mlflow.utils.validation of MLflow 3.17.2

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report.render.pull_request import LONGEST, MARKER, pull_request_comment
+from rageval_report.render.markdown import LONGEST, MARKER, pull_request_comment
 from rageval_report.results import Result
 
 COLUMNS = ["rule", "value", "ci_low", "ci_high", "n", "n_unscored", "passed", "state", "why"]

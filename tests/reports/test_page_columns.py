@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from rageval_report.reports.page_columns import (
+from rageval_report.reports.query_table import (
     LETTERS,
     TextPool,
     cell_text,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.reports.page_columns import LETTERS
-from rageval_report.reports.query_table import slice_columns
+from rageval_report.reports.query_table import LETTERS, slice_columns
 
 
 def read(column):

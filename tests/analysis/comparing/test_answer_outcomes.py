@@ -1,7 +1,7 @@
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.outcomes import outcome_table
+from rageval_report.analysis.breakdown import outcome_table
 from rageval_report.errors import AlignmentError, DataError
 
 

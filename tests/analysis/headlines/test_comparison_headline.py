@@ -10,7 +10,7 @@ from rageval_report import RAGPipelineEvaluation, Result, compare
 from rageval_report.analysis.compare import Comparison
 from rageval_report.analysis.verdicts import comparison_verdicts
 from rageval_report.demo import demo_evaluations
-from rageval_report.reports.comparison_headline import comparison_headline
+from rageval_report.reports.comparison_report import comparison_headline
 
 NAN = math.nan
 ROW = {

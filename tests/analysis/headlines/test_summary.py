@@ -5,7 +5,7 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, Result, compare, rank
 from rageval_report.analysis.effects import main_effects
 from rageval_report.demo import demo_evaluations
-from rageval_report.reports.comparison_headline import comparison_headline
+from rageval_report.reports.comparison_report import comparison_headline
 from rageval_report.reports.ranking_sentences import ranking_headline
 
 

@@ -11,8 +11,12 @@ from scipy.stats import bootstrap, permutation_test
 
 from rageval_report import RAGPipelineEvaluation, rank
 from rageval_report.analysis.objectives import Objective
-from rageval_report.analysis.pareto import dominance_matrix
-from rageval_report.analysis.weighted import simplex_shares, weighted_score, winning_shares
+from rageval_report.analysis.weighted import (
+    dominance_matrix,
+    simplex_shares,
+    weighted_score,
+    winning_shares,
+)
 from rageval_report.errors import DataError, UnknownNameError
 
 NAN = float("nan")
