@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rageval_report.evaluating.experiment import experiment as experiment
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
-    from rageval_report.evaluation.inspection import inspect as inspect
+    from rageval_report.inspection import inspect as inspect
     from rageval_report.readers.record_files import read_records as read_records
     from rageval_report.reports.report import Report as Report
     from rageval_report.results import Result as Result

@@ -1,4 +1,4 @@
-"""The functions that write to MLflow and to Weights & Biases."""
+"""Runs of MLflow and Weights & Biases: means or differences, verdicts, gates, the page."""
 
 from __future__ import annotations
 

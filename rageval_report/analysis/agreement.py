@@ -1,4 +1,4 @@
-"""People's labels beside a judge's scores by query id, and the scale on which both are compared."""
+"""How far judges and people agree: their ratings, the scale of these, and the measures."""
 
 from __future__ import annotations
 

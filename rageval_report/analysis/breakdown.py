@@ -1,4 +1,4 @@
-"""The cause of each query's failure: retrieval, ranking, generation, citation or refusal."""
+"""Why queries fail, and which ones both, neither or one of two pipelines answers correctly."""
 
 from __future__ import annotations
 

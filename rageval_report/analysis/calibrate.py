@@ -1,4 +1,4 @@
-"""What labels of people are for: which queries to label next, how many, and what they correct."""
+"""A judge beside people: agreement, the corrected mean, and the queries to label next."""
 
 from __future__ import annotations
 

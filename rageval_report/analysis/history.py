@@ -1,4 +1,4 @@
-"""Runs of a pipeline: their time and configuration, and what differs between two of them."""
+"""Runs of a pipeline in the order of time: what changed, and the trend of each metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repeated runs of one pipeline: how much its scores vary by themselves."""
+"""The noise of a mean: repeated runs of one pipeline, and several judges."""
 
 from __future__ import annotations
 

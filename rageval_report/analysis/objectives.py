@@ -1,4 +1,4 @@
-"""Objectives by which pipelines are chosen: metrics, on a scale from 0 (worst) to 1 (best)."""
+"""Objectives of a ranking: how they are written, their data, and figures of pipelines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of each metric of two pipelines, as data: better, worse, equivalent, undecided."""
+"""The verdicts of paired differences, and the families of tests that are corrected together."""
 
 from __future__ import annotations
 

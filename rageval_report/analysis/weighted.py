@@ -1,4 +1,4 @@
-"""One score per pipeline from weighted objectives: which differ, and whatever the weights are."""
+"""One score per pipeline from weighted objectives, and the Pareto front of objectives."""
 
 from __future__ import annotations
 

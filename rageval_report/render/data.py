@@ -1,4 +1,4 @@
-"""A result as data for other programs: JSON and delimited text. Nothing is rounded or cut."""
+"""JSON, CSV, TSV and JUnit XML: results for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result as GitHub-flavoured Markdown."""
+"""Markdown: results for a repository or a chat, and the comment on a pull request."""
 
 from __future__ import annotations
 

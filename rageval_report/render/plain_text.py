@@ -1,4 +1,4 @@
-"""A table of texts on lines of a given width."""
+"""Plain text: tables, verdicts and notes on lines of a limited width."""
 
 from __future__ import annotations
 

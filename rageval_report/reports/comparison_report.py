@@ -1,4 +1,4 @@
-"""The headline of a page of a comparison: the answer, its sizes, and where it does not hold."""
+"""The page of candidates beside a baseline: its headline and its sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report as one page of HTML that needs nothing but itself."""
+"""A report as a page of HTML, as Markdown, as LaTeX and as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of a page's data, in the form that makes the page small."""
+"""The page's table of queries as compact columns of JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a report: the verdicts, and the results of the analyses under headings."""
+"""The report of pipelines, its parts, and the sections that all kinds of reports share."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from rageval_report import pytest as plugin
 from rageval_report.demo import write_demo_files
 
 # Sessions in this process forget what they import, and compiled modules load only once.
-from rageval_report.pytest import assertions, rule_items
+from rageval_report.pytest import rule_items
 
 pytestmark = pytest.mark.docs
 
@@ -22,7 +22,7 @@ pytest_plugins = ["pytester"]
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = (REPOSITORY / "docs" / "ci.md").read_text("utf-8")
-assert {assertions.__package__, rule_items.__package__} == {plugin.__name__}
+assert {rule_items.__package__} == {plugin.__name__}
 
 
 def block(name):

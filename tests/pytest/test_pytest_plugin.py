@@ -11,13 +11,13 @@ import pytest
 from rageval_report import pytest as plugin
 
 # Sessions in this process forget what they import, and compiled modules load only once.
-from rageval_report.pytest import assertions, rule_items
+from rageval_report.pytest import rule_items
 
 pytest_plugins = ["pytester"]
 
 REPOSITORY = Path(__file__).parents[2]
 PLUGIN = "rageval_report.pytest"
-assert {assertions.__package__, rule_items.__package__} == {PLUGIN}
+assert {rule_items.__package__} == {PLUGIN}
 RULES = ("mean(mrr) >= 0.5", "min(mrr) >= 0.5", "n(mrr) == 4")
 SCORES = "query_id,mrr,faithfulness\nq1,0.25,0.5\nq2,0.5,\nq3,0.75,1\nq4,1,0.75\n"
 BASELINE = "query_id,mrr,faithfulness\nq1,0.5,1\nq2,1,\nq3,1,1\nq4,1,1\n"

@@ -1,4 +1,4 @@
-"""What changed between two pipelines: answers that became right or wrong, with their questions."""
+"""What changed between two pipelines, and why queries fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from types import SimpleNamespace
 from typing import ClassVar
-from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ from rageval_report.names.short_names import ShortNames
 from rageval_report.render.cell_text import number
 from rageval_report.render.display import shorten
 from rageval_report.reports.query_table import query_texts
-from rageval_report.reports.views.strip import own_scale
+from rageval_report.reports.views.strip import own_scale, view_address
 from rageval_report.results import Result
 from rageval_report.scores.states import unscored_reasons
 from rageval_report.types import FloatArray
@@ -86,11 +85,6 @@ class Changed:
             segments,
             groups,
         )
-
-
-def view_address(**parameters: str) -> str:
-    """The fragment of the page's address that shows some queries."""
-    return f"#{urlencode(parameters)}"
 
 
 def _sentence(counts: Mapping[str, int], words: str) -> str:

@@ -1,4 +1,4 @@
-"""The leaderboard as a heat table: pipelines in rows, metrics in columns."""
+"""Pipelines in order, and the effect of each of their settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every pipeline against every other: on how many metrics a difference is shown."""
+"""Every pair of pipelines, and the queries on which pipelines differ most."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from rageval_report.names.short_names import ShortNames
 from rageval_report.render.cell_text import number
 from rageval_report.reports.query_table import DIGITS, query_texts
 from rageval_report.reports.ranking_sentences import RankedPipelines
-from rageval_report.reports.views.changed import view_address
-from rageval_report.reports.views.strip import hover_text, own_scale
+from rageval_report.reports.views.strip import hover_text, own_scale, view_address
 from rageval_report.scores import Scored
 from rageval_report.scores.shown import BETTER, WORSE
 

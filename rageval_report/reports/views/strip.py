@@ -1,4 +1,4 @@
-"""Axes of a page: limits that are round numbers, and places in percent of the width."""
+"""Every metric of two pipelines as a strip, and the differences in each group as a matrix."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import ClassVar
+from urllib.parse import urlencode
 
 import pandas as pd
 
@@ -15,10 +16,15 @@ from rageval_report.names.short_names import ShortNames
 from rageval_report.names.widths import display_width
 from rageval_report.render.cell_text import confidence, interval, number, pvalue, signed_number
 from rageval_report.reports.sentences import correction_text
-from rageval_report.reports.views.changed import view_address
 from rageval_report.results import Result
 from rageval_report.scores import Metric
 from rageval_report.scores.shown import Shown
+
+
+def view_address(**parameters: str) -> str:
+    """The fragment of the page's address that shows some queries."""
+    return f"#{urlencode(parameters)}"
+
 
 # A round limit is one of these times a power of ten.
 _ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)

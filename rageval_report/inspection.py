@@ -9,7 +9,7 @@ from typing import Unpack
 import pandas as pd
 
 from rageval_report.errors import DataError, named
-from rageval_report.evaluation.evaluation import RAGPipelineEvaluation, rule_of_rows
+from rageval_report.evaluation import RAGPipelineEvaluation, rule_of_rows
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers import FileReading, divide_pipelines, marks_of
 from rageval_report.readers.base import Reader, ReaderOptions, ScoreFile
