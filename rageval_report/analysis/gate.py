@@ -125,13 +125,9 @@ class Outcome:
 
     def notes(self) -> Iterator[str]:
         """What a reader of the table must know of this rule."""
-        request, measured, run, metric = (
-            self.request,
-            self.measurement,
-            self.run,
-            self.request.metric,
-        )
-        text, figure, name = request.text, request.figure, metric.name if metric else request.name
+        request, measured, run = self.request, self.measurement, self.run
+        text, figure = request.text, request.figure
+        name = request.metric.name if request.metric else request.name
         if request.name == "correct":
             notion = run.notion()
             yield declare_counts(run.sample, notion, run.count_correct(notion))
@@ -141,22 +137,16 @@ class Outcome:
             method = dialects.percentile_method(run.evaluation)
             yield from dialects.note_on_percentiles(run.evaluation, method)
         if self.few_queries:
-            advice = f"say little about others; at least {FEWEST_UNITS} are needed"
-            yield f"{text}: {self.few_queries}, which {advice}"
+            yield f"{text}: {self.few_queries}; at least {FEWEST_UNITS} are needed"
         if self.straddles:
-            threshold, firmer = f"{request.threshold:g}", ""
-            if request.operator != "==" and metric:
-                end = "ci_low" if ">" in request.operator else "ci_high"
-                inner = name if request.name == "mean" else text
-                firmer = f"; stricter: {end}({inner}) {request.operator} {threshold}"
-            interval = f"the interval {number(measured.low)} to {number(measured.high)}"
-            other = f"another sample could {'fail' if self.passed else 'pass'}"
-            yield f"{text}: {interval} contains the threshold {threshold}, so {other}{firmer}"
-        if metric and figure.queries == "scores" and request.operator[0] == "><"[request.rises]:
-            better = "higher" if request.rises else "lower"
-            yield f"{request.rule.text}: {better} {name} is better"
+            end = "ci_low" if ">" in request.operator else "ci_high"
+            inner, limit = name if request.name == "mean" else text, f"{request.threshold:g}"
+            yield (
+                f"{text}: the interval {number(measured.low)} to {number(measured.high)} contains "
+                f"the threshold {limit}; stricter: {end}({inner}) {request.operator} {limit}"
+            )
         yield from (f"{text}: {note}" for note in measured.notes)
-        if metric and request.limit and request.name == "mean" and run.comparison:
+        if request.metric and request.limit and request.name == "mean" and run.comparison:
             # A limit means the same with and without a baseline, which may surprise.
             difference = f"the limit of the difference is {request.limit}(difference({name}))"
             yield f"{text} is a limit of {run.name}'s mean; {difference}"
@@ -209,9 +199,8 @@ def _sentence(outcome: Outcome) -> str:
     n, n_unscored = measured.n, measured.n_unscored
     unscored = f", {n_unscored} {'left out' if is_pair else 'unscored'}" if n_unscored else ""
     if not outcome.is_evaluated:
-        few = "1 score gives" if n == 1 else f"{n} scores give"
         nothing = "no query is scored in both runs" if is_pair else "nothing is scored"
-        reason = f"{few} no such value{where}" if n else f"{nothing}{where}{unscored}"
+        reason = f"{n} scores give no such value{where}" if n else f"{nothing}{where}{unscored}"
         reason = measured.notes[0] if measured.is_impossible else measured.too_few or reason
         return f"{request.text} is {outcome.state}: {reason}"
     clusters = f" in {measured.n_clusters} clusters" if measured.n_clusters else ""
@@ -222,18 +211,18 @@ def _sentence(outcome: Outcome) -> str:
         basis += f"; {name} {number(measured.low)} to {number(measured.high)}"
     if request.is_claim:
         return _claim_sentence(outcome, where, basis)
-    phrase = _PHRASES[request.operator]
     if outcome.state == UNDECIDED and measured.without_spread:
         return (
-            f"the queries do not tell whether {request.text} is {phrase} {request.threshold:g}: "
-            f"all {measured.without_spread} are {number(measured.value)} ({basis}), so the "
-            "interval has no width and does not show how much others may differ"
+            f"{request.text} is undecided: all {measured.without_spread} are "
+            f"{number(measured.value)} ({basis}), which does not show how much others may differ"
         )
     value, limit = distinct(measured.value, request.threshold)
     negation = "" if outcome.passed else "not "
-    sentence = f"{request.text} is {value}, {negation}{phrase} {limit} ({basis})"
+    sentence = (
+        f"{request.text} is {value}, {negation}{_PHRASES[request.operator]} {limit} ({basis})"
+    )
     if outcome.state == UNDECIDED:
-        return f"not enough queries to tell: {sentence}; {_more_to_decide(outcome)}"
+        return f"not enough queries to tell: {sentence}{_more_to_decide(outcome)}"
     straddles = "the interval contains the threshold" if outcome.straddles else ""
     return "; ".join(filter(None, (sentence, straddles, outcome.few_queries)))
 
@@ -242,13 +231,12 @@ def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
     test, margin = outcome.measurement.test, number(outcome.request.arguments["margin"])
     name, numbers = outcome.run.name, f"difference {number(outcome.measurement.value)} ({basis})"
     if test is not None and test.untestable:
-        claim = f"{name} is worse{where} by {margin} or more"
-        return f"the queries do not tell whether {claim}: {numbers}; {test.untestable}"
+        return f"whether {name} is worse{where} by {margin} is open: {numbers}; {test.untestable}"
     kind = f"Holm-adjusted over {outcome.n_claims} rules p" if outcome.n_claims > 1 else "p"
     numbers = f"{numbers}, {kind} {pvalue_text(outcome.pvalue)}"
     if outcome.state == UNDECIDED:
         loss = f"the true loss of {name}{where} may be above or below {margin}"
-        return f"too few queries: {loss}: {numbers}; {_more_to_decide(outcome)}"
+        return f"too few queries: {loss}: {numbers}{_more_to_decide(outcome)}"
     if outcome.passed:
         change = "loses less than" if outcome.request.rises else "rises by less than"
         return f"{name} {change} {margin}{where}: {numbers}"
@@ -256,19 +244,15 @@ def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
 
 
 def _more_to_decide(outcome: Outcome) -> str:
-    """How many more queries would decide if the value stays as it is."""
+    """How many more queries would decide if the value stays as it is; empty if none would."""
     measured, threshold = outcome.measurement, outcome.request.threshold
     value = measured.estimate if outcome.request.limit else measured.value
     gap = abs(value - threshold)
     reach = value - measured.low if value > threshold else measured.high - value
-    if not (gap > 0.0 and math.isfinite(reach)):
-        return "no number of queries decides if the value stays at the threshold"
-    more = measured.n * ((reach / gap) ** 2 - 1.0)
-    if more <= 0.0:
-        return "without the correction for the other rules it would pass"
-    if more > _MOST_QUERIES_NAMED:
-        return "over a million more queries would decide if the value stays"
-    return f"about {rounded_count(max(1, math.ceil(more)))} more queries would decide"
+    more = measured.n * ((reach / gap) ** 2 - 1.0) if gap > 0.0 and math.isfinite(reach) else 0.0
+    if not 0.0 < more <= _MOST_QUERIES_NAMED:
+        return ""
+    return f"; about {rounded_count(max(1, math.ceil(more)))} more queries would decide"
 
 
 # -- the queries behind a rule that failed
@@ -407,26 +391,23 @@ class GateResult(Result):
     @property
     def summary(self) -> str:
         """How many gates fail, and which."""
-        frame, n, parts = self.frame, len(self.frame), []
-        is_one = not self.grouped_by
-        who = frame["pipeline"].iloc[0] if is_one else "The candidates"
+        frame, n, is_single = self.frame, len(self.frame), not self.grouped_by
+        who = frame["pipeline"].iloc[0] if is_single else "The candidates"
         if self.passed:
-            passes = "passes" if is_one else "pass"
-            return f"{who} {passes} {f'all {n} gates' if n > 1 else 'the gate'}."
-        for state in (FAILED, NOT_EVALUATED, UNDECIDED):
-            own = frame[frame["state"] == state]
-            if own.empty:
-                continue
+            return f"{who} {'passes' if is_single else 'pass'} {_gates(n, n)}."
+        parts = []
+        for state, own in frame[~frame["passed"]].groupby("state", sort=False):
             rules = own["rule"].unique().tolist()
             reasons = f" ({', '.join(rules[:3])}{', ...' if len(rules) > 3 else ''})"
             if (~frame["passed"]).sum() == 1:
                 reasons = f": {own['why'].item()}"
-            count = f"{len(own)} of {n} gates" if n > 1 else "the gate"
-            fails = f"{who} {'fails' if is_one else 'fail'} {count}"
-            others = f"{count} {'is' if len(own) == 1 else 'are'} {state}"
-            parts.append((fails if state == FAILED else others) + reasons)
-        sentence = "; ".join(parts)
-        return f"{sentence if is_one else sentence[0].upper() + sentence[1:]}."
+            fails = f"{who} {'fails' if is_single else 'fail'} {_gates(len(own), n)}"
+            others = f"{_gates(len(own), n)} {'is' if len(own) == 1 else 'are'} {state}"
+            parts.append(
+                (STATES.index(str(state)), (fails if state == FAILED else others) + reasons)
+            )
+        sentence = "; ".join(text for _, text in sorted(parts))
+        return f"{sentence if is_single else sentence[0].upper() + sentence[1:]}."
 
     def printed(self) -> Result:
         """The answer, one table whose last column is the state, and at most three notes."""
@@ -462,6 +443,13 @@ class GateResult(Result):
 
 
 # -- the gates
+
+
+def _gates(n: int, n_all: int) -> str:
+    """How many of the gates, such as "2 of 5 gates"."""
+    if n_all == 1:
+        return "the gate"
+    return f"all {n} gates" if n == n_all else f"{n} of {n_all} gates"
 
 
 def gate(
@@ -568,16 +556,16 @@ def _check_rules(
 
 def _notes_on(notes: Iterable[str], outcomes: Iterable[Outcome]) -> Iterator[str]:
     """The notes, but for those whose first subject is a metric that no rule is about."""
-    about, names, known = set[str](), set[str](), Catalogue()
+    about, names = set[str](), set[str]()
     for outcome in outcomes:
+        own = set(outcome.run.evaluation.metrics)
         metric = outcome.request.metric
-        about |= set(outcome.run.evaluation.metrics) if metric is None else {metric.name}
-        names |= set(outcome.run.evaluation.metrics) | about
+        about |= own if metric is None else {metric.name}
+        names |= own | about
     # A name that is a plain word may stand in any sentence, so it counts in quotes alone.
-    words = [re.escape(n) if known.find(n) or not n.isalpha() else f"'{n}'" for n in names]
+    find = Catalogue().find
+    words = [re.escape(n) if find(n) or not n.isalpha() else f"'{n}'" for n in names]
     longest_first = "|".join(sorted(words, key=len, reverse=True))
     pattern = re.compile(rf"(?<![\w@.-])({longest_first})(?![\w@])")
-    for note in notes:
-        first = pattern.search(note)
-        if first is None or first[1].strip("'") in about:
-            yield note
+    firsts = ((note, pattern.search(note)) for note in notes)
+    yield from (n for n, first in firsts if not first or first[1].strip("'") in about)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -34,7 +33,6 @@ from rageval_report.names.short_names import shorten_names
 from rageval_report.reports.sentences import (
     correction_name,
     correction_note,
-    correction_text,
     counted,
     false_discovery_notes,
     number,
@@ -217,20 +215,9 @@ def _insert_pooled(frame: pd.DataFrame, pools: Sequence[_Pool], what: str, *, af
 
 
 def _pooling_notes(pools: Sequence[_Pool], what: str) -> list[str]:
-    """What the pooled columns are, and which metrics are not pooled; nothing if none is."""
-    by_metric = {pool.metric: pool.are_pooled for pool in pools}
-    others = [name for name, is_pooled in by_metric.items() if not is_pooled]
-    if len(others) == len(by_metric):
-        return []
-    note = (
-        f"pooled_{what} is the {what} of a group pulled towards that of all groups, "
-        "because small groups are noisy"
-    )
-    lone = (
-        f"{', '.join(others)}: not pooled, because fewer than {FEWEST_GROUPS} groups have "
-        f"scores or no scores of a group differ; pooled_{what} repeats the {what}"
-    )
-    return [note, lone] if others else [note]
+    """What the pooled columns are; nothing if no metric is pooled."""
+    text = f"pooled_{what} is the {what} of a group pulled towards that of all groups, because "
+    return [f"{text}small groups are noisy"] if any(pool.are_pooled for pool in pools) else []
 
 
 # -- a pair of pipelines
@@ -261,7 +248,7 @@ class SliceComparison(Result):
         return tuple(
             f"where {by} is {row[by]}, {verdict_sentence(row, words)}; over all queries it is "
             f"{row['overall_difference']:+.3f}, and "
-            f"{_others_part(row, words.correction, words.family_size, words.alpha)}"
+            f"{_others_part(row, words.alpha)}"
             for row in rows
         )
 
@@ -311,18 +298,15 @@ class SliceComparison(Result):
         return answer_table(self, self.summary, columns, order, notes, most_rows=_MOST_ROWS)
 
 
-def _others_part(row: Mapping[str, Any], correction: str, n_tests: int, alpha: float) -> str:
+def _others_part(row: Mapping[str, Any], alpha: float) -> str:
     """Whether the other queries are shown to differ in the opposite direction."""
     if math.isnan(row["others_difference"]):
         return "the other queries are too few for a test"
-    difference, pvalue = f"{row['others_difference']:+.3f}", row["reversal_pvalue_adjusted"]
-    if pvalue <= alpha:
-        name = "" if n_tests == 1 else f"{correction_text(correction)} "
-        return f"the other queries show the opposite: {difference} ({name}p {pvalue_text(pvalue)})"
-    return (
-        f"the other queries do not show the opposite: {difference} "
-        f"(p {pvalue_text(row['others_pvalue'])} before correction)"
-    )
+    is_shown = row["reversal_pvalue_adjusted"] <= alpha
+    verb = "show" if is_shown else "do not show"
+    pvalue = row["reversal_pvalue_adjusted" if is_shown else "others_pvalue"]
+    difference = f"{row['others_difference']:+.3f} (p {pvalue_text(pvalue)})"
+    return f"the other queries {verb} the opposite: {difference}"
 
 
 def slice_comparison(
@@ -356,12 +340,9 @@ def slice_comparison(
         return np.minimum(1.0, plan.tried * corrected)
 
     frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", correct(raw))
-    frame["reversal_pvalue_adjusted"] = _adjusted_reversals(slices, correct, plan.fewest_units)
+    frame["reversal_pvalue_adjusted"] = correct(np.array([part.reversal_pvalue for part in slices]))
     is_shown = frame["pvalue_adjusted"] <= plan.alpha
-    others = [
-        part.others if shown and part.is_opposed else None
-        for shown, part in zip(is_shown, slices, strict=True)
-    ]
+    others = [part.others if shown else None for shown, part in zip(is_shown, slices, strict=True)]
     frame["overall_difference"] = [part.overall for part in slices]
     frame["others_difference"] = [math.nan if each is None else each.difference for each in others]
     frame["others_pvalue"] = [math.nan if each is None else each.pvalue for each in others]
@@ -458,12 +439,10 @@ def _count_differing(pairing: Pairing, by: str) -> int:
     alignment = pairing.alignment
     if alignment.candidate_rows is None and before.equals(after):  # the usual case, at no cost
         return 0
-    sides = pd.Series(alignment.baseline(before)), pd.Series(alignment.candidate(after))
-    known = sides[0].notna() & sides[1].notna()
-    ours, theirs = (side[known].map(str).to_numpy(dtype=object) for side in sides)
-    is_other = np.asarray(ours != theirs, dtype=bool)
+    ours, theirs = pd.Series(alignment.baseline(before)), pd.Series(alignment.candidate(after))
+    differs = (ours.map(str) != theirs.map(str)) & ours.notna() & theirs.notna()
     # 1 and 1.0 are one group. NaN, of a text that is not a number, equals nothing.
-    numbers = [pd.to_numeric(side[is_other], errors="coerce") for side in (ours, theirs)]
+    numbers = [pd.to_numeric(side[differs], errors="coerce") for side in (ours, theirs)]
     return int((numbers[0] != numbers[1]).sum())
 
 
@@ -484,32 +463,25 @@ def _notes_on_groups(sliced: SlicedPairs, pairing: Any, by: str) -> Iterator[str
 
 @dataclass(frozen=True, eq=False)
 class _Slice:
-    """One metric of two runs in a group, beside the ``n_others`` queries outside of it."""
+    """One metric of two runs in a group, and the test of all other queries where it is opposed."""
 
     label: str
     row: MetricComparison
     overall: float
-    n_others: int
-    test_others: Callable[[], PairedResult | None]
-
-    @property
-    def is_opposed(self) -> bool:
-        """Whether the group is tested, and differs in the other direction than all queries."""
-        test = self.row.test
-        return test.difference * self.overall < 0 and math.isfinite(test.pvalue)
-
-    @cached_property
-    def others(self) -> PairedResult | None:
-        """The test of the queries outside the group; None if they are too few for one."""
-        return self.test_others()
+    others: PairedResult | None
 
     @property
     def reversal_pvalue(self) -> float:
         """The p-value of a reversal: 1 if the directions agree, NaN if a test is missing."""
         own = self.row.test.pvalue
-        if not self.is_opposed:
+        if not _is_opposed(self.row, self.overall):
             return math.nan if math.isnan(own) else 1.0
         return math.nan if self.others is None else max(own, self.others.pvalue)
+
+
+def _is_opposed(row: MetricComparison, overall: float) -> bool:
+    """Whether a group is tested, and differs in the other direction than all queries."""
+    return row.test.difference * overall < 0 and math.isfinite(row.test.pvalue)
 
 
 def _tested(
@@ -525,10 +497,12 @@ def _tested(
         overall = total / n if n else math.nan
         yield [
             _Slice(
-                *(label, row, overall, n - row.pairs.differences.n),
-                partial(_test_others, sliced.pairing, metric, place_of, plan),
+                *(label, row, overall),
+                _test_others(sliced.pairing, metric, rows_of, plan)
+                if _is_opposed(row, overall)
+                else None,
             )
-            for (label, place_of), row in zip(sliced.places, rows, strict=True)
+            for (label, rows_of), row in zip(sliced.places, rows, strict=True)
         ]
 
 
@@ -539,37 +513,6 @@ def _test_others(
     if pairs.n < plan.fewest_units:
         return None
     return paired_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
-
-
-def _adjusted_reversals(
-    slices: Sequence[_Slice], correct: Callable[[FloatArray], FloatArray], fewest_units: int
-) -> FloatArray:
-    """The corrected p-values of the reversals of all slices."""
-    # Of clusters it is not known before how many there are outside a slice.
-    is_open = np.array(
-        [
-            part.is_opposed
-            and not part.row.known.units.are_clusters
-            and part.n_others >= fewest_units
-            for part in slices
-        ]
-    )
-    low = np.array(
-        [
-            part.row.test.pvalue if late else part.reversal_pvalue
-            for part, late in zip(slices, is_open, strict=True)
-        ],
-        dtype=np.float64,
-    )
-    high = np.where(is_open, 1.0, low)
-    while True:
-        adjusted, highest = correct(low), correct(high)
-        if np.array_equal(adjusted, highest, equal_nan=True):
-            return adjusted
-        differs = (low < high) & (adjusted != highest)
-        # What is known may still depend on what is open.
-        for place in np.flatnonzero(differs if differs.any() else low < high).tolist():
-            low[place] = high[place] = slices[place].reversal_pvalue
 
 
 def _records(
