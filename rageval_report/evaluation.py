@@ -26,15 +26,13 @@ from rageval_report.types import JsonObject
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rageval_report.analysis.agreement import LabelColumns, People, ScaleArgument
-    from rageval_report.analysis.arguments import Clusters
-    from rageval_report.analysis.calibrate import Calibration
-    from rageval_report.analysis.compare import Comparison
+    from rageval_report.analysis.agreement import LabelColumns, People
+    from rageval_report.analysis.arguments import Clusters, MeanKeywords, ReportKeywords
+    from rageval_report.analysis.calibrate import CalibrateKeywords, Calibration
+    from rageval_report.analysis.compare import CompareKeywords, Comparison
     from rageval_report.analysis.gate import GateResult
-    from rageval_report.analysis.gate_figures import GateMissing
+    from rageval_report.analysis.gate_figures import RunGateKeywords
     from rageval_report.analysis.objectives import ObjectiveMapping
-    from rageval_report.analysis.paired_metric import Margin
-    from rageval_report.analysis.pairing import MissingTreatment
     from rageval_report.analysis.report import EvaluationReport, HaystackReport, OutputFormat
     from rageval_report.analysis.rules import Rule
     from rageval_report.plots.kinds import Plot
@@ -49,10 +47,26 @@ if TYPE_CHECKING:
     from rageval_report.scale.scan import EvaluationScan
     from rageval_report.scores.frame_export import FrameLibrary
     from rageval_report.sources.base import FilesArgument
-    from rageval_report.stats import JudgeErrors
     from rageval_report.stats.means import PercentileMethod
 
+    class LoadKeywords(ReaderOptions, total=False):
+        """How files become evaluations; see `RAGPipelineEvaluation.load`."""
+
+        query_id: str | None
+        metrics: MetricsArgument
+        correct: Correct | None
+        duplicates: Duplicates | DuplicateDocs
+        totals: Totals
+        strict: bool
+        roles: Roles | None
+        allow: str | Iterable[str]
+
+
 Created = datetime | date | str
+
+# Keywords that reading takes too, and those that only make an evaluation.
+_OF_READING = ("query_id", "metrics", "duplicates", "roles", "totals")
+_OF_TABLES = ("correct", "strict", "allow")
 
 
 class RAGPipelineEvaluation:
@@ -165,16 +179,8 @@ class RAGPipelineEvaluation:
         *,
         reader: str | Reader | None = None,
         pipeline: str | None = None,
-        query_id: str | None = None,
-        metrics: MetricsArgument = None,
-        correct: Correct | None = None,
-        duplicates: Duplicates | DuplicateDocs = "error",
-        totals: Totals = "auto",
-        strict: bool = False,
-        roles: Roles | None = None,
-        allow: str | Iterable[str] = (),
         files: FilesArgument = "auto",
-        **options: Unpack[ReaderOptions],
+        **options: Unpack[LoadKeywords],
     ) -> Self:
         """Read the scores of one pipeline from a file, or score a ranking against judgments.
 
@@ -220,30 +226,9 @@ class RAGPipelineEvaluation:
         RAGPipelineEvaluation('hybrid', 2 queries, 1 metrics)
         """
         from rageval_report.readers import pick_pipeline
-        from rageval_report.sources.reading import read
 
-        score_files = read(
-            path,
-            files=files,
-            reader=reader,
-            query_id=query_id,
-            metrics=metrics,
-            duplicates=duplicates,
-            roles=roles,
-            totals=totals,
-            **options,
-        )
-        return cls.from_score_file(
-            *(name, pick_pipeline(score_files, pipeline, path), path),
-            query_id=query_id,
-            metrics=metrics,
-            correct=correct,
-            duplicates=rule_of_rows(duplicates),
-            totals=totals,
-            strict=strict,
-            roles=roles,
-            allow=allow,
-        )
+        score_files, own = _read_files(path, reader, files, options)
+        return cls.from_score_file(name, pick_pipeline(score_files, pipeline, path), path, **own)
 
     @classmethod
     def from_score_file(
@@ -625,12 +610,8 @@ class RAGPipelineEvaluation:
         self,
         *,
         metrics: str | Iterable[str] | None = None,
-        percentiles: Sequence[float] = (25, 50, 75),
-        interval: str = "auto",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
         clusters: Clusters | None = None,
+        **settings: Unpack[MeanKeywords],
     ) -> EvaluationReport:
         """The report: a full table when printed, a mapping of titles to means in code.
 
@@ -667,15 +648,7 @@ class RAGPipelineEvaluation:
         from rageval_report.analysis.report import evaluation_report
 
         report = evaluation_report(
-            self,
-            self._correct,
-            metrics=metrics,
-            clusters=clusters,
-            percentiles=percentiles,
-            interval=interval,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
+            self, self._correct, metrics=metrics, clusters=clusters, **settings
         )
         counted = count_roles(self._table.roles)
         return report.with_notes(*self.notes, *([counted] if counted else []))
@@ -915,12 +888,8 @@ class RAGPipelineEvaluation:
         by: str,
         metrics: str | Iterable[str] | None = None,
         *,
-        percentiles: Sequence[float] = (25, 50, 75),
-        interval: str = "auto",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
         clusters: Clusters | None = None,
+        **settings: Unpack[MeanKeywords],
     ) -> Result:
         """The report for each group of queries.
 
@@ -943,26 +912,9 @@ class RAGPipelineEvaluation:
         """
         from rageval_report.analysis.slices import slice_summary
 
-        return slice_summary(
-            *(self, by, metrics),
-            clusters=clusters,
-            percentiles=percentiles,
-            interval=interval,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        return slice_summary(self, by, metrics, clusters=clusters, **settings)
 
-    def gate(
-        self,
-        *rules: str | Rule,
-        missing: GateMissing = "drop",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
-        correct: Correct | None = None,
-        clusters: Clusters | None = None,
-    ) -> GateResult:
+    def gate(self, *rules: str | Rule, **settings: Unpack[RunGateKeywords]) -> GateResult:
         """Test the pipeline against rules; ``.passed`` says whether all hold, ``.check()`` raises.
 
         Parameters
@@ -993,21 +945,12 @@ class RAGPipelineEvaluation:
         """
         from rageval_report.analysis.gate import gate
 
-        return gate(
-            self,
-            *rules,
-            missing=missing,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-            correct=self._correct if correct is None else correct,
-            clusters=clusters,
-        )
+        if settings.get("correct") is None:
+            settings["correct"] = self._correct
+        return gate(self, *rules, **settings)
 
     def weighted(
-        self,
-        weights: Mapping[str, float] | None = None,
-        objectives: ObjectiveMapping | None = None,
+        self, weights: Mapping[str, float] | None = None, objectives: ObjectiveMapping | None = None
     ) -> Result:
         """The weighted score of this pipeline, and the part of each objective in it.
 
@@ -1079,14 +1022,10 @@ class RAGPipelineEvaluation:
         ['mean score', 'mean score']
         """
         from rageval_report.analysis.agreement import judges_agreement
+        from rageval_report.analysis.arguments import IntervalSettings
 
-        return judges_agreement(
-            self,
-            metrics,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        plan = IntervalSettings(confidence_level, n_resamples, seed)
+        return judges_agreement(self, metrics, plan)
 
     def judges_disagreements(self, metrics: str | Iterable[str] | None = None) -> Result:
         """The queries on which several judges differ, the largest difference first.
@@ -1121,17 +1060,7 @@ class RAGPipelineEvaluation:
         metric: str,
         people: People,
         label: LabelColumns = None,
-        *,
-        scale: ScaleArgument = "auto",
-        threshold: float | None = None,
-        categories: Iterable[float] | None = None,
-        label_bounds: tuple[float, float] | None = None,
-        errors: JudgeErrors | None = None,
-        correct: Correct | None = None,
-        lam: float | str = "auto",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
+        **options: Unpack[CalibrateKeywords],
     ) -> Calibration:
         """Compare a judge with people who labelled some of the queries.
 
@@ -1165,37 +1094,14 @@ class RAGPipelineEvaluation:
         """
         from rageval_report.analysis.calibrate import calibrate
 
-        return calibrate(
-            *(self, metric, people, label),
-            scale=scale,
-            threshold=threshold,
-            categories=categories,
-            label_bounds=label_bounds,
-            errors=errors,
-            correct=self._correct if correct is None else correct,
-            lam=lam,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        if options.get("correct") is None:
+            options["correct"] = self._correct
+        return calibrate(self, metric, people, label, **options)
 
     # -- two pipelines
 
     def comparative_summary(
-        self,
-        other: RAGPipelineEvaluation,
-        *,
-        metrics: str | Iterable[str] | None = None,
-        test: str = "auto",
-        correction: str = "holm",
-        confidence_level: float = 0.95,
-        missing: MissingTreatment = "drop",
-        clusters: Clusters | None = None,
-        seed: int = 0,
-        interval: str = "auto",
-        margin: Margin | None = None,
-        n_resamples: int = 9999,
-        on: str | None = None,
+        self, other: RAGPipelineEvaluation, **options: Unpack[CompareKeywords]
     ) -> Comparison:
         """Compare this evaluation, the baseline, with another one, the candidate.
 
@@ -1218,27 +1124,10 @@ class RAGPipelineEvaluation:
         """
         from rageval_report.analysis.compare import compare
 
-        return compare(
-            *(self, other),
-            metrics=metrics,
-            test=test,
-            correction=correction,
-            confidence_level=confidence_level,
-            missing=missing,
-            clusters=clusters,
-            seed=seed,
-            interval=interval,
-            margin=margin,
-            n_resamples=n_resamples,
-            on=on,
-        )
+        return compare(self, other, **options)
 
     def comparative_detailed_summary(
-        self,
-        other: RAGPipelineEvaluation,
-        correct: Correct | None = None,
-        *,
-        on: str | None = None,
+        self, other: RAGPipelineEvaluation, correct: Correct | None = None, *, on: str | None = None
     ) -> pd.DataFrame:
         """The query ids that both, neither, or only one of two pipelines answers correctly.
 
@@ -1327,19 +1216,9 @@ class RAGPipelineEvaluation:
     def report(
         self,
         *,
-        title: str | None = None,
-        by: str | Iterable[str] | None = None,
-        correct: Correct | None = None,
-        k: int | None = None,
-        pictures: bool = True,
-        longest_text: int | None = None,
         metrics: str | Iterable[str] | None = None,
-        percentiles: Sequence[float] = (25, 50, 75),
-        interval: str = "auto",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
         clusters: Clusters | None = None,
+        **options: Unpack[ReportKeywords],
     ) -> ReportPage:
         """The report page: verdicts, tables, pictures, slices, and every query in one file.
 
@@ -1374,22 +1253,9 @@ class RAGPipelineEvaluation:
         """
         from rageval_report.reports import report_evaluation
 
-        return report_evaluation(
-            self,
-            title=title,
-            by=by,
-            correct=self._correct if correct is None else correct,
-            k=k,
-            pictures=pictures,
-            longest_text=longest_text,
-            metrics=metrics,
-            clusters=clusters,
-            percentiles=percentiles,
-            interval=interval,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        if options.get("correct") is None:
+            options["correct"] = self._correct
+        return report_evaluation(self, metrics=metrics, clusters=clusters, **options)
 
     @overload
     def plot(
@@ -1548,6 +1414,19 @@ def _names_in_dialect(metrics: MetricsArgument, file: ScoreFile) -> MetricsArgum
     return [rename(name) for name in metrics]
 
 
+def _read_files(
+    path: ScoreInput, reader: str | Reader | None, files: FilesArgument, options: LoadKeywords
+) -> tuple[list[ScoreFile], dict[str, Any]]:
+    """The files of scores, and the keywords that make evaluations of them."""
+    from rageval_report.sources.reading import read
+
+    passed: dict[str, Any] = dict(options)
+    own = {name: passed.pop(name) for name in (*_OF_READING, *_OF_TABLES) if name in passed}
+    known = {name: own[name] for name in _OF_READING if name in own}
+    own["duplicates"] = rule_of_rows(own.get("duplicates", "error"))
+    return read(path, files=files, reader=reader, **known, **passed), own
+
+
 def rule_of_rows(duplicates: Duplicates | DuplicateDocs) -> Duplicates:
     """What to do with two rows of a query; a ranking, once scored, has one row per query."""
     return "mean" if duplicates == "mean" else "error"
@@ -1567,16 +1446,8 @@ def read_scores(
     *,
     reader: str | Reader | None = None,
     pipeline: str | None = None,
-    query_id: str | None = None,
-    metrics: MetricsArgument = None,
-    correct: Correct | None = None,
-    duplicates: Duplicates | DuplicateDocs = "error",
-    totals: Totals = "auto",
-    strict: bool = False,
-    roles: Roles | None = None,
-    allow: str | Iterable[str] = (),
     files: FilesArgument = "auto",
-    **options: Unpack[ReaderOptions],
+    **options: Unpack[LoadKeywords],
 ) -> dict[str, RAGPipelineEvaluation]:
     r"""Read every pipeline of a file, a folder or an address, or score a ranking.
 
@@ -1629,32 +1500,9 @@ def read_scores(
     {'mrr': 0.5, 'recall@5': 1.0}
     """
     from rageval_report.readers import pick_pipeline
-    from rageval_report.sources.reading import read
 
-    score_files = read(
-        path,
-        files=files,
-        reader=reader,
-        query_id=query_id,
-        metrics=metrics,
-        duplicates=duplicates,
-        roles=roles,
-        totals=totals,
-        **options,
-    )
+    score_files, own = _read_files(path, reader, files, options)
     if pipeline is not None:
         score_files = [pick_pipeline(score_files, pipeline, path)]
-    return {
-        file.pipeline: RAGPipelineEvaluation.from_score_file(
-            *(None, file, path),
-            query_id=query_id,
-            metrics=metrics,
-            correct=correct,
-            duplicates=rule_of_rows(duplicates),
-            totals=totals,
-            strict=strict,
-            roles=roles,
-            allow=allow,
-        )
-        for file in score_files
-    }
+    load = RAGPipelineEvaluation.from_score_file
+    return {file.pipeline: load(None, file, path, **own) for file in score_files}

@@ -163,9 +163,7 @@ def _divide(
 
 
 def _roles_of(
-    reading: FileReading,
-    evaluations: Mapping[str, RAGPipelineEvaluation],
-    doubtful: Sequence[str],
+    reading: FileReading, evaluations: Mapping[str, RAGPipelineEvaluation], doubtful: Sequence[str]
 ) -> list[ColumnRole]:
     """The role of each column of the file, as the first pipeline has it."""
     first = next(iter(evaluations.values()), None)

@@ -577,15 +577,9 @@ def _judged_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> 
 
 
 def judges_agreement(
-    evaluation: Scored,
-    metrics: str | Iterable[str] | None = None,
-    *,
-    confidence_level: float = 0.95,
-    n_resamples: int = 9999,
-    seed: int = 0,
+    evaluation: Scored, metrics: str | Iterable[str] | None, settings: IntervalSettings
 ) -> Result:
     """How far several judges agree on each metric; see `RAGPipelineEvaluation.judges_agreement`."""
-    settings = IntervalSettings(confidence_level, n_resamples, seed)
     rows, notes = list[FigureRow](), list[str]()
     for metric in _judged_metrics(evaluation, metrics):
         votes = votes_of(evaluation, metric)

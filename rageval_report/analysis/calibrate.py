@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -39,13 +39,7 @@ from rageval_report.stats import prediction_powered as ppi
 from rageval_report.stats.base import Interval, check_seed
 from rageval_report.stats.means import interval_of_count, mean_interval
 from rageval_report.stats.pairs import paired_interval
-from rageval_report.stats.prediction_powered import (
-    ENOUGH_TO_TUNE,
-    JudgeErrors,
-    PredictionPowered,
-    ppi_difference,
-    variance_of_rest,
-)
+from rageval_report.stats.prediction_powered import JudgeErrors, PredictionPowered
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 
 # "judge", a column of the details, or the group of each query by its id.
@@ -59,8 +53,6 @@ _PLANNED = (25, 50, 100, 200, 400)
 _FEWEST = 2  # an interval needs two labels in each group
 # With fewer labels that differ from the judge, their spread cannot be estimated.
 _FEWEST_MOVED = 5
-# `ppi_mean` uses the judge with few labels if its interval is so much of that of the labels alone.
-_SHORTER = 0.9
 
 
 def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
@@ -222,7 +214,7 @@ def _expected_errors(
     alone = math.sqrt(float(people.var(ddof=1)) / n_labels)
     # The judge's weight is tuned if there are enough labels, else 1, or 0 with fewer others.
     lam = 1.0 if n_others >= n_labels else 0.0
-    if n_labels >= ENOUGH_TO_TUNE and n_others >= 2 and spread:
+    if n_labels >= ppi.ENOUGH_TO_TUNE and n_others >= 2 and spread:
         covariance = float(np.cov(people, judge, ddof=1)[0, 1])
         lam = float(np.clip(covariance / ((1.0 + n_labels / n_others) * spread), 0.0, 1.0))
     if lam == 0.0 or n_others < 2 or not spread:
@@ -231,9 +223,10 @@ def _expected_errors(
     mean, variance = float(rest.mean()), float(rest.var(ddof=1))
     of_judge = lam**2 * spread / n_others
     corrected = math.sqrt(of_judge + variance / n_labels)
-    of_interval = math.sqrt(of_judge + variance_of_rest(mean, variance, n_labels, lam, bounds))
-    is_tuned = bounds is None or n_labels >= ENOUGH_TO_TUNE
-    if not is_tuned and of_interval > _SHORTER * alone:
+    of_interval = math.sqrt(of_judge + ppi.variance_of_rest(mean, variance, n_labels, lam, bounds))
+    is_tuned = bounds is None or n_labels >= ppi.ENOUGH_TO_TUNE
+    # `ppi_mean` uses the judge with few labels if its interval is 0.9 of that of the labels alone.
+    if not is_tuned and of_interval > 0.9 * alone:
         return alone, alone, alone
     return alone, corrected, of_interval
 
@@ -245,15 +238,12 @@ def difference_of(baseline: Calibration, candidate: Calibration) -> Result:
     """The difference of two pipelines, corrected using people's labels."""
     metric, lam, settings = baseline.metric, baseline.lam, baseline.plan
     first, second, plan = baseline.ratings, candidate.ratings, asdict(settings)
-    names, aligned = (
-        (baseline.evaluation.name, candidate.evaluation.name),
-        align(first.ids, second.ids),
+    names = baseline.evaluation.name, candidate.evaluation.name
+    aligned = align(first.ids, second.ids)
+    judge, labels = (
+        np.vstack([aligned.baseline(pd.Series(ours)), aligned.candidate(pd.Series(theirs))])
+        for ours, theirs in ((first.judge, second.judge), (first.labels, second.labels))
     )
-
-    def beside(ours: FloatArray, theirs: FloatArray) -> FloatArray:
-        return np.vstack([aligned.baseline(pd.Series(ours)), aligned.candidate(pd.Series(theirs))])
-
-    judge, labels = beside(first.judge, second.judge), beside(first.labels, second.labels)
     is_judged = ~np.isnan(judge).any(axis=0)
     is_labelled = is_judged & ~np.isnan(labels).any(axis=0)
     n, n_judged, rest = int(is_labelled.sum()), int(is_judged.sum()), is_judged & ~is_labelled
@@ -267,42 +257,28 @@ def difference_of(baseline: Calibration, candidate: Calibration) -> Result:
         (figure, sides.shape[1], *sides.mean(axis=1).tolist(), paired_interval(*sides, **plan))
         for figure, sides in ((NAIVE, judged), (LABELLED, labelled))
     ]
-    notes = [
-        f"{n} queries with labels of both pipelines, of {n_judged} that the judge scored for both"
-    ]
-    warnings, used = list[str](), lam
+    notes = [f"{n} queries with labels of both pipelines, of {n_judged} judged for both"]
+    used = lam
     if rest.sum() >= 2:
         sides = zip(labelled, both, judge[:, rest], strict=True)
-        corrected = ppi_difference(*sides, lam=lam, confidence_level=settings.confidence_level)
+        corrected = ppi.ppi_difference(*sides, lam=lam, confidence_level=settings.confidence_level)
         used = corrected.lam
         # The difference itself is corrected, so there are no corrected means of the two sides.
         differences.append((CORRECTED, n_judged, math.nan, math.nan, corrected))
         if warning := rare_corrections(labelled[1] - labelled[0], both[1] - both[0], used):
-            warnings.append(f"the corrected difference: {warning}")
-    else:
-        notes.append("the judge scored no others: people's own difference needs no correction")
+            notes.append(f"the corrected difference: {warning}")
+        if _is_significant(differences[0][-1]) and not _is_significant(corrected):
+            notes.append(f"only the judge sees a difference on {metric.name}; people do not")
     columns = ["figure", "n", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"]
-    frame = pd.DataFrame(
-        [(*row, gap.estimate, gap.low, gap.high, gap.method) for *row, gap in differences],
-        columns=[*columns, "method"],
-    )
-    if (
-        len(differences) > 2
-        and _is_significant(differences[0][-1])
-        and not _is_significant(differences[2][-1])
-    ):
-        notes.append(
-            f"only the judge sees a difference on {metric.name}; people's labels do not confirm "
-            "it: use the corrected difference"
-        )
-    if n < 10:
-        notes.append(f"only {n} labelled queries; with 100 the judge's scores help more")
-    verdicts = [f"{row[0]}: {_verdict(row[-1], names[1], metric)}" for row in differences]
+    rows = [
+        (*row, gap.estimate, gap.low, gap.high, gap.method, _verdict(gap, row[0], names[1], metric))
+        for *row, gap in differences
+    ]
     return Result(
         f"{names[1]} against {names[0]} on {metric.name}: judge and people",
-        frame.assign(verdict=verdicts),
+        pd.DataFrame(rows, columns=[*columns, "method", "verdict"]),
         {**plan, "metric": metric.name, "lam": used},
-        (*notes, *warnings),
+        tuple(notes),
         headline=tuple(columns),
     )
 
@@ -311,14 +287,11 @@ def _is_significant(difference: Interval) -> bool:
     return difference.low > 0 or difference.high < 0
 
 
-def _verdict(difference: Interval, candidate: str, metric: Metric) -> str:
-    level = f"{100 * difference.confidence_level:g} % CI"
-    limits = f"{level} {number(difference.low)} to {number(difference.high)}"
+def _verdict(difference: Interval, figure: object, candidate: str, metric: Metric) -> str:
     if not _is_significant(difference):
-        return f"undecided on {metric.name} ({number(difference.estimate)}, {limits})"
+        return f"{figure}: undecided on {metric.name} ({_text(difference)})"
     way = "better" if (difference.estimate > 0) == metric.greater_is_better else "worse"
-    size = number(abs(difference.estimate))
-    return f"{candidate} is {way} on {metric.name} by {size} ({limits})"
+    return f"{figure}: {candidate} is {way} on {metric.name} ({_text(difference)})"
 
 
 BIAS, MEAN, ERRORS = "bias", "mean of all queries", "errors of the judge"
@@ -446,6 +419,22 @@ class Calibration(Drawn):
     def difference(self, candidate: Calibration) -> Result:
         """The difference of another pipeline from this one, corrected using labels of both."""
         return difference_of(self, candidate)
+
+
+class CalibrateKeywords(TypedDict, total=False):
+    """The keywords of `calibrate`."""
+
+    scale: ScaleArgument
+    threshold: float | None
+    categories: Iterable[float] | None
+    label_bounds: tuple[float, float] | None
+    errors: JudgeErrors | None
+    correct: Correct | None
+    lam: float | str
+    strata: Strata | None
+    confidence_level: float
+    n_resamples: int
+    seed: int
 
 
 def calibrate(
@@ -688,14 +677,10 @@ def _say_agreement(rows: Sequence[FigureRow], level: float) -> None:
     sentence, same = "judge and people", by_name.get("percent agreement")
     if same is not None:
         sentence += f" agree on {round(same['estimate'] * same['n'])} of {same['n']} queries"
-    if math.isnan(row["estimate"]):
-        sentence += f"; {row['figure']} cannot be computed"
-    else:
-        estimate, low, high = (row[name] for name in ("estimate", "ci_low", "ci_high"))
-        text = _text(Interval(estimate, low, high, math.nan, row["method"], level))
-        word = f", {row['reading']} ({row['source']})" if row["reading"] else ""
-        sentence += f"{':' if same is None else ';'} {row['figure']} {text}{word}"
-    row["verdict"] = sentence
+    estimate, low, high = (row[name] for name in ("estimate", "ci_low", "ci_high"))
+    text = _text(Interval(estimate, low, high, math.nan, row["method"], level))
+    word = f", {row['reading']} ({row['source']})" if row["reading"] else ""
+    row["verdict"] = f"{sentence}{':' if same is None else ';'} {row['figure']} {text}{word}"
 
 
 # -- the notes
@@ -704,18 +689,15 @@ def _say_agreement(rows: Sequence[FigureRow], level: float) -> None:
 def _coverage_notes(evaluation: Scored, metric: Metric, ratings: Ratings) -> Iterator[str]:
     """Which queries were rated by whom."""
     only_people = ratings.is_labelled & ~ratings.is_judged
-    n_nobody = int((~ratings.is_labelled & ~ratings.is_judged).sum())
     text = f"{ratings.n} queries rated by both, {int(ratings.unlabelled.sum())} by the judge alone"
-    text += f", {int(only_people.sum())} by people alone" if only_people.any() else ""
-    yield text + (f", {n_nobody} by nobody" if n_nobody else "")
+    yield text + (f", {int(only_people.sum())} by people alone" if only_people.any() else "")
     if only_people.any():
         states = states_frame(evaluation.scores[[metric.name]], evaluation.details)[metric.name]
         by_state = sorted(Counter(states.to_numpy()[only_people].tolist()).items())
         why = ", ".join(f"{n} {state}" for state, n in by_state)
         yield f"labelled but not scored ({why}): {named(ratings.ids[only_people])}"
     if n := len(ratings.strangers):
-        verb = "labelled query is" if n == 1 else "labelled queries are"
-        yield f"{n} {verb} not in {evaluation.name!r}: {named(ratings.strangers)}"
+        yield f"labelled, but not in {evaluation.name!r}: {n}, {named(ratings.strangers)}"
 
 
 def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> Iterator[str]:
@@ -729,13 +711,9 @@ def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> It
             yield f"{int(moved.sum())} scores are moved to the nearest category"
     if len(ratings.raters) > 1:
         how = {"ordinal": "median", "continuous": "mean"}.get(scale.kind, "most frequent label")
-        yield (
-            f"{len(ratings.raters)} raters; people's label of a query is their {how}, "
-            "in means and bias it is their mean"
-        )
-    if n := int((ratings.both & np.isnan(labels)).sum()):
-        what = "query" if n == 1 else "queries"
-        yield f"{n} {what} without a label: the raters are evenly split"
+        n = int((ratings.both & np.isnan(labels)).sum())
+        split = f"; they are evenly split on {n}" if n else ""
+        yield f"{len(ratings.raters)} raters; the label is their {how}, in means the mean{split}"
 
 
 def _weaknesses(
@@ -744,12 +722,9 @@ def _weaknesses(
     """What weakens the figures of agreement: few labels, constant raters, rare categories."""
     if ratings.n < _FEW:
         yield f"only {ratings.n} queries are rated by both, so every figure here is rough"
-    people = labels[ratings.both]
+    people, judge = labels[ratings.both], scale.judge_categories(ratings.judge)[ratings.both]
     people = people[~np.isnan(people)]
-    for who, rated in (
-        ("the judge", scale.judge_categories(ratings.judge)[ratings.both]),
-        ("people", people),
-    ):
+    for who, rated in (("the judge", judge), ("people", people)):
         if rated.size > 1 and not np.ptp(rated):
             yield (
                 f"{who} gave {rated[0]:g} to all {rated.size} queries rated by both: agreement "
@@ -758,16 +733,14 @@ def _weaknesses(
     known = {row["figure"]: row["estimate"] for row in rows}
     if not people.size or not scale.categories.size:
         return
-    same, kappa, ac1 = (
-        known.get(name, math.nan) for name in ("percent agreement", "Cohen's kappa", "Gwet's AC1")
-    )
+    measures = ("percent agreement", "Cohen's kappa", "Gwet's AC1")
+    same, kappa, ac1 = (known.get(name, math.nan) for name in measures)
     shares = np.array([(people == category).mean() for category in scale.categories])
-    most = int(shares.argmax())
-    if same >= _AGREE and shares[most] >= _PREVALENT and ac1 - kappa >= _BELOW:
+    if same >= _AGREE and shares.max() >= _PREVALENT and ac1 - kappa >= _BELOW:
         yield (
-            f"{shares[most]:.0%} of people's labels are {scale.categories[most]:g}, which makes "
-            f"kappa low ({number(kappa)}) although {same:.0%} agree; use Gwet's AC1 "
-            f"({number(ac1)}), and label more queries of the rare category"
+            f"{shares.max():.0%} of people's labels are {scale.categories[shares.argmax()]:g}, "
+            f"which makes kappa low ({number(kappa)}) although {same:.0%} agree; use Gwet's AC1 "
+            f"({number(ac1)})"
         )
 
 
@@ -775,39 +748,24 @@ def _weaknesses_of_mean(
     ratings: Ratings, means: JudgeMeans, metric: Metric, *, is_stratified: bool
 ) -> Iterator[str]:
     corrected, n = means.corrected, ratings.n
+    if is_stratified:
+        yield "the corrected mean assumes labels of a random sample of each group"
     if corrected is None:
         if not is_stratified:
             yield "fewer than two queries are without a label: people's mean needs no correction"
-    else:
-        if n < ppi.ENOUGH_TO_TUNE and corrected.lam == 1.0:
-            yield (
-                f"the judge's weight in the corrected mean is 1; it is tuned only "
-                f"with at least {ppi.ENOUGH_TO_TUNE} labels"
-            )
-        n_others = int(ratings.unlabelled.sum())
-        if n_others < n < ppi.ENOUGH_TO_TUNE and corrected.lam == 0.0:
-            yield (
-                f"only {n_others} judged queries are without a label, fewer than the {n} with "
-                "one, so the judge's scores are not used for the mean"
-            )
-        people, judge = ratings.labels[ratings.both], ratings.judge[ratings.both]
-        warning = rare_corrections(people, judge, corrected.lam)
-        # With bounds the interval counts errors that the labels may have missed.
-        if warning and metric.bounds is None:
-            yield f"the corrected mean: {warning}"
-        if means.labels_worth < n:
-            yield (
-                f"the corrected mean is worth {means.labels_worth:.0f} labels, fewer than the {n} "
-                "that were used: this judge adds more noise than information; use people's mean"
-            )
-        if not is_stratified:
-            yield from _sample_notes(ratings)
-    if is_stratified:
+        return
+    people, judge = ratings.labels[ratings.both], ratings.judge[ratings.both]
+    warning = rare_corrections(people, judge, corrected.lam)
+    # With bounds the interval counts errors that the labels may have missed.
+    if warning and metric.bounds is None:
+        yield f"the corrected mean: {warning}"
+    if means.labels_worth < n:
         yield (
-            "the corrected mean assumes that the labelled queries of each group are a random "
-            "sample of it; people's own mean and the agreement are those of the labelled queries "
-            "alone"
+            f"the corrected mean is worth {means.labels_worth:.0f} labels, fewer than the {n} "
+            "that were used: use people's mean"
         )
+    if not is_stratified:
+        yield from _sample_notes(ratings)
 
 
 def _sample_notes(ratings: Ratings) -> Iterator[str]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -52,13 +52,7 @@ from rageval_report.analysis.verdicts import (
     levels_left,
     of_shown,
 )
-from rageval_report.errors import (
-    DataError,
-    UnknownNameError,
-    check_options,
-    doubts_of,
-    is_doubt,
-)
+from rageval_report.errors import DataError, UnknownNameError, check_options, doubts_of, is_doubt
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
@@ -104,6 +98,13 @@ _PRINTED = (
 )
 _WORDS = (BETTER, WORSE, EQUIVALENT, NOT_WORSE, UNDECIDED, IDENTICAL, TOO_FEW)
 _MOST_NOTES = 3
+
+
+class ChangedKeywords(TypedDict, total=False):
+    """How many of the changed queries are returned, and the file that all of them go to."""
+
+    k: int | None
+    path: str | Path | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,12 +234,7 @@ class Comparison(Result):
         return pd.Series(after - before, index=index, name="difference").dropna()
 
     def regressions(
-        self,
-        metric: str,
-        candidate: str | None = None,
-        *,
-        k: int | None = None,
-        path: str | Path | None = None,
+        self, metric: str, candidate: str | None = None, **options: Unpack[ChangedKeywords]
     ) -> pd.DataFrame:
         """The queries on which the candidate is worse, the largest change first.
 
@@ -269,15 +265,10 @@ class Comparison(Result):
         >>> compare(old, new).regressions("recall@5").loc["a"].to_dict()
         {'old_recall@5': 1.0, 'new_recall@5': 0.5, 'difference': -0.5}
         """
-        return self._changed_queries(metric, candidate, k, path, better=False)
+        return self._changed_queries(metric, candidate, False, options)
 
     def improvements(
-        self,
-        metric: str,
-        candidate: str | None = None,
-        *,
-        k: int | None = None,
-        path: str | Path | None = None,
+        self, metric: str, candidate: str | None = None, **options: Unpack[ChangedKeywords]
     ) -> pd.DataFrame:
         """The queries on which the candidate is better, the largest change first.
 
@@ -291,7 +282,7 @@ class Comparison(Result):
         >>> compare(old, new).improvements("recall@5").index.tolist()
         ['b']
         """
-        return self._changed_queries(metric, candidate, k, path, better=True)
+        return self._changed_queries(metric, candidate, True, options)
 
     def slices(
         self, by: str, metrics: str | Iterable[str] | None = None, correction: str = "holm"
@@ -450,14 +441,9 @@ class Comparison(Result):
         return plot(self, kind, *args, ax=ax, **options)
 
     def _changed_queries(
-        self,
-        metric: str,
-        candidate: str | None,
-        k: int | None,
-        path: str | Path | None,
-        *,
-        better: bool,
+        self, metric: str, candidate: str | None, better: bool, options: ChangedKeywords
     ) -> pd.DataFrame:
+        k, path = options.get("k"), options.get("path")
         if k is not None:
             check_count("k", k)
         pairing, *pair = self._pair(metric, candidate)
@@ -476,6 +462,24 @@ class Comparison(Result):
         pairing = by_name[candidate] if candidate is not None else self.pairings[0]
         known = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
         return (pairing, *known[resolver(known)(metric)])
+
+
+class CompareKeywords(TypedDict, total=False):
+    """The keywords of `compare`."""
+
+    metrics: str | Iterable[str] | None
+    test: str
+    correction: str
+    confidence_level: float
+    missing: MissingTreatment
+    clusters: Clusters | None
+    seed: int
+    interval: str
+    margin: Margin | None
+    margin_method: MarginMethod
+    n_resamples: int
+    on: str | None
+    tried: int
 
 
 def compare(
@@ -636,11 +640,7 @@ def compare(
             **engine_setting(first),
             **({} if on is None else {"on": on}),
         },
-        notes=(
-            *doubts_of(runs),
-            *unnamed_clusters(first, clusters),
-            *note_on_dialects(runs),
-        ),
+        notes=(*doubts_of(runs), *unnamed_clusters(first, clusters), *note_on_dialects(runs)),
     )
 
 
@@ -692,12 +692,7 @@ def compare_pairings(
     return Comparison(
         title,
         frame,
-        {
-            **plan.settings(),
-            "correction": correction,
-            "family_size": n_tests,
-            **(settings or {}),
-        },
+        {**plan.settings(), "correction": correction, "family_size": n_tests, **(settings or {})},
         # Several candidates may have the same note.
         (*opening, *dict.fromkeys(_notes(pairings, rows, plan, correction, n_tests, family))),
         headline=tuple(name for name in _HEADLINE if len(pairings) > 1 or name != "candidate"),
@@ -732,10 +727,7 @@ def _adjusted(
         return np.fmax(drawn, raw[own])
 
     columns = [family.correct(names, raw, correct)]
-    for claims in (
-        [row.equivalence for row in rows],
-        [row.non_inferiority for row in rows],
-    ):
+    for claims in ([row.equivalence for row in rows], [row.non_inferiority for row in rows]):
         pvalues = np.array([math.nan if claim is None else claim.pvalue for claim in claims])
         columns.append(correct_in_family(family, names, pvalues, method))
     # NumPy's minimum keeps NaN, which means: not tested.

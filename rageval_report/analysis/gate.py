@@ -6,19 +6,20 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, Unpack, get_args
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import arguments
-from rageval_report.analysis.arguments import Clusters, ScoredOrScanned, is_scan
+from rageval_report.analysis.arguments import ScoredOrScanned, is_scan
 from rageval_report.analysis.gate_figures import (
     MARGIN_METHOD,
     GatedRun,
     GateMissing,
     GateSettings,
     Measurement,
+    RunGateKeywords,
 )
 from rageval_report.analysis.paired_metric import ComparisonLike, interval_name
 from rageval_report.analysis.pairing import check_evaluations
@@ -453,27 +454,20 @@ def _gates(n: int, n_all: int) -> str:
 
 
 def gate(
-    evaluation: ScoredOrScanned,
-    *rules: str | Rule,
-    missing: GateMissing = "drop",
-    confidence_level: float = 0.95,
-    n_resamples: int = 9999,
-    seed: int = 0,
-    correct: Correct | None = None,
-    clusters: Clusters | None = None,
+    evaluation: ScoredOrScanned, *rules: str | Rule, **keywords: Unpack[RunGateKeywords]
 ) -> GateResult:
     """Check a pipeline against rules."""
     run: Any
     [run] = arguments.scans_among((evaluation,), "gate()") or check_evaluations(
         (evaluation,), "gate(evaluation, *rules)"
     )
-    settings = GateSettings(missing, confidence_level, n_resamples, seed, correct, clusters)
+    settings = GateSettings(**keywords)
     gated = (
         run.gated(settings)
         if is_scan(run)
-        else GatedRun(run, settings, arguments.resolve_units(run, clusters))
+        else GatedRun(run, settings, arguments.resolve_units(run, settings.clusters))
     )
-    notes = (*doubts_of((run,)), *arguments.unnamed_clusters(run, clusters))
+    notes = (*doubts_of((run,)), *arguments.unnamed_clusters(run, settings.clusters))
     result = _check_rules(f"Gates of {run.name}", [gated], rules, notes)
     return replace(result, settings={**result.settings, **arguments.engine_setting(run)})
 

@@ -13,12 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.arguments import (
-    Clusters,
-    check_percentiles,
-    interval_of_mean,
-    is_scan,
-)
+from rageval_report.analysis.arguments import Clusters, check_percentiles, interval_of_mean, is_scan
 from rageval_report.analysis.paired_metric import ComparisonLike, compare_with_margin
 from rageval_report.analysis.pairing import Pairing, require_bounds
 from rageval_report.analysis.report import interval_of_clusters
@@ -74,8 +69,8 @@ class GateSettings:
         check_seed(self.seed)
 
 
-class GateKeywords(TypedDict, total=False):
-    """The settings as keywords; the method of margins is not used without a baseline."""
+class RunGateKeywords(TypedDict, total=False):
+    """The settings of the gates of one run."""
 
     missing: GateMissing
     confidence_level: float
@@ -83,6 +78,11 @@ class GateKeywords(TypedDict, total=False):
     seed: int
     correct: Correct | None
     clusters: Clusters | None
+
+
+class GateKeywords(RunGateKeywords, total=False):
+    """The settings of gates; the method of margins is not used without a baseline."""
+
     margin_method: MarginMethod
 
 

@@ -16,12 +16,7 @@ from rageval_report.analysis.compare import compare
 from rageval_report.analysis.gate import GateResult, gate
 from rageval_report.analysis.gate_figures import GATE_MISSING, GateKeywords
 from rageval_report.analysis.rules import Rule, parse_rule
-from rageval_report.errors import (
-    ReaderError,
-    UnknownNameError,
-    check_options,
-    quoted_choices,
-)
+from rageval_report.errors import ReaderError, UnknownNameError, check_options, quoted_choices
 from rageval_report.stats.equivalence import EQUIVALENCE_METHODS
 
 GATES_SUFFIXES = (".toml", ".yaml", ".yml")

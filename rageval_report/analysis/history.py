@@ -35,7 +35,14 @@ from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.analysis.verdicts import CorrectionFamily, correct_in_family
 from rageval_report.errors import DOUBT, DataError, UnknownNameError, is_doubt
 from rageval_report.plots.drawn import Drawn
-from rageval_report.reports.sentences import counted, join_names, number, pvalue_text
+from rageval_report.reports.sentences import (
+    correction_note,
+    counted,
+    join_names,
+    number,
+    pvalue_text,
+    signed,
+)
 from rageval_report.results import Result, answer_of
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.align import align, places_on_two_scales, range_text
@@ -321,35 +328,21 @@ class History(Drawn):
         difference, low, high = (last[f"difference{n}"] for n in ("", "_ci_low", "_ci_high"))
         unit = ("cluster",) if "clusters" in self.settings else ("query", "queries")
         pairs = counted(int(last["difference_n"]), *unit)
+        limits = f"{level} {number(low)} to {number(high)}"
+        numbers = f"{number(difference)} ({limits}, {pairs})"
+        sentence = f"{run} beside {baseline} is {word} on {metric}: {numbers}"
         if word in (BETTER, WORSE):
-            low, high = (low, high) if difference > 0 else (-high, -low)
+            pvalue = pvalue_text(last["difference_pvalue_adjusted"])
             sentence = (
-                f"{run} is {word} on {metric} than {baseline} by {number(abs(difference))} ({level}"
-                f" {number(low)} to {number(high)}), adjusted p "
-                f"{pvalue_text(last['difference_pvalue_adjusted'])}, {pairs}"
+                f"{run} is {word} on {metric} than {baseline}: {signed(difference)} ({limits}), "
+                f"adjusted p {pvalue}, {pairs}"
             )
-        elif word == UNDECIDED:
-            sentence = (
-                f"{run}: {metric} is not significantly different from {baseline} "
-                f"({number(difference)}, {level} {number(low)} to {number(high)}, {pairs})"
-            )
-        elif word == IDENTICAL:
-            sentence = f"{run} and {baseline} are identical on {metric}"
-        elif word == TOO_FEW:
-            sentence = f"{run}: {pairs} are too few for a test of {metric}"
-        else:
+        elif word == NOT_COMPARED:
             differs = last["differs_from_baseline"]
-            is_known = isinstance(differs, str)
-            why = differs if is_known else "no query is scored in both with one reference"
+            why = differs if isinstance(differs, str) else "no query is scored in both"
             sentence = f"{run} is not comparable with {baseline} on {metric}: {why}"
-        since, rows = self._first_worse.get(metric), self.frame[self.frame["metric"] == metric]
-        if since not in (None, run):
-            sentence += f"; it was first worse at {since}"
-        falls = rows[(rows["since_previous"] == WORSE) & (rows["previous"] != baseline)]
-        for fall in falls[falls["run"] != since].to_dict("records"):
-            by = number(abs(fall["change"]))
-            sentence += f"; {fall['run']} is worse than {fall['previous']} by {by}"
-        return sentence
+        since = self._first_worse.get(metric)
+        return sentence if since in (None, run) else f"{sentence}; it was first worse at {since}"
 
     def changes(self) -> Result:
         """What changed from run to run: configuration and gold set."""
@@ -634,7 +627,7 @@ class _Trends:
 
     def notes(self) -> Iterator[str]:
         """Breaks, changes, missing scores, the number of tests."""
-        runs, first, n_tests = self.runs, self.first.name, self.n_tests
+        runs, n_tests = self.runs, self.n_tests
         if len(runs) == 1:
             yield "only one run: there is nothing to compare it with yet"
         yield from self._break_notes()
@@ -642,8 +635,6 @@ class _Trends:
             without = [run.name for run in runs if metric.name not in self.means[run.name]]
             if without:
                 yield f"{metric.name} is not in {join_names(without, _MOST_NOTED)}"
-            if first in without and len(runs) > 1:
-                yield f"{metric.name}: no difference from the baseline {first}, which lacks it"
         fields = fields_of(runs)
         texts = {
             after.name: _changes_text(before, after, fields) for before, after in pairwise(runs)
@@ -653,13 +644,8 @@ class _Trends:
             yield "no run has a configuration: what changed between runs is unknown"
         elif changed:
             yield f"the configuration changed, or is unknown, at {join_names(changed, _MOST_NOTED)}"
-        if n_tests > 1 and self.correction == "none":
-            yield f"{n_tests} tests without correction: some will be false alarms"
-        elif n_tests > 1:
-            yield (
-                f"p-values are adjusted ({self.correction}) for {n_tests} tests; as a history "
-                "grows there are more, and an early finding may disappear"
-            )
+        if n_tests > 1:
+            yield correction_note(self.correction, n_tests, self.plan.alpha)
         unscored: dict[str, int] = {}
         for run in runs:
             for name, mean in self.means[run.name].items():
@@ -668,10 +654,6 @@ class _Trends:
         counts = [f"up to {unscored[m.name]} of {m.name}" for m in self.metrics if unscored[m.name]]
         if counts:
             yield f"missing scores in a run, not in the means: {', '.join(counts)}"
-        yield (
-            f"change: from the previous run; difference: from {first}; both over the "
-            "queries that both runs scored"
-        )
 
     def _break_notes(self) -> Iterator[str]:
         """Breaks in comparability, and possible ones, each once for all metrics."""

@@ -125,27 +125,17 @@ class Repeats(Result):
             return f"{'no' if parts is None else 'only one'} query is scored in every run"
         if parts.within == 0:
             return f"all {parts.k} runs give equal scores on all {parts.n} queries"
-        noise = parts.sd_within
-        error, floor = number(parts.standard_error()), number(math.sqrt(parts.between / parts.n))
-        if worth == 1:
-            advice = (
-                f"one run is enough for the mean: its standard error is {error}, and would be "
-                f"{floor} without noise"
-            )
-        elif worth > _MOST_WORTH:
-            advice = (
-                "queries hardly differ beyond the noise, so every repeat helps the mean; its "
-                f"standard error is {error}"
-            )
-        else:
-            more_runs, more_queries = (
-                number(parts.standard_error(*design))
-                for design in ((int(worth),), (1, parts.n * int(worth)))
-            )
+        noise, error = parts.sd_within, number(parts.standard_error())
+        floor = number(math.sqrt(parts.between / parts.n))
+        advice = f"one run is enough: the standard error of the mean is {error}, at best {floor}"
+        if worth > _MOST_WORTH:
+            advice = f"every repeat helps the mean, whose standard error is {error}"
+        elif worth > 1:
+            more_runs = number(parts.standard_error(int(worth)))
+            more_queries = number(parts.standard_error(1, parts.n * int(worth)))
             advice = (
                 f"{rounded_count(int(worth))} runs bring the standard error of the mean from "
-                f"{error} to {more_runs}, and no number of runs brings it below {floor}; as many "
-                f"times the queries, run once, bring it to {more_queries}"
+                f"{error} to {more_runs}; as many times the queries, run once, to {more_queries}"
             )
         return (
             f"a query's score moves by {number(noise.estimate)} from run to run (SD, "
@@ -348,21 +338,15 @@ def _notes(
     level: float,
 ) -> Iterator[str]:
     for row in frame[frame["run_effect_pvalue_adjusted"] <= 1.0 - level].to_dict("records"):
-        yield (
-            f"{row['metric']}: whole runs are shifted against each other (Holm-adjusted p "
-            f"{pvalue_text(row['run_effect_pvalue_adjusted'])}); more than noise of single "
-            "queries changed between the runs"
-        )
+        pvalue = pvalue_text(row["run_effect_pvalue_adjusted"])
+        yield f"{row['metric']}: whole runs are shifted (Holm-adjusted p {pvalue})"
     first, *others = [DatedRun.of(run, config=getattr(run, "config", None)) for run in runs]
     fields = fields_of([first, *others])
     changes = {
         str(change) for run in others for change in config_changes(first.config, run.config, fields)
     }
     if changes:
-        yield (
-            "the configurations of the runs differ or are unknown, so their scores may differ by "
-            f"more than noise: {'; '.join(sorted(changes))}"
-        )
+        yield f"configurations differ or are unknown: {'; '.join(sorted(changes))}"
     edited = dict.fromkeys(pair_of(first, run).gold_set for run in others)
     if any("another reference" in change for change in edited):
         yield f"the gold set is not the same in all runs: {'; '.join(filter(None, edited))}"
@@ -372,8 +356,7 @@ def _notes(
         yield f"queries left out because some run did not score them: {', '.join(counts)}"
     known = [(name, runs[0].metrics[name].kind, parts.within) for name, parts in components.items()]
     if rough := [name for name, kind, within in known if kind == "binary" and within]:
-        names = ", ".join(rough)
-        yield f"{names}: the interval of icc assumes normal scores, so for 0/1 scores it is rough"
+        yield f"{', '.join(rough)}: the interval of icc is rough for scores of 0 and 1"
 
 
 # -- query by query
@@ -565,15 +548,9 @@ class Variance(Drawn):
         # The first of equal costs, because a change of one thing is easier than of several.
         best = min((own for own in designs if own["cost"] > 0), key=lambda d: d["cost"], default={})
         if best:
-            queries, runs, judges = (
-                f"{rounded_count(n)} {factor if n == 1 else plural}"
-                for factor, plural in _PLURALS.items()
-                for n in (best[f"n_{plural}"],)
-            )
-            advice = (
-                f"an interval half as wide costs least with {queries}, {runs} and {judges} "
-                f"({best['cost_ratio']:.1f} times the cost)"
-            )
+            sizes = [f"{rounded_count(best[f'n_{name}'])} {name}" for name in _PLURALS.values()]
+            times = f"{best['cost_ratio']:.1f} times the cost"
+            advice = f"an interval half as wide costs least with {join_names(sizes)} ({times})"
         return (
             f"{row['metric']}: mean {number(row['mean'])} ({limits}, all sources counted); "
             f"{100 * row['largest_share']:.0f} % of the uncertainty comes from "
@@ -824,7 +801,7 @@ def _notes_on_sources(
     missing = [f"{name} {parts.n_missing}" for name, parts in components.items() if parts.n_missing]
     if missing:
         yield f"combinations of query, run and judge without a score: {', '.join(missing)}"
-    for factor, words in (("run", "one run"), ("judge", "one judge or none")):
+    for factor in ("run", "judge"):
         counts = {name: parts.n[factor] for name, parts in components.items()}
         few = [name for name, n in counts.items() if 1 < n < 4]
         single = [name for name, n in counts.items() if n == 1]
@@ -836,14 +813,8 @@ def _notes_on_sources(
             )
         if single:
             yield (
-                f"{_which(single, components)}the scores are from {words}; how much other "
-                f"{levels} would differ is unknown, and not in the interval"
-            )
-    for name, parts in components.items():
-        if parts.negative:
-            yield (
-                f"{name}: no noise of {', '.join(parts.negative)} shows (a negative estimate is "
-                "read as 0)"
+                f"{_which(single, components)}the scores are from one {factor}; how much other "
+                f"{levels} would differ is not in the interval"
             )
 
 

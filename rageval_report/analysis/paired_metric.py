@@ -29,10 +29,7 @@ from rageval_report.stats.base import (
     check_resamples,
     check_seed,
 )
-from rageval_report.stats.effects import (
-    EFFECTS,
-    hidden_losses,
-)
+from rageval_report.stats.effects import EFFECTS, hidden_losses
 from rageval_report.stats.equivalence import (
     EQUIVALENCE_METHODS,
     STRICT,
@@ -412,10 +409,7 @@ class PairedMetric:
             claims = (
                 compare_with_margin(pairs, metric, margin, method=method, alpha=alpha),
                 compare_with_margin(
-                    *(sides, metric, margin),
-                    method=method,
-                    alpha=alpha,
-                    alternative="non-inferior",
+                    *(sides, metric, margin), method=method, alpha=alpha, alternative="non-inferior"
                 ),
             )
         pvalue = test.pvalue
@@ -427,11 +421,7 @@ class PairedMetric:
         return self._with(test, interval, pvalue, *claims)
 
     def _with(
-        self,
-        test: PairedResult,
-        interval: Interval,
-        pvalue: float,
-        *claims: EquivalenceResult,
+        self, test: PairedResult, interval: Interval, pvalue: float, *claims: EquivalenceResult
     ) -> MetricComparison:
         tested = MetricComparison(
             *(self.metric, self.names, self.known, test, interval, pvalue), *claims

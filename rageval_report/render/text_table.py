@@ -241,10 +241,7 @@ def _are_ends(names: tuple[str, ...]) -> bool:
 
 
 def _interval_column(
-    name: str,
-    low: list[object],
-    high: list[object],
-    settings: Mapping[str, object],
+    name: str, low: list[object], high: list[object], settings: Mapping[str, object]
 ) -> TextColumn:
     estimate = name.removesuffix("ci_low").rstrip("_")
     level = settings.get(_LEVEL)

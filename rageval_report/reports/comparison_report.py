@@ -181,9 +181,7 @@ def _basis(
     yield f"baseline {names.of(verdicts[0].baseline)}, {noun} {shown}"
     common = [pairing.n_common for pairing in comparison.pairings]
     yield counted(
-        max(common or [own.n + own.n_dropped for own in verdicts]),
-        "paired query",
-        "paired queries",
+        max(common or [own.n + own.n_dropped for own in verdicts]), "paired query", "paired queries"
     )
     yield counted(len({verdict.metric for verdict in verdicts}), "metric")
     if alone := max((pairing.n_alone for pairing in comparison.pairings), default=0):

@@ -353,10 +353,7 @@ def _needed_part(row: Row) -> str:
 
 def needed_in(row: Row) -> tuple[tuple[float, float], ...]:
     """The differences of a useful size that a row plans for, and the units that each needs."""
-    pairs = (
-        ("planned_difference", "n_needed"),
-        ("smaller_planned_difference", "n_needed_smaller"),
-    )
+    pairs = (("planned_difference", "n_needed"), ("smaller_planned_difference", "n_needed_smaller"))
     known = ((float(row.get(size, math.nan)), float(row.get(n, math.nan))) for size, n in pairs)
     return tuple(pair for pair in known if not math.isnan(pair[0]))
 

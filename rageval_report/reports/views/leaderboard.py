@@ -347,10 +347,7 @@ def configured_runs(runs: Sequence[Scored], names: ShortNames) -> Sequence[Evalu
         return subsets
     places = {name: place for place, name in enumerate(names.names)}
     configured = [
-        replace(
-            own,
-            config={column.heading: column.values[places[own.name]] for column in varied},
-        )
+        replace(own, config={column.heading: column.values[places[own.name]] for column in varied})
         for own in subsets
     ]
     # The first level of a setting is the one that others are compared with.
@@ -393,10 +390,7 @@ def _grid(
         ranked.label(metric),
         columns,
         tuple(
-            (
-                level,
-                tuple(_grid_cell(rows, places.get((level, other))) for other in columns),
-            )
+            (level, tuple(_grid_cell(rows, places.get((level, other))) for other in columns))
             for level in _in_order(first.values)
         ),
     )

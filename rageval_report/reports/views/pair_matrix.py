@@ -204,11 +204,7 @@ def _shares(block: ScoreBlock) -> np.ndarray:
 
 
 def _card(
-    ranked: RankedPipelines,
-    block: ScoreBlock,
-    query_id: str,
-    row: int,
-    runs: Mapping[str, Scored],
+    ranked: RankedPipelines, block: ScoreBlock, query_id: str, row: int, runs: Mapping[str, Scored]
 ) -> SimpleNamespace:
     scores = dict(zip(block.names, block.complete[row].tolist(), strict=True))
     heights = dict(zip(block.names, _shares(block)[row].tolist(), strict=True))
