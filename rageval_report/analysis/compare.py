@@ -62,6 +62,7 @@ from rageval_report.scores import Correct, Metric, Scored, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.shown import (
     BETTER,
+    DIRECTION_UNKNOWN,
     EQUIVALENT,
     IDENTICAL,
     NOT_WORSE,
@@ -96,7 +97,7 @@ _PRINTED = (
     *("metric", "candidate", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"),
     *("pvalue_adjusted", "difference_lowest", "difference_highest", "verdict"),
 )
-_WORDS = (BETTER, WORSE, EQUIVALENT, NOT_WORSE, UNDECIDED, IDENTICAL, TOO_FEW)
+_WORDS = (BETTER, WORSE, DIRECTION_UNKNOWN, EQUIVALENT, NOT_WORSE, UNDECIDED, IDENTICAL, TOO_FEW)
 _MOST_NOTES = 3
 
 
@@ -689,6 +690,7 @@ def compare_pairings(
     raw = np.array([row.test.pvalue for row in rows])
     n_tests = family.size(frame["metric"].tolist(), raw)
     opening = [*notes, *dict.fromkeys(_unchanged_notes(pairings, rows))]
+    opening += sentences.direction_notes(row.metric for row in rows)
     return Comparison(
         title,
         frame,

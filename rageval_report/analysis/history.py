@@ -38,6 +38,7 @@ from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import (
     correction_note,
     counted,
+    direction_notes,
     join_names,
     number,
     pvalue_text,
@@ -47,7 +48,7 @@ from rageval_report.results import Result, answer_of
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.align import align, places_on_two_scales, range_text
 from rageval_report.scores.run_file import plain_value, query_set, query_set_hash
-from rageval_report.scores.shown import BETTER, IDENTICAL, UNDECIDED, WORSE
+from rageval_report.scores.shown import BETTER, DIRECTION_UNKNOWN, IDENTICAL, UNDECIDED, WORSE
 from rageval_report.stats.corrections import CORRECTIONS
 from rageval_report.types import FloatArray
 
@@ -242,7 +243,15 @@ def pair_of(before: DatedRun, after: DatedRun) -> SameQueries:
 
 
 TOO_FEW, NOT_COMPARED = "too few", "not compared"
-_ORDER = (WORSE, BETTER, UNDECIDED, TOO_FEW, IDENTICAL, NOT_COMPARED)  # what matters first
+_ORDER = (
+    WORSE,
+    BETTER,
+    DIRECTION_UNKNOWN,
+    UNDECIDED,
+    TOO_FEW,
+    IDENTICAL,
+    NOT_COMPARED,
+)  # what matters first
 # With more tests than this, inverting each of them for its interval would take minutes.
 MOST_INVERTED = 100
 # Words in the name of a field that says how answers were measured, not how they were generated.
@@ -479,7 +488,9 @@ def _step(gold_set: str, changes: list[FieldChange], row: MetricComparison | Non
         gains = (row.test.difference > 0) == row.metric.greater_is_better
         numbers = (row.test.difference, row.interval.low, row.interval.high, row.test.pvalue)
         step |= dict(zip(("difference", *_NUMBERS), numbers, strict=False))
-        word = (BETTER if gains else WORSE) if row.pairs.by_query.n_changed else IDENTICAL
+        word = BETTER if gains else WORSE
+        word = word if row.metric.direction_is_known else DIRECTION_UNKNOWN
+        word = word if row.pairs.by_query.n_changed else IDENTICAL
         step |= {"n": row.test.n, "outcome": word}
     return step
 
@@ -511,7 +522,10 @@ class _Trends:
         corrected = correct_in_family(*self._tests(ordered), self.correction).tolist()
         for step, pvalue in zip(ordered.values(), corrected, strict=True):
             step["pvalue_adjusted"] = pvalue
-            if step["outcome"] in (BETTER, WORSE) and not pvalue <= self.plan.alpha:
+            if (
+                step["outcome"] in (BETTER, WORSE, DIRECTION_UNKNOWN)
+                and not pvalue <= self.plan.alpha
+            ):
                 few = step["n"] < self.plan.fewest_units
                 step["outcome"] = TOO_FEW if few else UNDECIDED
         return ordered
@@ -631,6 +645,7 @@ class _Trends:
         if len(runs) == 1:
             yield "only one run: there is nothing to compare it with yet"
         yield from self._break_notes()
+        yield from direction_notes(self.metrics)
         for metric in self.metrics:
             without = [run.name for run in runs if metric.name not in self.means[run.name]]
             if without:

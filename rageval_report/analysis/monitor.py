@@ -25,6 +25,7 @@ from rageval_report.analysis.pairing import require_bounds, twin_of
 from rageval_report.analysis.tables import PipelineTable, table_of, text_labels
 from rageval_report.errors import DataError, named
 from rageval_report.plots.drawn import Drawn
+from rageval_report.reports.sentences import direction_notes
 from rageval_report.results import Answer, answer_of
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.columns import Column
@@ -202,6 +203,9 @@ def _choose_metrics(
     """The named metrics, or all that have bounds, and a note on the others."""
     known = reference.metrics
     chosen = known.values() if names is None else [known[resolver(known)(name)] for name in names]
+    chosen = [metric for metric in chosen if names is not None or metric.direction_is_known]
+    if unknown := direction_notes(chosen):
+        raise DataError(unknown[0])
     bounded = [metric for metric in chosen if metric.bounds is not None]
     others = [metric.name for metric in chosen if metric.bounds is None]
     if others and (names is not None or not bounded):

@@ -234,6 +234,7 @@ class MetricComparison:
             "title": metric.title,
             "kind": metric.kind,
             "greater_is_better": metric.greater_is_better,
+            "direction_is_known": metric.direction_is_known,
         }
         if plan.missing == "bounds":
             lowest, highest = extreme_differences(pairs, self.known.lone, metric)

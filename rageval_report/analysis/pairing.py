@@ -442,8 +442,13 @@ def on_one_scale(
 ) -> list[tuple[Metric, ...]]:
     """The metrics that runs share, each with the kind and the bounds that hold for all of them."""
     known, scores = list(shared), [run.scores for run in runs]
-    for first, *others in known:
-        if any(metric.greater_is_better != first.greater_is_better for metric in others):
+    for place, metrics in enumerate(known):
+        first = metrics[0]
+        ups = {metric.greater_is_better for metric in metrics if metric.direction_is_known}
+        if len(ups) == 1:  # what one run knows holds for those that guess
+            direction: dict[str, Any] = {"greater_is_better": ups.pop(), "direction_is_known": True}
+            known[place] = tuple(replace(metric, **direction) for metric in metrics)
+        elif ups or len({metric.greater_is_better for metric in metrics}) > 1:
             raise DataError(
                 f"{first.name!r}: the runs disagree on whether higher is better; say so when "
                 f"loading, for example metrics={{{first.name!r}: 'lower'}}"

@@ -60,6 +60,8 @@ from rageval_report.reports.ranking_sentences import (
     standing_sentence,
 )
 from rageval_report.reports.sentences import (
+    direction_notes,
+    direction_question,
     filled_notes,
     group_notes,
     join_names,
@@ -68,6 +70,7 @@ from rageval_report.reports.sentences import (
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
+from rageval_report.scores.shown import DIRECTION_UNKNOWN
 from rageval_report.stats.base import Interval
 from rageval_report.stats.corrections import WESTFALL_YOUNG, shared_flips, uses_midp
 from rageval_report.stats.many_pairs import AllPairs, run_all_tests
@@ -802,26 +805,29 @@ def _metric_rows(
         return
     standing, columns = Standing(block, tests, plan.alpha), block.columns
     up, order, beats = block.metric.greater_is_better, standing.order, standing.beats
+    is_known = block.metric.direction_is_known
     intervals = _mean_intervals(block, plan)
     average, wins = _average_ranks(tests, up), columns.alone_best(greater_is_better=up)
     lift = _gain_of_noise(tests, settings, len(block.names))
     for place, letters in zip(order, letters_of(standing.differs), strict=True):
         interval, is_first = intervals[place], place == order[0]
         sentence = standing_sentence(block, standing, interval, settings) if is_first else None
+        if is_first and not is_known:
+            sentence = f"{block.metric.name}: {direction_question(block.metric.name)}"
         yield row(
             block.names[place],
-            rank=int(standing.ranks[place]),
+            rank=int(standing.ranks[place]) if is_known else math.nan,
             n=columns.n,
             mean=interval.estimate,
             ci_low=interval.low,
             ci_high=interval.high,
             letters=letters,
-            is_best=bool(standing.ranks[place] == 1),
-            standing=standing.word(place),
+            is_best=is_known and bool(standing.ranks[place] == 1),
+            standing=standing.word(place) if is_known else DIRECTION_UNKNOWN,
             average_rank=float(average[place]),
             wins=int(wins[place]),
-            beats=int(beats[place].sum()),
-            beaten_by=int(beats[:, place].sum()),
+            beats=int(beats[place].sum()) if is_known else 0,
+            beaten_by=int(beats[:, place].sum()) if is_known else 0,
             ci_method=interval.method,
             verdict=sentence,
             gain_of_noise=lift,
@@ -928,6 +934,7 @@ def _notes(
     blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], lineup: Lineup, plan: RankPlan
 ) -> Iterator[str]:
     """What was left out of each metric, and the margins."""
+    yield from direction_notes(block.metric for block in blocks.values())
     notes = (
         (name, note)
         for name, block in blocks.items()

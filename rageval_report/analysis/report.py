@@ -25,7 +25,7 @@ from rageval_report.analysis.breakdown import check_two_names
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import DataError, UnknownNameError, check_choice, check_options
 from rageval_report.files.writing import write_atomically
-from rageval_report.reports.sentences import number
+from rageval_report.reports.sentences import direction_notes, number
 from rageval_report.results import Answer, QueryFrame, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored, join_details, normalise_name
 from rageval_report.scores.catalogue.dialects import (
@@ -521,6 +521,7 @@ def failures_of_rows(
     side = "below" if known.greater_is_better else "above"
     n_wrong, n_scored, n_unscored = counts
     notes = [f"{n_wrong} of {n_scored} scored queries lie {side} {cut:.4g} on {known.name}"]
+    notes += direction_notes([known])
     if n_unscored:
         what = "query without a score is" if n_unscored == 1 else "queries without scores are"
         notes.append(f"{n_unscored} {what} not listed")

@@ -14,6 +14,7 @@ from rageval_report.analysis import gate_figures as gf
 from rageval_report.analysis.paired_metric import what_strict_lacks
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.names.widths import display_width
+from rageval_report.reports.sentences import direction_question
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.equivalence import STRICT
 
@@ -294,6 +295,10 @@ class RuleRequest:
         if self.metric is not None:
             target = run.pair(self.metric) if self.is_pair else run.column(self.metric)
         measured = self.figure.measure(target, **self.arguments)
+        needs_direction = self.name in (gf.NO_REGRESSION, "wins", "losses")
+        if needs_direction and self.metric and not self.metric.direction_is_known:
+            question = (direction_question(self.metric.name),)
+            return replace(measured, value=math.nan, test=None, notes=question, is_impossible=True)
         if not self.limit:
             return measured
         value = measured.low if self.limit == "ci_low" else measured.high

@@ -24,6 +24,7 @@ from rageval_report.results import Answer, Result
 from rageval_report.scores import Metric
 from rageval_report.scores.shown import (
     BETTER,
+    DIRECTION_UNKNOWN,
     EQUIVALENT,
     IDENTICAL,
     NOT_TESTED,
@@ -38,7 +39,9 @@ from rageval_report.stats.corrections import adjust_pvalues, level_left
 from rageval_report.stats.units import FEWEST_UNITS
 from rageval_report.types import FloatArray, IndexArray
 
-SHOWN_IN_ORDER: tuple[Shown, ...] = (WORSE, BETTER, EQUIVALENT, IDENTICAL, UNDECIDED, NOT_TESTED)
+SHOWN_IN_ORDER: tuple[Shown, ...] = (
+    *(WORSE, BETTER, DIRECTION_UNKNOWN, EQUIVALENT, IDENTICAL, UNDECIDED, NOT_TESTED),
+)
 """The order in which a reader wants to see them."""
 
 
@@ -84,6 +87,8 @@ class MetricVerdict:
         n, missing = with_commas(self.n), self.missing_queries
         if self.shown == EQUIVALENT:
             return f"within ±{size_text(self.margin)}, your margin"
+        if self.shown == DIRECTION_UNKNOWN:
+            return "is higher better?"
         if self.shown == IDENTICAL:
             return f"equal on all {n} queries"
         if self.shown == NOT_TESTED:

@@ -24,6 +24,7 @@ from rageval_report.reports.sentences import (
     with_commas,
 )
 from rageval_report.results import Answer
+from rageval_report.scores.shown import DIRECTION_UNKNOWN
 
 MOST_NOTES = 3
 _MOST_LEADERS = 3
@@ -156,6 +157,8 @@ class RankedPipelines:
             return "too few"
         if metric in self.equal_on:
             return "equal"
+        if DIRECTION_UNKNOWN in set(rows["standing"]):
+            return DIRECTION_UNKNOWN
         names = [self.names.of(name) for name in rows.loc[rows["standing"] != "worse", "pipeline"]]
         if len(names) == len(rows):
             return "undecided"

@@ -10,7 +10,15 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.names.short_names import ShortNames
-from rageval_report.scores.shown import BETTER, EQUIVALENT, IDENTICAL, NOT_TESTED, WORSE, Shown
+from rageval_report.scores.shown import (
+    BETTER,
+    DIRECTION_UNKNOWN,
+    EQUIVALENT,
+    IDENTICAL,
+    NOT_TESTED,
+    WORSE,
+    Shown,
+)
 
 Row = Mapping[str, Any]
 
@@ -205,6 +213,20 @@ def basis_text(frame: pd.DataFrame, plan: Any, correction: str, family: Any) -> 
     return f"{text}. Missing scores: {names_with_rest(texts)}" if texts else text
 
 
+def direction_question(metric: str) -> str:
+    """The question that a reader must answer before a difference is better or worse."""
+    return (
+        f"is higher better? --higher {metric} / --lower {metric} "
+        f"(in Python: metrics={{{metric!r}: 'lower'}})"
+    )
+
+
+def direction_notes(metrics: Iterable[Any]) -> list[str]:
+    """The note on metrics whose direction was only guessed; none if all are known."""
+    names = list(dict.fromkeys(own.name for own in metrics if not own.direction_is_known))
+    return [f"{names_with_rest(names)}: {direction_question(names[0])}"] if names else []
+
+
 # -- the verdict of a row
 
 
@@ -238,23 +260,21 @@ def verdict_sentence(row: Row, words: TestWords) -> str:
     if not row["n"]:
         return f"not compared on {metric}: no query is scored in both runs"
     if row["ties"] == row["n"]:
-        paired = unit if unit == "clusters" else f"paired {unit}"
-        return f"{names} are identical on {metric}: equal scores on all {n} {paired}"
+        return f"{names} are identical on {metric}: equal scores on all {n} {unit}"
     if math.isnan(row["pvalue"]):
-        return (
-            f"too few {unit} for a test on {metric}: {n} in common, at least {words.fewest} are "
-            "needed"
-        )
+        needed = f"{n} in common, at least {words.fewest} are needed"
+        return f"too few {unit} for a test on {metric}: {needed}"
+    tried = "" if words.tried == 1 else f"; corrected for the best of {words.tried} variants"
     if row["pvalue_adjusted"] <= words.alpha:
-        return _shown_sentence(row, words) + _tried_part(row, words)
+        return _shown_sentence(row, words) + tried
     if row.get("equivalence_pvalue_adjusted", math.nan) <= words.alpha:
         pvalue = pvalue_text(row["equivalence_pvalue_adjusted"])
         return (
             f"{names} are equivalent on {metric} within ±{number(row['margin'])} "
             f"({_equivalence_interval(row, words)}, equivalence p {pvalue})"
-            f"{row['equivalence_note']}{_tried_part(row, words)}"
+            f"{row['equivalence_note']}{tried}"
         )
-    return _undecided_sentence(row, words) + _tried_part(row, words)
+    return _undecided_sentence(row, words) + tried
 
 
 def _units(row: Row) -> tuple[int, str]:
@@ -269,21 +289,21 @@ def _shown_sentence(row: Row, words: TestWords) -> str:
     low, high = row["ci_low"], row["ci_high"]
     if difference < 0:  # so that the interval surrounds the size of the difference
         low, high = -high, -low
-    better = (difference > 0) == row["greater_is_better"]
+    is_known = row.get("direction_is_known", True)
+    word = BETTER if (difference > 0) == row["greater_is_better"] else WORSE
+    word = word if is_known else "higher" if difference > 0 else "lower"
     sentence = (
-        f"{row['candidate']} is {BETTER if better else WORSE} on {row['metric']} by "
+        f"{row['candidate']} is {word} on {row['metric']} by "
         f"{number(abs(difference))} ({100 * (1 - words.alpha):g} % CI {number(low)} to "
         f"{number(high)}), {words.pvalue(row)}, {n} {'' if unit == 'clusters' else 'paired '}{unit}"
     )
+    if not is_known:
+        return f"{sentence}; {direction_question(row['metric'])}"
     if math.isnan(row.get("margin", math.nan)):
         return sentence
     margin = number(row["margin"])
     if row["equivalence_pvalue_adjusted"] <= words.alpha:
-        usual = row["margin_method"] in _USUAL_METHODS
-        method = "" if usual else f" ({_equivalence_interval(row, words)})"
-        return (
-            f"{sentence}, but by less than the margin of {margin}{method}{row['equivalence_note']}"
-        )
+        return f"{sentence}, but by less than the margin of {margin}{row['equivalence_note']}"
     if math.isnan(row["equivalence_low"]):
         return f"{sentence}; not shown to lie within ±{margin}{row['equivalence_note']}"
     # By the interval that the sentence shows, not by the narrower one of the test of equivalence.
@@ -297,22 +317,11 @@ def _equivalence_interval(row: Row, words: TestWords) -> str:
     return f"{method}{100 * (1 - 2 * words.alpha):g} % CI {low} to {high}"
 
 
-def _tried_part(row: Row, words: TestWords) -> str:
-    """That the numbers are corrected for a choice, and what noise alone gives to the best."""
-    if words.tried == 1:
-        return ""
-    part, gain = f"; corrected for the choice of the best of {words.tried} variants", math.nan
-    if (row["difference"] > 0) == row["greater_is_better"]:
-        gain = row.get("gain_of_noise", math.nan)
-    return part if math.isnan(gain) else f"{part}; by luck alone it would gain {number(gain)}"
-
-
 def _undecided_sentence(row: Row, words: TestWords) -> str:
     sentence = f"no difference shown on {row['metric']}"
     if row["pvalue"] <= words.alpha:
         tests = f"correcting for {words.family_size} tests" if words.tried == 1 else "correction"
-        raw = pvalue_text(row["pvalue"])
-        sentence += f": not significant after {tests} (p {raw}, {words.pvalue(row)})"
+        sentence += f": not significant after {tests} (p {pvalue_text(row['pvalue'])})"
     parts = (_detectable_part(row), _needed_part(row), _margin_part(row, words))
     return "; ".join([sentence, *filter(None, parts)])
 
@@ -320,10 +329,7 @@ def _undecided_sentence(row: Row, words: TestWords) -> str:
 def _detectable_part(row: Row) -> str:
     """The differences that as many units can detect; empty if the differences do not vary."""
     detectable, (n, unit) = row["min_detectable_difference"], _units(row)
-    is_share = row.get("kind") in ("binary", "proportion")
-    widest = 1.0 if is_share else math.inf
-    if math.isinf(detectable):
-        return f"{n} {unit} cannot detect any difference after correction"
+    widest = 1.0 if row.get("kind") in ("binary", "proportion") else math.inf
     if detectable >= widest:
         return f"{n} {unit} can detect hardly any difference"
     # A difference that was seen and is not shown contradicts a smaller number.
@@ -334,21 +340,15 @@ def _detectable_part(row: Row) -> str:
 
 def _needed_part(row: Row) -> str:
     """The units that detect differences of a useful size, if they are more than there are."""
-    (present, unit), parts = _units(row), list[str]()
-    for size, n in needed_in(row):
-        if n <= present:
-            continue
-        many = (
-            "over a million" if not n <= _MOST_QUERIES_NAMED else f"about {rounded_count(int(n))}"
-        )
-        if parts:
-            parts.append(f"for {number(size)} {many}")
-            continue
-        # Clusters are named, because the set would need more documents, not more questions on them.
-        has_rest = unit == "clusters" and n <= _MOST_QUERIES_NAMED
-        rest = f" ({rounded_count(int(n) - present)} more)" if has_rest else ""
-        parts.append(f"to detect {number(size)}, ask {many} {unit}{rest}")
-    return ", ".join(parts).replace("ask", "use" if unit == "clusters" else "ask", 1)
+    present, unit = _units(row)
+    parts = [
+        f"{number(size)} over a million"
+        if not n <= _MOST_QUERIES_NAMED
+        else f"{number(size)} about {rounded_count(int(n))}"
+        for size, n in needed_in(row)
+        if not n <= present
+    ]
+    return f"{unit} to detect {', '.join(parts)}" if parts else ""
 
 
 def needed_in(row: Row) -> tuple[tuple[float, float], ...]:
@@ -365,11 +365,9 @@ def _margin_part(row: Row, words: TestWords) -> str:
     margin = f"not shown to lie within ±{number(row['margin'])}"
     if math.isnan(row["equivalence_low"]):
         return f"{margin}{row['equivalence_note']}"
-    pvalue, correction = "", ""
-    if row["equivalence_pvalue"] <= words.alpha:  # shown before the correction, not after it
-        pvalue = f", equivalence p {pvalue_text(row['equivalence_pvalue_adjusted'])}"
-        correction = " after correction"
-    return f"{margin}{correction} ({_equivalence_interval(row, words)}{pvalue})"
+    # Shown before the correction, and not after it.
+    corrected = " after correction" if row["equivalence_pvalue"] <= words.alpha else ""
+    return f"{margin}{corrected} ({_equivalence_interval(row, words)})"
 
 
 # -- the answer above the table
@@ -401,6 +399,9 @@ def pair_answer(
     if equivalent + n_of.get(IDENTICAL, 0) == k:
         on = f"all {m}" if k > 1 else first
         return f"{candidate} and {baseline} are equivalent on {on}, within your margins."
+    if unknown := labels.get(DIRECTION_UNKNOWN):
+        on = names_with_rest(unknown)
+        return f"{candidate} differs from {baseline} on {on}; is higher better?"
     start = f"No difference is shown between {candidate} and {baseline}"
     if equivalent:
         are = "is" if equivalent == 1 else "are"
@@ -421,19 +422,15 @@ def several_answer(shown: Mapping[str, tuple[int, int]], baseline: str, names: S
         rest = f"; {names.of(losses[0])} is worse" if len(losses) == 1 else rest
         return f"{names.of(gains[0])} is better than {baseline} and worse on nothing{rest}."
     parts: list[str] = []
-    for group, whole, brief in (
-        (gains, f"better than {baseline} and worse on nothing", ""),
-        (
-            mixed,
-            f"better than {baseline} on some metrics and worse on others",
-            "better on some metrics and worse on others",
-        ),
-        (losses, f"worse than {baseline} and better on nothing", "worse"),
+    for group, start, end in (
+        (gains, "better", "and worse on nothing"),
+        (mixed, "better", "on some metrics and worse on others"),
+        (losses, "worse", "and better on nothing"),
     ):
-        are = "is" if len(group) == 1 else "are"
         if group:  # only the first part names the baseline
-            of = f" of {k} candidates" if not parts else ""
-            parts.append(f"{len(group)}{of} {are} {brief if parts else whole}")
+            of, than = (f" of {k} candidates", f" than {baseline}") if not parts else ("", "")
+            are = "is" if len(group) == 1 else "are"
+            parts.append(f"{len(group)}{of} {are} {start}{than} {end}")
     return f"{'; '.join(parts)}."
 
 

@@ -125,6 +125,7 @@ def pair_verdicts(
     frame = frame.assign(
         greater_is_better=frame["metric"].map(lambda name: metrics[name].greater_is_better),
         kind=frame["metric"].map(lambda name: metrics[name].kind),
+        direction_is_known=frame["metric"].map(lambda name: metrics[name].direction_is_known),
     )
     pairs: dict[tuple[str, str], list[MetricVerdict]] = {}
     for verdict in verdicts_of(frame, alpha=ranking.alpha, labels=labels):

@@ -90,6 +90,7 @@ HEADINGS: Mapping[Shown, str] = {
     "equivalent": "Equivalent",
     "identical": "Equal on every query",
     "undecided": "Undecided",
+    "direction unknown": "Is higher better?",
     "not tested": "Not tested",
 }
 
