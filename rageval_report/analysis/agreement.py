@@ -577,7 +577,9 @@ def _judged_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> 
 
 
 def judges_agreement(
-    evaluation: Scored, metrics: str | Iterable[str] | None, settings: IntervalSettings
+    evaluation: Scored,
+    metrics: str | Iterable[str] | None = None,
+    settings: IntervalSettings = IntervalSettings(),
 ) -> Result:
     """How far several judges agree on each metric; see `RAGPipelineEvaluation.judges_agreement`."""
     rows, notes = list[FigureRow](), list[str]()

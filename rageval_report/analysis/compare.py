@@ -215,7 +215,7 @@ class Comparison(Result):
         first = [*doubts, *self.key_notes, *filter(None, [undecided])]
         notes = [*first[: _MOST_NOTES - 1], basis]
         n = max((pairing.n_common for pairing in self.pairings), default=int(frame["n"].max()))
-        answer = f"{answer[:-1]} ({sentences.counted(n, 'query', 'queries')})."
+        answer = f"{answer[:-1]} ({sentences.counted(n, 'query', 'queries')}){answer[-1]}"
         return answer_table(self, answer, _PRINTED, order, notes)
 
     def differences(self, metric: str, candidate: str | None = None) -> pd.Series:

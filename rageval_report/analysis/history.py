@@ -288,7 +288,7 @@ class History(Drawn):
         last = self._last
         if last.empty:
             return ""
-        names = {word: last.loc[last["verdict"] == word, "metric"].tolist() for word in _ORDER[:2]}
+        names = {word: last.loc[last["verdict"] == word, "metric"].tolist() for word in _ORDER[:3]}
         parts = [f"{word} on {join_names(own, _MOST_NOTED)}" for word, own in names.items() if own]
         run, baseline = self.runs[-1].name, self.settings["baseline"]
         n = counted(len(last), "metric")

@@ -647,7 +647,8 @@ def _rank_blocks(
     listed = f"{n} pipelines" if n > 3 else join_names(lineup.names)
     rows = pd.DataFrame(chain.from_iterable(tables))
     basis = basis_of_ranking(rows, settings, family.outside, blocks)
-    key_notes = (basis, *_notes_on_luck(blocks, tests, settings))
+    unknown = direction_notes(block.metric for block in blocks.values())
+    key_notes = (*unknown, basis, *_notes_on_luck(blocks, tests, settings))
     return Ranking(
         f"Ranking of {listed}",
         rows,
@@ -934,7 +935,6 @@ def _notes(
     blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], lineup: Lineup, plan: RankPlan
 ) -> Iterator[str]:
     """What was left out of each metric, and the margins."""
-    yield from direction_notes(block.metric for block in blocks.values())
     notes = (
         (name, note)
         for name, block in blocks.items()

@@ -13,6 +13,7 @@ import pandas as pd
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.reports.sentences import (
     counted,
+    join_names,
     needed_in,
     pair_answer,
     queries_text,
@@ -203,11 +204,16 @@ def answer_of(verdicts: Sequence[MetricVerdict], fewest: int) -> str:
     names = shorten_names([verdicts[0].baseline, *groups])
     if len(groups) == 1:
         return pair_text(verdicts, names, fewest)
+    baseline = names.of(verdicts[0].baseline)
+    unknown = dict.fromkeys(own.label for own in of_shown(verdicts, DIRECTION_UNKNOWN))
+    if unknown and not any(own.shown in (BETTER, WORSE) for own in verdicts):
+        on = join_names([*unknown], 3)
+        return f"Candidates differ from {baseline} on {on}; is higher better?"
     shown = {
         name: (len(of_shown(own, BETTER)), len(of_shown(own, WORSE)))
         for name, own in groups.items()
     }
-    return several_answer(shown, names.of(verdicts[0].baseline), names)
+    return several_answer(shown, baseline, names)
 
 
 def answer_table(
