@@ -579,9 +579,10 @@ def _judged_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> 
 def judges_agreement(
     evaluation: Scored,
     metrics: str | Iterable[str] | None = None,
-    settings: IntervalSettings = IntervalSettings(),
+    settings: IntervalSettings | None = None,
 ) -> Result:
     """How far several judges agree on each metric; see `RAGPipelineEvaluation.judges_agreement`."""
+    settings = settings or IntervalSettings()
     rows, notes = list[FigureRow](), list[str]()
     for metric in _judged_metrics(evaluation, metrics):
         votes = votes_of(evaluation, metric)

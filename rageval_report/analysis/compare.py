@@ -763,17 +763,15 @@ def _westfall_young(
 
 
 def _unchanged_notes(
-    pairings: Sequence[Pairing], rows: Iterable[MetricComparison]
+    pairings: Sequence[Pairing], rows: Sequence[MetricComparison]
 ) -> Iterator[str]:
     """That a candidate has the very scores of the baseline, which a change hardly leaves."""
     for pairing in pairings:
-        names = (pairing.baseline.name, pairing.candidate.name)
-        pairs = [row.pairs for row in rows if row.names == names and row.pairs.n]
+        first, second = pairing.baseline.name, pairing.candidate.name
+        pairs = [row.pairs for row in rows if row.names == (first, second) and row.pairs.n]
         if pairs and all(map(_are_same, pairs)):
-            yield (
-                f"{names[1]} and {names[0]} are identical to the last bit on every metric: did the "
-                "change reach the pipeline?"
-            )
+            same = f"{second} and {first} are identical to the last bit on every metric"
+            yield f"{same}: did the change reach the pipeline?"
 
 
 def _are_same(pairs: Pairs) -> bool:
@@ -801,20 +799,14 @@ def _notes(
     metric_notes = [(row.metric.name, note) for row in rows for note in row.notes(plan)]
     yield from sentences.group_notes(metric_notes, len(metrics))
     if plan.margin is not None and not isinstance(plan.margin, Mapping):
-        unbounded = [name for name, metric in metrics.items() if metric.bounds is None]
         ranges = {own.bounds and own.bounds[1] - own.bounds[0] for own in metrics.values()}
-        if len(metrics) > 1 and (unbounded or len(ranges) > 1):
-            verb = "has" if len(unbounded) == 1 else "have"
-            no_bounds = f" ({', '.join(unbounded[:5])} {verb} no bounds)" if unbounded else ""
-            yield (
-                f"the margin of {plan.margin:g} is applied to metrics of different scales"
-                f"{no_bounds}; give a margin per metric if it does not suit all of them"
-            )
+        if len(metrics) > 1 and (None in ranges or len(ranges) > 1):
+            scales = "is applied to metrics of different scales"
+            yield f"the margin of {plan.margin:g} {scales}; a margin per metric may suit better"
     if plan.tried > 1:
         yield (
-            f"{plan.tried} variants were tried: the p-values of each candidate are multiplied by "
-            f"{plan.tried} after the correction for its metrics, and each interval is that of the "
-            f"level {100 * plan.level_of_one:g} %; this holds however alike the variants are"
+            f"{plan.tried} variants were tried: p-values are multiplied by {plan.tried} after the "
+            f"correction for metrics, and intervals are of {100 * plan.level_of_one:g} %"
         )
     elif n_tests > 1:
         unit = "quality tests" if family.outside else "tests"

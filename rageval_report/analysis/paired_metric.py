@@ -283,27 +283,22 @@ class MetricComparison:
 
     def _against_margin(self, adjusted: AdjustedPvalues) -> dict[str, object]:
         """The margin, and the interval and the p-values of the tests against it."""
-        test = self.equivalence
-        columns: dict[str, object] = {
-            "margin": math.nan,
-            "margin_method": UNTESTED,
-            "equivalence_low": math.nan,
-            "equivalence_high": math.nan,
-            "equivalence_pvalue": math.nan,
+        test, unknown = self.equivalence, math.nan
+        note, low, high = "", unknown, unknown
+        if test is not None:
+            note = "".join(f"; {text}" for text in test.notes)
+            low, high = test.low, test.high
+            if test.untestable:
+                note, low, high = f": {test.untestable}", unknown, unknown
+        return {
+            "margin": unknown if test is None else test.margin,
+            "margin_method": UNTESTED if test is None else test.method,
+            "equivalence_low": low,
+            "equivalence_high": high,
+            "equivalence_pvalue": unknown if test is None else test.pvalue,
             "equivalence_pvalue_adjusted": adjusted.equivalence,
             "non_inferiority_pvalue_adjusted": adjusted.non_inferiority,
-            "equivalence_note": "",
-        }
-        if test is None:
-            return columns
-        notes = "".join(f"; {note}" for note in test.notes)
-        return columns | {
-            "margin": test.margin,
-            "margin_method": test.method,
-            "equivalence_low": math.nan if test.untestable else test.low,
-            "equivalence_high": math.nan if test.untestable else test.high,
-            "equivalence_pvalue": test.pvalue,
-            "equivalence_note": f": {test.untestable}" if test.untestable else notes,
+            "equivalence_note": note,
         }
 
     def notes(self, plan: ComparisonPlan) -> Iterator[str]:
@@ -320,11 +315,8 @@ class MetricComparison:
         excludes = low > 0.0 or high < 0.0
         # The default interval inverts its test; other pairs of the two may disagree.
         if not math.isnan(low + high + pvalue) and excludes != (pvalue <= plan.alpha_of_one):
-            yield (
-                f"the interval ({self.interval.method}) {'ex' if excludes else 'in'}cludes 0, and "
-                f"the test ({self.test.test}, p = {number(pvalue)}) says otherwise; the verdict "
-                "follows the p-value"
-            )
+            what = f"the interval ({self.interval.method}) {'ex' if excludes else 'in'}cludes 0"
+            yield f"{what}, and p = {number(pvalue)} says otherwise; the verdict follows p"
         if known.logarithms is not None and pairs.n >= plan.fewest_units:
             yield self._ratio_note(known.logarithms, plan.level_of_one)
         yield from self._rare_loss_notes(plan)
@@ -340,10 +332,7 @@ class MetricComparison:
         if self.metric.bounds is None:
             return f"{note}; if scores are missing for a reason, the difference is biased"
         low, high = extreme_differences(self.pairs, lone, self.metric)
-        return (
-            f"{note}; if every missing score were as bad or as good as it can be, the difference "
-            f"would be {low:+.3f} or {high:+.3f}"
-        )
+        return f"{note}; if all were as bad or as good as can be, it were {low:+.3f} or {high:+.3f}"
 
     def _ratio_note(self, logarithms: Pairs, level: float) -> str:
         """The ratio of geometric means: the change for a typical query."""

@@ -16,7 +16,6 @@ from rageval_report.analysis import arguments
 from rageval_report.analysis.arguments import (
     check_percentiles,
     choose_metrics,
-    is_percentile,
     percentile_column,
     scores_of,
     threshold_value,
@@ -25,7 +24,7 @@ from rageval_report.analysis.breakdown import check_two_names
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import DataError, UnknownNameError, check_choice, check_options
 from rageval_report.files.writing import write_atomically
-from rageval_report.reports.sentences import direction_notes, number
+from rageval_report.reports.sentences import counted, direction_notes, number
 from rageval_report.results import Answer, QueryFrame, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored, join_details, normalise_name
 from rageval_report.scores.catalogue.dialects import (
@@ -274,21 +273,18 @@ def _typical_note(row: Mapping[str, Any], table: PipelineTable, level: float | N
     """The typical and the bad case of latency or cost: a mean says little about a long tail."""
     column = table.column(table.sample.metrics[row["metric"]])
     cuts = percentiles_of(column, (50.0, 95.0), method=percentile_method(table.sample)).tolist()
-    parts = [f"median {number(cuts[0])}", f"p95 {number(cuts[1])}"]
-    if level is not None:
-        for place, share in enumerate((0.5, 0.95)):
-            limits = quantile_interval(column, share, confidence_level=level)
-            ends = f"{100 * level:g} % CI {number(limits.low)} to {number(limits.high)}"
-            is_unknown = math.isnan(limits.low + limits.high)
-            parts[place] += f" ({'too few queries for an interval' if is_unknown else ends})"
+    parts = []
+    for name, share, cut in zip(("median", "p95"), (0.5, 0.95), cuts, strict=True):
+        limits = quantile_interval(column, share, confidence_level=level or 0.95)
+        ends = f" ({100 * (level or 0.95):g} % CI {number(limits.low)} to {number(limits.high)})"
+        is_known = level is not None and not math.isnan(limits.low + limits.high)
+        parts.append(f"{name} {number(cut)}{ends if is_known else ''}")
     note = f"{row['metric']}: {', '.join(parts)}"
     if row["n"] > 1 and row["mean"] != 0.0:
         without = (row["mean"] * row["n"] - row["max"]) / (row["n"] - 1)
         if 0.0 <= without <= _DOMINATED * row["mean"]:
-            note += (
-                f"; one score dominates the mean and its interval: without the largest, "
-                f"{number(row['max'])}, the mean is {number(without)}"
-            )
+            largest = f"without the largest, {number(row['max'])}, the mean is {number(without)}"
+            note += f"; one score dominates the mean: {largest}"
     return note
 
 
@@ -523,15 +519,10 @@ def failures_of_rows(
     notes = [f"{n_wrong} of {n_scored} scored queries lie {side} {cut:.4g} on {known.name}"]
     notes += direction_notes([known])
     if n_unscored:
-        what = "query without a score is" if n_unscored == 1 else "queries without scores are"
-        notes.append(f"{n_unscored} {what} not listed")
-    settings: dict[str, object] = {
-        "metric": known.name,
-        "threshold": cut,
-        "threshold_rule": str(threshold),
-        "side": side,
-    }
-    if is_percentile(threshold):
+        notes.append(f"{counted(n_unscored, 'query', 'queries')} without a score: not listed")
+    settings: dict[str, object] = {"metric": known.name, "threshold": cut}
+    settings |= {"threshold_rule": str(threshold), "side": side}
+    if arguments.is_percentile(threshold):
         notes += note_on_percentiles(evaluation, rule)
         settings["percentile_method"] = rule
     return Result(

@@ -118,6 +118,12 @@ class MetricVerdict:
         )
 
 
+_COPIED = (
+    *("metric", "baseline", "candidate", "greater_is_better", "n", "difference", "ci_low"),
+    *("ci_high", "pvalue", "pvalue_adjusted", "wins", "ties", "losses"),
+)
+
+
 def verdicts_of(
     frame: pd.DataFrame,
     *,
@@ -126,33 +132,21 @@ def verdicts_of(
     labels: Mapping[str, str] | None = None,
 ) -> list[MetricVerdict]:
     """The verdict of each row of a table of paired comparisons, in its order."""
-    by_metric = margins if isinstance(margins, Mapping) else None
-    every = math.nan if margins is None or by_metric is not None else float(cast("float", margins))
-    named, verdicts = labels or {}, []
-    for row in frame.to_dict("records"):
+    rows: list[Any] = frame.to_dict("records")
+    verdicts = []
+    for row in rows:
         name = str(row["metric"])
+        margin = margins.get(name) if isinstance(margins, Mapping) else margins
         verdicts.append(
             MetricVerdict(
-                metric=name,
-                label=named.get(name, name),
-                baseline=str(row["baseline"]),
-                candidate=str(row["candidate"]),
-                shown=shown_by(cast("dict[str, Any]", row), alpha),
-                greater_is_better=bool(row["greater_is_better"]),
-                n=int(row["n"]),
+                **{column: row[column] for column in _COPIED},
+                label=(labels or {}).get(name, name),
+                shown=shown_by(row, alpha),
                 n_dropped=int(row.get("n_dropped", 0)),
-                means=(float(row["baseline_mean"]), float(row["candidate_mean"])),
-                difference=float(row["difference"]),
-                ci_low=float(row["ci_low"]),
-                ci_high=float(row["ci_high"]),
-                pvalue=float(row["pvalue"]),
-                pvalue_adjusted=float(row["pvalue_adjusted"]),
-                wins=int(row["wins"]),
-                ties=int(row["ties"]),
-                losses=int(row["losses"]),
+                means=(row["baseline_mean"], row["candidate_mean"]),
                 detectable=float(row.get("min_detectable_difference", math.nan)),
-                needed=needed_in(cast("dict[str, Any]", row)),
-                margin=every if by_metric is None else float(by_metric.get(name, math.nan)),
+                needed=needed_in(row),
+                margin=math.nan if margin is None else float(margin),
                 is_share=row.get("kind") in ("binary", "proportion"),
             )
         )
