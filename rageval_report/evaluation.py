@@ -111,12 +111,6 @@ class RAGPipelineEvaluation:
     allow : str or iterable of str
         The checks whose doubts are no error and only ordinary notes, such as "constant_metric".
 
-    Raises
-    ------
-    DataError
-        If ids are missing or not unique, the rows belong to several pipelines, no column is a
-        metric, a metric holds text, or a score is infinite or outside the bounds of its metric.
-
     Examples
     --------
     >>> data = {
@@ -212,13 +206,6 @@ class RAGPipelineEvaluation:
             The options of the reader, such as ``delimiter=``, or the judgments ``qrels=`` of a
             ranking; `ReaderOptions` has them all.
 
-        Raises
-        ------
-        ReaderError
-            If the file cannot be read.
-        DataError
-            If it holds several pipelines and `pipeline` is omitted.
-
         Examples
         --------
         >>> rows = {"query_id": ["q1", "q2"], "recall@5": [1.0, 0.5]}
@@ -258,11 +245,6 @@ class RAGPipelineEvaluation:
             The file, for error messages.
         query_id, metrics, correct, duplicates, strict, allow, totals, roles
             As in `load`.
-
-        Raises
-        ------
-        ReaderError
-            If the scores are not valid.
 
         Examples
         --------
@@ -363,17 +345,6 @@ class RAGPipelineEvaluation:
         delimiter : str, optional
             The character that separates the fields of CSV files; recognised if omitted.
 
-        Returns
-        -------
-        rageval_report.scale.scan.EvaluationScan
-
-        Raises
-        ------
-        ReaderError
-            If a file is damaged, or its rows are no table with one row per query.
-        DataError
-            If there are no rows, or no column holds ids or scores.
-
         Examples
         --------
         >>> import tempfile
@@ -429,11 +400,6 @@ class RAGPipelineEvaluation:
             A table that ``rageval_report.scores.score_table`` returned.
         correct, config, created
             As in the constructor.
-
-        Raises
-        ------
-        DataError
-            If the name is empty, or `correct` makes no sense for these metrics.
 
         Examples
         --------
@@ -581,11 +547,6 @@ class RAGPipelineEvaluation:
     def with_correct(self, correct: Correct | None) -> Self:
         """The same evaluation with another rule for a correct answer.
 
-        Raises
-        ------
-        DataError
-            If the rule makes no sense for its metrics.
-
         Examples
         --------
         >>> data = {"query_id": ["q1", "q2"], "faithfulness": [0.9, 0.6]}
@@ -669,16 +630,6 @@ class RAGPipelineEvaluation:
         metric : str, optional
             A metric, by any of its names; if omitted, all.
 
-        Returns
-        -------
-        float or Series
-            The mean over the scored queries; NaN if no query is scored.
-
-        Raises
-        ------
-        UnknownNameError
-            If the metric is not known.
-
         Examples
         --------
         >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, None]}
@@ -701,17 +652,6 @@ class RAGPipelineEvaluation:
             The metrics, by any of their names; if omitted, all.
         query_ids : sequence of str, optional
             The queries, in this order; if omitted, all.
-
-        Returns
-        -------
-        DataFrame, index query_id
-
-        Raises
-        ------
-        UnknownNameError
-            If a metric is not known.
-        DataError
-            If a query id is not known; the message names up to five.
 
         Examples
         --------
@@ -813,11 +753,6 @@ class RAGPipelineEvaluation:
         query_ids : iterable of str, optional
             Only these queries; the threshold is computed from all.
 
-        Returns
-        -------
-        Result
-            With question, answer and reasons if the details have them; texts are cut in print only.
-
         Examples
         --------
         >>> data = {"query_id": ["q1", "q2", "q3"], "latency_ms": [120.0, 950.0, 80.0]}
@@ -847,11 +782,6 @@ class RAGPipelineEvaluation:
             The number of results that the answer was made from; needs ``hit@k`` or ``recall@k``.
         confidence_level : float
             Between 0 and 1.
-
-        Returns
-        -------
-        Result
-            One row per cause: ``cause``, ``what``, ``n``, ``share``, ``ci_low``, ``ci_high``.
 
         Examples
         --------
@@ -931,11 +861,6 @@ class RAGPipelineEvaluation:
         clusters : str, Series or mapping, optional
             A detail column, or labels by query id: queries with the same label are not independent.
 
-        Returns
-        -------
-        GateResult
-            One row per rule.
-
         Examples
         --------
         >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, 0.9]}
@@ -968,13 +893,6 @@ class RAGPipelineEvaluation:
             ``weight``, ``effective_weight``, ``value``, ``contribution``, ``made_of``, ``ci_low``,
             ``ci_high``.
 
-        Raises
-        ------
-        DataError
-            If no objective has data, or a weight makes no sense.
-        UnknownNameError
-            If a name is neither an objective nor a metric.
-
         Examples
         --------
         >>> rows = {"query_id": ["a", "b"], "faithfulness": [1.0, 0.5], "recall@5": [0.5, 0.0]}
@@ -1003,12 +921,6 @@ class RAGPipelineEvaluation:
         confidence_level, n_resamples, seed
             As in `evaluation_report`.
 
-        Returns
-        -------
-        Result
-            One row per metric, judge or pair of judges, and figure: see
-            `rageval_report.analysis.agreement.judges_agreement`.
-
         Examples
         --------
         >>> from rageval_report import score
@@ -1034,11 +946,6 @@ class RAGPipelineEvaluation:
         ----------
         metrics : str or iterable of str, optional
             The judged metrics; if omitted, all that several judges scored.
-
-        Returns
-        -------
-        Result
-            One row per metric and query, with the score of each judge and their reasons.
 
         Examples
         --------
@@ -1076,11 +983,6 @@ class RAGPipelineEvaluation:
             If omitted, the rule of this evaluation.
         confidence_level, n_resamples, seed
             As in `evaluation_report`.
-
-        Returns
-        -------
-        Calibration
-            One row per figure: agreement, bias, means.
 
         Examples
         --------
@@ -1240,11 +1142,6 @@ class RAGPipelineEvaluation:
         metrics, percentiles, interval, confidence_level, n_resamples, seed, clusters
             As in `evaluation_report`.
 
-        Returns
-        -------
-        rageval_report.reports.Report
-            Its ``save("report.html")`` writes the page; .md, .tex and .txt hold the tables.
-
         Examples
         --------
         >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, 0.0]}
@@ -1290,10 +1187,6 @@ class RAGPipelineEvaluation:
             The Axes to draw on; if omitted, those of a new figure.
         **options
             The options of the plot, such as ``threshold=``; `PlotOptions` has them all.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
 
         Examples
         --------
@@ -1359,19 +1252,6 @@ class RAGPipelineEvaluation:
             they start with ``=``, ``+``, ``-`` or ``@``; of a .csv or .tsv. Reading removes them.
         overwrite : bool, default False
             Whether a table of a database is replaced, which is refused otherwise.
-
-        Returns
-        -------
-        Path
-            The file; for an address, a str: the address without the password.
-
-        Raises
-        ------
-        UnknownNameError
-            If no format has the suffix.
-        DataError
-            If the file exists and may not be replaced, or cannot be written, or
-            `neutralise_formulas` is set for another format.
 
         Examples
         --------
@@ -1482,11 +1362,6 @@ def read_scores(
     **options
         The options of the reader, such as ``delimiter=``, or the judgments ``qrels=`` of a ranking;
         `ReaderOptions` has them all.
-
-    Returns
-    -------
-    dict of str to RAGPipelineEvaluation
-        By the name of the pipeline.
 
     Examples
     --------

@@ -76,11 +76,6 @@ def inspect(
         was changed; doubts come first. A file that can be recognised but not read has a doubt that
         says where reading stops.
 
-    Raises
-    ------
-    ReaderError
-        If the format is not recognised, or the file is damaged.
-
     Examples
     --------
     >>> table = b"qid,model,recall,n_found\nq1,a,0.5,3\nq1,b,1,4\nq2,a,0,3\nq2,b,1,2\n"

@@ -57,11 +57,6 @@ def log_to_mlflow(
         The id of the run: the active one, or else a new one, which is named after the subject and
         ended. The tracking server and the experiment are those of MLflow's own settings.
 
-    Raises
-    ------
-    MissingDependencyError
-        If MLflow is not installed; the extra ``mlflow`` installs mlflow-skinny.
-
     Notes
     -----
     Numbers become metrics, "recall_at_5/mean", because MLflow allows no "@" in a name; verdicts
@@ -106,11 +101,6 @@ def log_to_wandb(
         The id of the run: the active one, or else a new one, which is named after the subject and
         finished. The project and the mode, such as offline, are those of ``wandb.init`` or of the
         environment variables of W&B.
-
-    Raises
-    ------
-    MissingDependencyError
-        If wandb is not installed; the extra ``wandb`` installs it.
 
     Notes
     -----

@@ -502,15 +502,6 @@ def calibrate(
         Its methods give the confusion matrix, the disagreements, a plan for the number of labels,
         and the difference of two pipelines.
 
-    Raises
-    ------
-    DataError
-        If labels are not numbers, or do not fit the metric or the scale.
-    AlignmentError
-        If no query has both a score and a label.
-    UnknownNameError
-        If the metric, a column of labels, or the scale is not known.
-
     Notes
     -----
     The corrected mean is unbiased however bad the judge is, if the labelled queries are a random

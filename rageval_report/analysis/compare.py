@@ -299,11 +299,6 @@ class Comparison(Result):
         correction : str
             The correction of the p-values of all rows of the table.
 
-        Returns
-        -------
-        Result
-            See `rageval_report.analysis.slices.slice_comparison`.
-
         Examples
         --------
         >>> from rageval_report.demo import demo_evaluations
@@ -330,11 +325,6 @@ class Comparison(Result):
         correct : see `rageval_report.scores.correctness`, optional
             What a correct answer is; each candidate's own rule if omitted.
 
-        Returns
-        -------
-        GateResult
-            One row per rule and candidate.
-
         Examples
         --------
         >>> from rageval_report.demo import demo_evaluations
@@ -352,12 +342,6 @@ class Comparison(Result):
         **options
             ``title``, ``by``, ``correct``, ``k``, ``pictures``, ``longest_text`` and the settings
             of the means, as in `rageval_report.reports.report_comparison`.
-
-        Returns
-        -------
-        rageval_report.reports.Report
-            Its ``save("report.html")`` writes the page; .md, .tex and .txt files contain the
-            tables.
 
         Examples
         --------
@@ -379,18 +363,6 @@ class Comparison(Result):
             differences with their intervals, the page, and the scores of all pipelines.
         force : bool
             Whether an existing file is replaced, as pandas does; False keeps it.
-
-        Returns
-        -------
-        Path
-            The file; for an address a str: the address of the run, which reads the pipelines.
-
-        Raises
-        ------
-        UnknownNameError
-            If no format has the suffix.
-        DataError
-            If the file exists and may not be replaced, or cannot be written, or MLflow refuses.
 
         Examples
         --------
@@ -426,10 +398,6 @@ class Comparison(Result):
             Where to draw; a new figure if omitted.
         **options
             The options of the plot.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
 
         Examples
         --------
@@ -559,13 +527,6 @@ def compare(
         that the settings add. Fewer than six queries, or clusters, are not tested: they have
         estimates, but neither a p-value nor an interval of the difference. With a margin,
         ``margin_method`` is the method that was used.
-
-    Raises
-    ------
-    AlignmentError
-        If two runs share no query or no metric.
-    DataError
-        If two runs have the same name, or a setting makes no sense.
 
     Notes
     -----

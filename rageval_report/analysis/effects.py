@@ -107,16 +107,6 @@ def main_effects(
         As for `rageval_report.compare`; a column of clusters is one of the first pipeline's
         details. The correction is over all rows of the table.
 
-    Returns
-    -------
-    MainEffects
-        The columns of a comparison; ``factor``, ``reference`` and ``level`` are the first ones.
-
-    Raises
-    ------
-    DataError
-        If no setting differs, or a combination of settings is missing or repeated.
-
     References
     ----------
     .. [1] Box, Hunter and Hunter (2005). Statistics for experimenters, chapters 4 and 5.

@@ -58,15 +58,6 @@ def read_gates(path: str | Path) -> Gates:
         (the name of a column) are those of `rageval_report.analysis.gate.gate`, and
         ``margin_method`` is that of `compare`.
 
-    Raises
-    ------
-    ReaderError
-        If the file cannot be read, or contains anything else; it names the line.
-    RuleError
-        If a rule cannot be read; it names the line and points at the character.
-    MissingDependencyError
-        If it is YAML, and the extra is not installed.
-
     Examples
     --------
     >>> import tempfile

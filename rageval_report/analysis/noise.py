@@ -207,15 +207,6 @@ def repeats(
         (the means of two runs differ by less, in the share of pairs that is the confidence level),
         ``verdict``.
 
-    Raises
-    ------
-    DataError
-        If there are fewer than two runs, or a setting makes no sense.
-    AlignmentError
-        If no query, or no metric, is in all runs.
-    UnknownNameError
-        If a metric is not known.
-
     Notes
     -----
     One-way random effects of the queries that every run scored: the variance of a score is that
@@ -678,15 +669,6 @@ def variance(
         with all sources counted, ``ci_low``, ``ci_high``, ``df``, ``naive_standard_error`` (queries
         alone), ``ratio`` of the two, ``largest_source``, ``largest_share`` of the variance of the
         mean, ``verdict``.
-
-    Raises
-    ------
-    DataError
-        If there are neither two runs nor two judges, or a setting makes no sense.
-    AlignmentError
-        If no query, or no metric, is in all evaluations.
-    UnknownNameError
-        If a metric or a fixed factor is not known.
 
     Notes
     -----

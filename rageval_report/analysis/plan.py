@@ -118,15 +118,6 @@ def plan(
         of a cluster, on average) and ``share_between`` (of the variance, between clusters); all
         numbers of queries are then those of whole clusters.
 
-    Raises
-    ------
-    DataError
-        If a setting makes no sense, no metric varies, a query has no cluster, or all are in one.
-    AlignmentError
-        If the candidate has no scored query or metric in common with the baseline.
-    UnknownNameError
-        If a metric is not known.
-
     Notes
     -----
     The tests are those of `compare`: the sign-flip test (see
@@ -510,11 +501,6 @@ def audit(
         One row per case, the best for the claim first: ``case``, ``difference``, ``ci_low``,
         ``ci_high``, ``pvalue``, ``is_shown``, ``n_needed`` (queries with which a difference of this
         size is shown with the power), ``verdict``.
-
-    Raises
-    ------
-    DataError
-        If a number makes no sense.
 
     Notes
     -----

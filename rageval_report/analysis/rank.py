@@ -442,11 +442,6 @@ class Ranking(Result):
             ``title``, ``by``, ``correct``, ``k``, ``pictures`` and ``longest_text``, as in
             `rageval_report.reports.report_ranking`.
 
-        Returns
-        -------
-        rageval_report.reports.Report
-            Its ``save("report.html")`` writes the page.
-
         Examples
         --------
         >>> from rageval_report.demo import demo_evaluations
@@ -542,15 +537,6 @@ def rank(
         (the number of pipelines it is shown to be better, worse than), ci_method, and the verdict
         of the metric beside its best pipeline; then gain_of_noise, by which noise alone is expected
         to lift the mean of the best of as many equal pipelines.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two pipelines, two have the same name, or a setting makes no sense.
-    AlignmentError
-        If no query, or no metric, is in all of them.
-    UnknownNameError
-        If a metric, an objective or a setting is not known.
 
     Notes
     -----

@@ -95,23 +95,11 @@ class Renderer:
             object.__setattr__(self, "cli_name", self.name)
 
     def __call__(self, result: Result, **options: object) -> str:
-        """The result as text for a notebook or a log.
-
-        Raises
-        ------
-        UnknownOptionError
-            If the format has no such option.
-        """
+        """The result as text for a notebook or a log."""
         return self._call(self.render, result, options)
 
     def whole(self, result: Result, **options: object) -> str:
-        """The whole result as the text of a file.
-
-        Raises
-        ------
-        UnknownOptionError
-            If the format has no such option.
-        """
+        """The whole result as the text of a file."""
         return self._call(self.render_file or self.render, result, options)
 
     def join_texts(self, texts: Sequence[str]) -> str:
@@ -196,13 +184,6 @@ def render(result: Result, format_name: str | Renderer, **options: object) -> st
     **options
         The options of the format; `RenderOptions` lists those of the built-in formats.
 
-    Raises
-    ------
-    UnknownNameError
-        If there is no such format.
-    UnknownOptionError
-        If the format has no such option.
-
     Examples
     --------
     >>> import pandas as pd
@@ -222,11 +203,6 @@ def renderer_for(path: str | Path) -> Renderer:
     ----------
     path : str or Path
         A file, or only its suffix, as ".md".
-
-    Raises
-    ------
-    UnknownNameError
-        If no format has that suffix.
 
     Examples
     --------
@@ -256,20 +232,6 @@ def save(
         Whether an existing file is replaced, once the new one is complete; else it is an error.
     **options
         The options of the format, as in `render`.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    UnknownNameError
-        If the suffix stands for no format.
-    UnknownOptionError
-        If the format has no such option.
-    DataError
-        If the file exists and may not be replaced, or cannot be written.
 
     Examples
     --------

@@ -78,17 +78,6 @@ def report_evaluation(
     percentiles, interval, confidence_level, n_resamples, seed, clusters
         Of the tables of means, as in `rageval_report.analysis.report.summarise`.
 
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    UnknownNameError
-        If a metric or a column is not known.
-    DataError
-        If an option has an impossible value.
-
     Examples
     --------
     >>> from rageval_report import RAGPipelineEvaluation

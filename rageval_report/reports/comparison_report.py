@@ -269,10 +269,6 @@ def report_comparison(
         Of each pipeline's own table of means, as in `rageval_report.analysis.report.summarise`;
         if `confidence_level` is omitted, it is that of the comparison.
 
-    Returns
-    -------
-    Report
-
     Examples
     --------
     >>> from rageval_report import compare

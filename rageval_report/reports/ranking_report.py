@@ -64,15 +64,6 @@ def report_ranking(
     title, by, correct, k, pictures, longest_text
         As in `rageval_report.reports.report_evaluation`. The columns of `by` filter the queries.
 
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    DataError
-        If the ranking was not made by `rank`, or an option has an impossible value.
-
     Examples
     --------
     >>> from rageval_report import rank

@@ -353,18 +353,6 @@ class Report:
         force : bool
             Whether an existing file is replaced, as pandas does; else it is an error.
 
-        Returns
-        -------
-        Path
-            The file.
-
-        Raises
-        ------
-        UnknownNameError
-            If the suffix is not one of them.
-        DataError
-            If the file exists and may not be replaced, or cannot be written.
-
         Examples
         --------
         >>> import tempfile
