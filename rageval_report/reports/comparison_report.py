@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -28,24 +28,16 @@ from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.reports.query_table import QueryTable
 from rageval_report.reports.ranking_sentences import ranking_headline
 from rageval_report.reports.report import (
-    LONGEST_OF_SOME,
+    ContentKeywords,
     MeansSettings,
+    PageContent,
     Report,
-    ReportVerdict,
     Section,
-    causes_of,
-    causes_section,
-    check_longest,
-    doubts_in,
-    listed_runs,
     named_outcomes,
-    notes_of,
     origin_section,
     outcome_names,
     outcome_result,
     outcomes_of,
-    queries_of,
-    slice_columns_of,
     slice_picture,
     verdicts_of_comparison,
     without_empty,
@@ -67,9 +59,7 @@ from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.correct_notion import (
     CorrectNotion,
-    declare_all,
     describe_notions,
-    shared_notions,
 )
 from rageval_report.scores.shown import BETTER, EQUIVALENT, IDENTICAL, NOT_TESTED, UNDECIDED, WORSE
 from rageval_report.stats.means import QUARTILES
@@ -245,16 +235,13 @@ def report_comparison(
     comparison: Comparison,
     *,
     title: str | None = None,
-    by: str | Iterable[str] | None = None,
-    correct: Correct | None = None,
-    k: int | None = None,
     pictures: bool = True,
-    longest_text: int | None = None,
     percentiles: Sequence[float] = QUARTILES,
     interval: str = "auto",
     confidence_level: float | None = None,
     n_resamples: int = 9999,
     seed: int = 0,
+    **options: Unpack[ContentKeywords],
 ) -> Report:
     """The report of candidates beside a baseline.
 
@@ -277,70 +264,53 @@ def report_comparison(
     >>> report_comparison(comparison, pictures=False).headline.text
     'hybrid is better than bm25 on 1 of 2 metrics and worse on Latency (ms).'
     """
-    check_longest(longest_text)
-    runs = _runs(comparison)
+    runs, metrics = _runs(comparison), metrics_of_comparison(comparison)
     level = float(str(comparison.settings["confidence_level"]))
-    metrics = metrics_of_comparison(comparison)
-    listed, some_queries = listed_runs(runs, _names_in(metrics, 0))
-    if some_queries:
-        longest_text = longest_text or LONGEST_OF_SOME
-    notions = shared_notions(listed, correct)
-    by_run = notions or (None,) * len(runs)
-    causes = [
-        causes_of(run, part, notion, k, level)
-        for run, part, notion in zip(runs, listed, by_run, strict=True)
-    ]
-    columns = slice_columns_of(listed, by)
-    slices = _comparison_slices(comparison, columns)
-    are_scans = is_scan(runs[0])
-    outcomes = [] if notions is None or are_scans else _outcomes(runs, notions)
-    counts = _outcome_counts(runs, notions, correct, outcomes)
-    settings, cluster_notes = _means_settings(
-        comparison, level if confidence_level is None else confidence_level
-    )
-    settings |= {"interval": interval, "n_resamples": n_resamples, "seed": seed}
+    wording = Wording.of(runs, [by_run[0] for by_run in metrics])
+    content = PageContent.of(runs, _names_in(metrics, 0), level, wording, options)
+    notions, correction = content.notions, str(comparison.settings["correction"])
+    correction = "holm" if correction == "westfall-young" else correction  # see `Comparison.slices`
+    slices = tuple(comparison.slices(name, correction=correction) for name in content.columns)
+    outcomes = [] if notions is None or is_scan(runs[0]) else _outcomes(runs, notions)
+    counts = _outcome_counts(runs, notions, options.get("correct"), outcomes)
+    named, cluster_notes = named_clusters(comparison)
+    settings: MeansSettings = {
+        "interval": interval,
+        "confidence_level": level if confidence_level is None else confidence_level,
+        "n_resamples": n_resamples,
+        "seed": seed,
+        "clusters": named,
+    }
     means = (
         evaluation_report(
             run, notion, metrics=_names_in(metrics, place), percentiles=percentiles, **settings
         )
-        for place, (run, notion) in enumerate(zip(runs, by_run, strict=True))
+        for place, (run, notion) in enumerate(zip(runs, content.by_run, strict=True))
     )
-    wording = Wording.of(runs, [by_run[0] for by_run in metrics])
     sections = (
         strip_section(comparison, wording),
         _changed_section(comparison, notions, outcomes, counts, wording, level),
-        causes_section(causes, runs, wording),
+        content.causes_section,
         slices_section(comparison, slices, wording, pictures),
         Section("pipelines", "Each pipeline", tuple(means)),
         origin_section(runs),
     )
-    doubts = doubts_in(runs)
+    headline = comparison_headline(comparison, slices, labels=wording.labels)
     return Report(
         title=title or comparison.title,
         subtitle=_subtitle(runs, metrics),
-        verdicts=(
-            *doubts,
-            *([] if notions is None or are_scans else [ReportVerdict(declare_all(runs, notions))]),
-            *verdicts_of_comparison(comparison, slices),
-        ),
+        verdicts=(*content.verdicts, *verdicts_of_comparison(comparison, slices)),
         sections=without_empty(sections),
-        queries=queries_of(listed, metrics, columns, by_run, causes, wording),
+        queries=content.queries(metrics),
         notes=(
-            *([some_queries] if some_queries else []),
-            *comparison.notes,
-            *notes_of(listed, notions, longest_text),
+            *content.notes(*comparison.notes),
             *((FAMILIES,) if slices else ()),
             *cluster_notes,
         ),
-        longest_text=longest_text,
-        headline=_led_by_ranking(
-            comparison_headline(comparison, slices, labels=wording.labels),
-            runs,
-            comparison,
-            wording,
-        ),
+        longest_text=content.longest_text,
+        headline=_led_by_ranking(headline, runs, comparison, wording),
         wording=wording,
-        some_queries=some_queries,
+        some_queries=content.some_queries,
     )
 
 
@@ -487,19 +457,6 @@ def _plain_outcomes(runs: Sequence[Scored], outcomes: Sequence[pd.Series]) -> tu
     )
 
 
-def _means_settings(comparison: Comparison, level: float) -> tuple[MeansSettings, tuple[str, ...]]:
-    """How each pipeline's own means are computed, and a note if that differs from the whole."""
-    named, notes = named_clusters(comparison)
-    settings: MeansSettings = {
-        "interval": "auto",
-        "confidence_level": level,
-        "n_resamples": 9999,
-        "seed": 0,
-        "clusters": named,
-    }
-    return settings, notes
-
-
 def _subtitle(runs: tuple[Scored, ...], metrics: tuple[dict[int, Metric], ...]) -> str:
     names = ", ".join(run.name for run in runs[1:])
     n_queries = (
@@ -544,17 +501,6 @@ def named_clusters(comparison: Comparison) -> tuple[str | None, tuple[str, ...]]
 def _names_in(metrics: Iterable[dict[int, Metric]], place: int) -> list[str]:
     """The names of the compared metrics in one of the runs."""
     return [by_run[place].name for by_run in metrics if place in by_run]
-
-
-def _comparison_slices(comparison: Comparison, columns: Iterable[str]) -> tuple[Result, ...]:
-    correction = correction_of_slices(comparison)
-    return tuple(comparison.slices(column, correction=correction) for column in columns)
-
-
-def correction_of_slices(comparison: Result) -> str:
-    """The correction of the slices of a comparison: its own, or Holm's."""
-    correction = str(comparison.settings["correction"])
-    return "holm" if correction == "westfall-young" else correction
 
 
 def _outcomes(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> list[pd.Series]:

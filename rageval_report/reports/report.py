@@ -26,8 +26,14 @@ from rageval_report.reports.sentences import Headline
 from rageval_report.reports.views.changed import Causes
 from rageval_report.reports.wording import NO_WORDING, Wording
 from rageval_report.results import Result
-from rageval_report.scores import Metric, Scored
-from rageval_report.scores.correct_notion import CorrectNotion, answers_by, why_unknown
+from rageval_report.scores import Correct, Metric, Scored
+from rageval_report.scores.correct_notion import (
+    CorrectNotion,
+    answers_by,
+    declare_all,
+    shared_notions,
+    why_unknown,
+)
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
 from rageval_report.scores.run_file import query_set_hash
 from rageval_report.stats.means import interval_of_count
@@ -451,44 +457,92 @@ def listed_runs(runs: tuple[Any, ...], metrics: Iterable[str]) -> tuple[tuple[Sc
     )
 
 
-def queries_of(
-    runs: tuple[Scored, ...],
-    metrics: tuple[dict[int, Metric], ...],
-    columns: Iterable[str],
-    notions: Sequence[CorrectNotion | None],
-    causes: Iterable[tuple[pd.Series, Result] | None],
-    wording: Wording,
-    pairs: tuple[dict[str, Any], ...] = (),
-) -> QueryTable:
-    """Every query of several pipelines, with the answers that are right and the causes."""
-    return QueryTable(
-        runs,
-        metrics,
-        tuple(columns),
-        tuple(
-            None if notion is None else answers_of(run, notion)
-            for run, notion in zip(runs, notions, strict=True)
-        ),
-        tuple(cause[0] if cause else None for cause in causes),
-        wording,
-        pairs,
-    )
+class ContentKeywords(TypedDict, total=False):
+    """What a page shows of the queries; see `rageval_report.reports.report_evaluation`."""
+
+    by: str | Iterable[str] | None
+    correct: Correct | None
+    k: int | None
+    longest_text: int | None
 
 
-def causes_section(
-    causes: Sequence[tuple[pd.Series, Result] | None], runs: Sequence[Scored], wording: Wording
-) -> Section:
-    """Why the queries of each pipeline fail, side by side."""
-    known = [(run.name, cause[1]) for run, cause in zip(runs, causes, strict=True) if cause]
-    tables = tuple(table for _, table in known)
-    views = (Causes.of(tables, [name for name, _ in known], wording.names),) if known else ()
-    return Section(
-        "causes",
-        "Why queries fail",
-        tables,
-        views=views,
-        numbers="The numbers, and the causes that are not measured",
-    )
+@dataclass(frozen=True, eq=False)
+class PageContent:
+    """What the pages of several pipelines share: runs, rules, causes, names, queries and notes."""
+
+    runs: tuple[Scored, ...]
+    listed: tuple[Scored, ...]
+    some_queries: str
+    longest_text: int | None
+    notions: tuple[CorrectNotion, ...] | None
+    causes: list[tuple[pd.Series, Result] | None]
+    columns: list[str]
+    wording: Wording
+
+    @classmethod
+    def of(
+        cls,
+        runs: tuple[Scored, ...],
+        metrics: Iterable[str],
+        level: float,
+        wording: Wording,
+        options: ContentKeywords,
+    ) -> PageContent:
+        """The content of these pipelines; the options are those of a report."""
+        longest = check_longest(options.get("longest_text"))
+        listed, some_queries = listed_runs(runs, metrics)
+        if some_queries:
+            longest = longest or LONGEST_OF_SOME
+        notions = shared_notions(listed, options.get("correct"))
+        by_run = notions or (None,) * len(runs)
+        causes = [
+            causes_of(run, part, notion, options.get("k"), level)
+            for run, part, notion in zip(runs, listed, by_run, strict=True)
+        ]
+        columns = slice_columns_of(listed, options.get("by"))
+        return cls(runs, listed, some_queries, longest, notions, causes, columns, wording)
+
+    @property
+    def by_run(self) -> tuple[CorrectNotion | None, ...]:
+        """What is correct in each run; None if it is not known."""
+        return self.notions or (None,) * len(self.runs)
+
+    @property
+    def verdicts(self) -> tuple[ReportVerdict, ...]:
+        """The doubts, and what is correct in runs in memory."""
+        are_declared = self.notions is not None and not is_scan(self.runs[0])
+        rule = [ReportVerdict(declare_all(self.runs, self.notions))] if are_declared else []
+        return (*doubts_in(self.runs), *rule)
+
+    @property
+    def causes_section(self) -> Section:
+        """Why the queries of each pipeline fail, side by side."""
+        sides = zip(self.runs, self.causes, strict=True)
+        known = [(run.name, cause[1]) for run, cause in sides if cause]
+        tables, names = tuple(table for _, table in known), [name for name, _ in known]
+        views = (Causes.of(tables, names, self.wording.names),) if known else ()
+        numbers = "The numbers, and the causes that are not measured"
+        return Section("causes", "Why queries fail", tables, views=views, numbers=numbers)
+
+    def queries(
+        self, metrics: tuple[dict[int, Metric], ...], pairs: tuple[dict[str, Any], ...] = ()
+    ) -> QueryTable:
+        """Every query, with the answers that are right and the causes."""
+        sides = zip(self.listed, self.by_run, strict=True)
+        return QueryTable(
+            self.listed,
+            metrics,
+            tuple(self.columns),
+            tuple(notion and answers_of(run, notion) for run, notion in sides),
+            tuple(cause and cause[0] for cause in self.causes),
+            self.wording,
+            pairs,
+        )
+
+    def notes(self, *notes: str) -> tuple[str, ...]:
+        """What a reader must know about the whole report."""
+        some = [self.some_queries] if self.some_queries else []
+        return (*some, *notes, *notes_of(self.listed, self.notions, self.longest_text))
 
 
 def without_empty(sections: Iterable[Section]) -> tuple[Section, ...]:
@@ -529,7 +583,8 @@ def notes_of(
     return (*notes, *rules, *cut)
 
 
-def check_longest(longest: int | None) -> None:
-    """Complain of a length of texts that is not one."""
+def check_longest(longest: int | None) -> int | None:
+    """The length of texts, if it is one."""
     if longest is not None and longest < 1:
         raise DataError(f"longest_text must be an integer >= 1; got {longest}")
+    return longest
