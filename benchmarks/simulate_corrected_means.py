@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from timing import markdown
 
-from rageval_report.analysis.labelling import allocate
+from rageval_report.analysis.calibrate import allocate
 from rageval_report.stats import mean_interval, ppi_mean
 from rageval_report.stats.prediction_powered import stratified_ppi_mean
 

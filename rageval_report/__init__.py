@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from rageval_report.analysis.compare import compare as compare
     from rageval_report.analysis.gates_file import read_gates as read_gates
     from rageval_report.analysis.noise import repeats as repeats
+    from rageval_report.analysis.noise import variance as variance
     from rageval_report.analysis.objectives import Objective as Objective
     from rageval_report.analysis.rank import Ranking as Ranking
     from rageval_report.analysis.rank import rank as rank
     from rageval_report.analysis.report import EvaluationReport as EvaluationReport
-    from rageval_report.analysis.variance import variance as variance
     from rageval_report.datasets import load_dataset as load_dataset
     from rageval_report.errors import RagevalError as RagevalError
     from rageval_report.evaluating.evaluate import evaluate as evaluate
     from rageval_report.evaluating.experiment import experiment as experiment
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
-    from rageval_report.evaluation.inspection import inspect as inspect
+    from rageval_report.inspection import inspect as inspect
     from rageval_report.readers.record_files import read_records as read_records
     from rageval_report.reports.report import Report as Report
     from rageval_report.results import Result as Result

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from rageval_report.analysis.arguments import Clusters, scans_among
-from rageval_report.analysis.history import History, trends
+from rageval_report.analysis.history import DatedRun, History, trends
 from rageval_report.analysis.monitor import Monitoring, monitor_batches
 from rageval_report.analysis.paired_metric import ComparisonPlan
-from rageval_report.analysis.runs import DatedRun
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
 from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path

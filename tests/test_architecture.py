@@ -38,7 +38,7 @@ FLOORS = (
     {"golden", "reports"},
     {"scale"},  # the same questions of lazy tables, with the page of their answers
     {"evaluation"},
-    {"scoring", "run_history", "loggers"},
+    {"scoring", "run_history", "loggers", "inspection"},
     {"evaluating"},  # one call for all steps of an evaluation, so it is above every one of them
     {"__init__"},
     {"demo"},
@@ -55,7 +55,7 @@ HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx2", "openpy
 FREED = {"scipy", "narwhals", "duckdb", "dask", "pyspark", "ibis"}
 # Each method of an evaluation loads the analysis that it hands over to: a script that asks for a
 # report does not wait for gates, judges and thirty readers.
-HANDING_OVER = {"evaluation.evaluation", "evaluation.reading"}
+HANDING_OVER = {"evaluation"}
 HEAVY |= {"tenacity", "sentence_transformers", "torch", "bm25s"}
 
 

@@ -93,32 +93,12 @@ _MEMBERS = ("collect", "beside", "counted_table")
 
 
 def is_scan(run: object) -> bool:
-    """Whether something is a scan.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> is_scan(RAGPipelineEvaluation("a", {"query_id": ["q1", "q2"], "recall": [0, 1]}))
-    False
-    """
+    """Whether something is a scan."""
     return all(hasattr(type(run), name) for name in _MEMBERS)
 
 
 def scans_among(runs: Sequence[object], call: str) -> tuple[Any, ...]:
-    """What a function was given, as scans if one of them is a scan; empty if none is.
-
-    Parameters
-    ----------
-    runs : sequence
-        Scans, and evaluations in memory, which become tables of the engine of the first scan.
-    call : str
-        What was called, such as "compare()".
-
-    Raises
-    ------
-    ArgumentKindError
-        If one is neither.
-    """
+    """What a function was given, as scans if one of them is a scan; empty if none is."""
     first: Any = next(filter(is_scan, runs), None)
     if first is None:
         return ()
@@ -166,24 +146,7 @@ class IntervalSettings:
 def resolve_units(
     run: Scored, clusters: Clusters | None, compared: BoolArray | None = None
 ) -> Units:
-    """The unit of each row of a run: its cluster, or without clusters the query itself.
-
-    Parameters
-    ----------
-    run : Scored
-        The baseline, or the only run.
-    clusters : str, Series or mapping, optional
-        A detail column, or labels by query id.
-    compared : ndarray of bool, optional
-        The rows that need a label; all of them if omitted.
-
-    Raises
-    ------
-    DataError
-        If a query has no cluster.
-    UnknownNameError
-        If `clusters` names a column that the details do not have.
-    """
+    """The unit of each row of a run: its cluster, or without clusters the query itself."""
     if clusters is None:
         return QUERIES
     codes, _ = pd.factorize(cluster_labels(run, clusters, compared))
@@ -191,20 +154,7 @@ def resolve_units(
 
 
 def cluster_labels(run: Scored, clusters: Clusters, compared: BoolArray | None = None) -> pd.Series:
-    """The cluster of each row of a run, as text.
-
-    Parameters
-    ----------
-    run, clusters, compared
-        As for `resolve_units`.
-
-    Raises
-    ------
-    DataError
-        If a query has no cluster.
-    UnknownNameError
-        If `clusters` names a column that the details do not have.
-    """
+    """The cluster of each row of a run, as text."""
     ids = run.scores.index
     if isinstance(clusters, str):
         if clusters not in run.details:
@@ -260,13 +210,7 @@ def _equal_questions(run: Scored) -> str | None:
 
 
 def choose_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> list[Metric]:
-    """The metrics of an evaluation, by any of their names; all of them if `metrics` is None.
-
-    Raises
-    ------
-    UnknownNameError
-        If a name is not a metric of the evaluation.
-    """
+    """The metrics of an evaluation, by any of their names; all of them if `metrics` is None."""
     if metrics is None:
         return list(evaluation.metrics.values())
     names = [metrics] if isinstance(metrics, str) else list(metrics)
@@ -283,22 +227,7 @@ def scores_of(evaluation: Scored, metric: Metric) -> FloatArray:
 
 
 def mean_limits(metric: Metric, lowest: float) -> tuple[float, float] | None:
-    """The possible means of a metric: its bounds; for latency and cost, 0 and above.
-
-    Parameters
-    ----------
-    metric : Metric
-        What is known of it.
-    lowest : float
-        The smallest score; if it is below 0, latency and cost have no such floor.
-
-    Examples
-    --------
-    >>> cost = Metric("cost_usd", group="performance", greater_is_better=False)
-    >>> f1 = Metric("f1", bounds=(0, 1))
-    >>> mean_limits(cost, 0.02), mean_limits(cost, -1.0), mean_limits(f1, 0.0)
-    ((0.0, inf), None, (0.0, 1.0))
-    """
+    """The possible means of a metric: its bounds; for latency and cost, 0 and above."""
     is_spent = metric.group == "performance" and not metric.greater_is_better
     if metric.bounds is None and is_spent and lowest >= 0.0:
         return 0.0, np.inf
@@ -306,23 +235,7 @@ def mean_limits(metric: Metric, lowest: float) -> tuple[float, float] | None:
 
 
 def scale_of(metric: Metric, mean: float, sd: float) -> float:
-    """The range of a metric; without bounds, as for latency, the size of its mean.
-
-    Parameters
-    ----------
-    metric : Metric
-        The metric.
-    mean : float
-        The mean of its scores.
-    sd : float
-        Their standard deviation, which is the scale of a metric without bounds whose mean is 0.
-
-    Examples
-    --------
-    >>> rating = Metric("rating", bounds=(1.0, 5.0))
-    >>> scale_of(rating, 3.2, 1.1), scale_of(Metric("latency_ms"), 250.0, 80.0)
-    (4.0, 250.0)
-    """
+    """The range of a metric; without bounds, as for latency, the size of its mean."""
     bounds = metric.bounds
     if bounds is not None and all(math.isfinite(bound) for bound in bounds):
         return bounds[1] - bounds[0]
@@ -331,13 +244,7 @@ def scale_of(metric: Metric, mean: float, sd: float) -> float:
 
 
 def usual_sizes(metric: Metric, mean: float, sd: float) -> tuple[float, ...]:
-    """Differences of 5 and 2 % of the range of a metric.
-
-    Examples
-    --------
-    >>> usual_sizes(Metric("rating", bounds=(1.0, 5.0)), 3.2, 1.1)
-    (0.2, 0.08)
-    """
+    """Differences of 5 and 2 % of the range of a metric."""
     scale = scale_of(metric, mean, sd)
     return tuple(share * scale for share in USUAL_SHARES)
 
@@ -351,22 +258,7 @@ def interval_of_mean(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Interval:
-    """The interval of the mean of a metric, by what is known of the metric.
-
-    Parameters
-    ----------
-    metric : Metric
-        What is known of it.
-    scores : array-like of shape (n,), or Column
-        Its scores, NaN if unscored.
-    method, confidence_level, n_resamples, seed
-        As in `rageval_report.stats.mean_interval`.
-
-    Examples
-    --------
-    >>> interval_of_mean(Metric("recall", kind="proportion", bounds=(0, 1)), [0.0, 0.5, 1.0]).method
-    'gaffke'
-    """
+    """The interval of the mean of a metric, by what is known of the metric."""
     column = Column.of(scores)
     return mean_interval(
         column,
@@ -380,18 +272,7 @@ def interval_of_mean(
 
 
 def kind_of_mean(metric: Metric) -> Kind:
-    """The kind of a metric that decides the interval of its mean.
-
-    The bounds of a number, such as a cosine, are a formality. But a metric that is known as a share
-    and has scores in percent, or as marks, is a number only because its bounds are not 0 and 1.
-
-    Examples
-    --------
-    >>> in_percent = Metric("faithfulness", kind="real", bounds=(0, 100))
-    >>> cosine = Metric("semantic_answer_similarity", kind="real", bounds=(-1, 1))
-    >>> kind_of_mean(in_percent), kind_of_mean(cosine)
-    ('proportion', 'real')
-    """
+    """The kind of a metric that decides the interval of its mean."""
     if metric.kind != "real":
         return metric.kind
     known = Catalogue().find(metric.known_as)
@@ -399,16 +280,7 @@ def kind_of_mean(metric: Metric) -> Kind:
 
 
 def has_formal_bounds(metric: Metric) -> bool:
-    """Whether a metric's bounds are a formality: those of a number, which no caller has set.
-
-    Examples
-    --------
-    >>> from rageval_report.scores import METRICS
-    >>> from rageval_report.scores.metric import override_metric
-    >>> cosine = METRICS["semantic_answer_similarity"]
-    >>> has_formal_bounds(cosine), has_formal_bounds(override_metric(cosine, {"bounds": (0, 1)}))
-    (True, False)
-    """
+    """Whether a metric's bounds are a formality: those of a number, which no caller has set."""
     if metric.bounds is None or kind_of_mean(metric) != "real":
         return False
     known = Catalogue().find(metric.known_as)
@@ -416,25 +288,7 @@ def has_formal_bounds(metric: Metric) -> bool:
 
 
 def check_count(parameter: str, count: int) -> int:
-    """A number of things to count, if it is an integer from 1 on.
-
-    Parameters
-    ----------
-    parameter : str
-        Its name, as the caller writes it.
-    count : int
-        What the caller passed.
-
-    Raises
-    ------
-    DataError
-        If it is something else.
-
-    Examples
-    --------
-    >>> check_count("repeats", 3)
-    3
-    """
+    """A number of things to count, if it is an integer from 1 on."""
     if isinstance(count, bool) or int(count) != count or count < 1:
         raise DataError(f"{parameter} must be an integer >= 1; got {count!r}")
     return int(count)
@@ -449,24 +303,12 @@ def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
 
 
 def percentile_column(percentile: float) -> str:
-    """The name of the column of a percentile.
-
-    Examples
-    --------
-    >>> percentile_column(25.0), percentile_column(2.5)
-    ('p25', 'p2.5')
-    """
+    """The name of the column of a percentile."""
     return f"p{percentile:g}"
 
 
 def is_percentile(threshold: float | str) -> bool:
-    """Whether a threshold is a percentile or the median of the scores.
-
-    Examples
-    --------
-    >>> is_percentile("P25 "), is_percentile("median"), is_percentile("mean"), is_percentile(0.5)
-    (True, True, False, False)
-    """
+    """Whether a threshold is a percentile or the median of the scores."""
     return isinstance(threshold, str) and _percentile_in(threshold) is not None
 
 
@@ -482,29 +324,7 @@ def threshold_value(
     threshold: float | str,
     method: PercentileMethod = "linear",
 ) -> float:
-    """A threshold as a number: itself, or a percentile, the median or the mean of the scores.
-
-    Parameters
-    ----------
-    metric : Metric
-        The metric, whose bounds a number must not exceed.
-    values : ndarray, or Column
-        Its scores; NaN is unscored.
-    threshold : float or str
-        A number, "mean", "median", or a percentile such as "p25".
-    method : {"linear", "exclusive", "upper"}
-        The rule of percentiles, also of the median.
-
-    Raises
-    ------
-    DataError
-        If it is none of these, lies outside the bounds of the metric, or nothing is scored.
-
-    Examples
-    --------
-    >>> threshold_value(Metric("recall"), np.array([0.0, 0.5, 1.0]), "p25")
-    0.25
-    """
+    """A threshold as a number: itself, or a percentile, the median or the mean of the scores."""
     if isinstance(threshold, str):
         return _threshold_in_scores(values, threshold.strip().lower(), method)
     if isinstance(threshold, bool) or not math.isfinite(threshold):
@@ -554,19 +374,7 @@ EvaluationInput = Scored | str | os.PathLike[str]
 def read_evaluations(
     inputs: Iterable[EvaluationInput],
 ) -> tuple[tuple[Scored, ...], tuple[str, ...]]:
-    """The evaluations, and the notes that all pipelines of a path share.
-
-    Parameters
-    ----------
-    inputs : iterable of RAGPipelineEvaluation, str or PathLike
-        Evaluations, and paths as for `rageval_report.read_scores`, of which every pipeline is
-        taken in its place.
-
-    Raises
-    ------
-    DataError
-        If a path cannot be read.
-    """
+    """The evaluations, and the notes that all pipelines of a path share."""
     evaluations: list[Scored] = []
     notes: dict[str, None] = {}
     for item in inputs:

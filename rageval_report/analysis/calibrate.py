@@ -1,42 +1,298 @@
-"""A judged metric compared with people's labels: agreement, bias, and the corrected mean."""
+"""A judge beside people: agreement, the corrected mean, and the queries to label next."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from rageval_report.analysis import agreement, labelling
-from rageval_report.analysis.agreement import FigureRow, figure
-from rageval_report.analysis.arguments import IntervalSettings, choose_metrics, kind_of_mean
-from rageval_report.analysis.labelling import CORRECTED, LABELLED, NAIVE, Strata
-from rageval_report.analysis.ratings import (
+from rageval_report.analysis import agreement
+from rageval_report.analysis.agreement import (
     CLOSE,
+    FigureRow,
     LabelColumns,
     People,
     Ratings,
     RatingScale,
     ScaleArgument,
+    figure,
     ratings_of,
     scale_of,
+    text_columns,
 )
-from rageval_report.errors import DataError, named
+from rageval_report.analysis.arguments import IntervalSettings, choose_metrics, kind_of_mean
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError, named
 from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import number, pvalue_text
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored
+from rageval_report.scores.align import align
 from rageval_report.scores.states import states_frame
 from rageval_report.stats import prediction_powered as ppi
-from rageval_report.stats.base import Interval
+from rageval_report.stats.base import Interval, check_seed
 from rageval_report.stats.means import interval_of_count, mean_interval
 from rageval_report.stats.pairs import paired_interval
 from rageval_report.stats.prediction_powered import JudgeErrors, PredictionPowered
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray, IndexArray
+
+# "judge", a column of the details, or the group of each query by its id.
+Strata: TypeAlias = str | pd.Series | Mapping[str, object]
+QueryGroups: TypeAlias = npt.NDArray[np.object_]
+
+NAIVE, LABELLED, CORRECTED = "judge alone", "people alone", "corrected (PPI++)"
+# Up to this many scores of a judge are groups; more are cut into groups of about equal size.
+_MOST_LEVELS, _BINS = 5, 4
+_PLANNED = (25, 50, 100, 200, 400)
+_FEWEST = 2  # an interval needs two labels in each group
+# With fewer labels that differ from the judge, their spread cannot be estimated.
+_FEWEST_MOVED = 5
+
+
+def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
+    """A warning if too few labels differ from the judge for a valid interval; else empty."""
+    n_different = int((np.abs(labels - judge) > CLOSE).sum())
+    # With a weight below 1, labels that equal the judge's score still show a spread, unless all of
+    # these are the same.
+    if n_different >= _FEWEST_MOVED or (lam != 1.0 and np.ptp(judge) > CLOSE):
+        return ""
+    return (
+        f"only {n_different} of {labels.size} labels differ from the judge, which makes the "
+        "interval too narrow"
+    )
+
+
+# -- which queries to label next
+
+
+def groups_of(evaluation: Scored, ratings: Ratings, strata: Strata) -> QueryGroups:
+    """The group of each query: by the judge's score, a column of the details, or by query id."""
+    if isinstance(strata, str) and strata == "judge":
+        return _groups_of_scores(ratings.judge)
+    if isinstance(strata, str) and strata not in evaluation.details:
+        raise UnknownNameError("column of the details", strata, map(str, evaluation.details))
+    values = evaluation.details[strata] if isinstance(strata, str) else pd.Series(strata)
+    groups = values.reindex(ratings.ids)
+    missing = ratings.ids[ratings.is_judged & groups.isna().to_numpy()]
+    if len(missing):
+        raise DataError(
+            f"strata: {len(missing)} judged queries have no group, e.g. {missing[0]!r}; give them "
+            "a group of their own"
+        )
+    return groups.astype(str).to_numpy(dtype=object)
+
+
+def _groups_of_scores(judge: FloatArray) -> QueryGroups:
+    scores = judge[~np.isnan(judge)]
+    if np.unique(scores).size <= _MOST_LEVELS:
+        return np.array([f"judge {score:g}" for score in judge], dtype=object)
+    edges = np.unique(np.quantile(scores, np.linspace(0, 1, _BINS + 1)))
+    places = np.clip(np.searchsorted(edges, judge, side="right") - 1, 0, edges.size - 2)
+    names = [f"judge {low:.3g} to {high:.3g}" for low, high in pairwise(edges)]
+    return np.array(names, dtype=object)[places]
+
+
+def queries_to_label(calibration: Calibration, n: int, *, strata: Strata, seed: int) -> Result:
+    """The queries to label next, for the narrowest interval of the corrected mean."""
+    evaluation, ratings = calibration.evaluation, calibration.ratings
+    groups, rng = groups_of(evaluation, ratings, strata), np.random.default_rng(check_seed(seed))
+    corrected, free = calibration.means.corrected, ratings.unlabelled
+    lam = 1.0 if corrected is None or math.isnan(corrected.lam) else corrected.lam
+    if not free.any():
+        raise DataError(
+            "every query with a score of the judge has a label; there is none to choose"
+        )
+    if isinstance(n, bool) or not 1 <= int(n) == n <= free.sum():
+        raise DataError(
+            f"n must be an integer from 1 to {int(free.sum())}, the number of queries without a "
+            f"label; got {n!r}"
+        )
+    # By id, so that the order in which the queries stand does not decide which ones are drawn.
+    by_id = np.argsort(ratings.ids.astype(str).to_numpy(), kind="stable")
+    names = list(dict.fromkeys(groups[by_id][ratings.is_judged[by_id]].tolist()))
+    inside = [groups == name for name in names]
+    state = np.array([[int((rows & own).sum()) for own in inside] for rows in (ratings.both, free)])
+    pull = np.array([_pull(ratings, own, lam) for own in inside])
+    counts, chosen = allocate(pull, state, n), list[int]()
+    for own, count in zip(inside, counts, strict=True):
+        members = by_id[(free & own)[by_id]]
+        chosen.extend(rng.choice(members, count, replace=False).tolist())
+    rows = np.array(chosen)[rng.permutation(len(chosen))]
+    texts, index = (
+        text_columns(evaluation, calibration.metric),
+        ratings.ids[rows].rename("query_id"),
+    )
+    frame = pd.DataFrame({"stratum": groups[rows], "judge": ratings.judge[rows]}, index=index)
+    split = ", ".join(f"{count} of {name}" for name, count in zip(names, counts, strict=True))
+    by = strata if isinstance(strata, str) else "by query id"
+    return Result(
+        f"Queries to label next: {evaluation.name}, {calibration.metric.name}",
+        pd.concat([frame, texts.reindex(index)], axis=1),
+        {"n": int(n), "seed": seed, "strata": by},
+        (
+            f"labels by group: {split}",
+            f"pass strata={by!r} to calibrate then: these labels are a random sample within "
+            "each group, not of all queries",
+        ),
+        headline=("stratum", "judge", *(name for name in ("question",) if name in texts)),
+    )
+
+
+def _pull(ratings: Ratings, inside: BoolArray, lam: float) -> float:
+    """The share of a group times the standard deviation of what is left to correct in it."""
+    rated = ratings.both & inside
+    rest = ratings.labels[rated] - lam * ratings.judge[rated]
+    share = float((ratings.is_judged & inside).sum()) / int(ratings.is_judged.sum())
+    low, high = (-1.0, 1.0) if rest.size else (0.0, 1.0)
+    n = rest.size + 2.0 * share
+    mean = (rest.sum() + share * (low + high)) / n
+    squares = ((rest - mean) ** 2).sum() + share * ((low - mean) ** 2 + (high - mean) ** 2)
+    return float(share * math.sqrt(squares / n))
+
+
+def allocate(pull: FloatArray, state: IndexArray, n: int) -> list[int]:
+    """How many of the next n labels each group gets, in proportion to its pull."""
+    has, free = state.copy()
+    for _ in range(n):
+        # A label of the group with the largest variance per label, that is the greatest gain; first
+        # the groups without the two that an interval needs.
+        gain = np.where(has < _FEWEST, np.inf, pull**2 / np.maximum(has, 1) / (has + 1.0))
+        best = int(np.argmax(np.where(free > 0, gain, -1.0)))
+        has[best] += 1
+        free[best] -= 1
+    counts: list[int] = (has - state[0]).tolist()
+    return counts
+
+
+# -- how many labels
+
+
+def label_plan(calibration: Calibration, labels: Iterable[int] | None) -> Result:
+    """The interval of the mean for numbers of labels, with the judge and without."""
+    from scipy.special import stdtrit
+
+    metric, ratings = calibration.metric, calibration.ratings
+    level, most = calibration.plan.confidence_level, int(ratings.is_judged.sum())
+    rows = []
+    if ratings.n < 2:
+        raise DataError("a plan needs at least 2 queries that are rated by both")
+    for count in [n for n in _PLANNED if n <= most] if labels is None else labels:
+        if isinstance(count, bool) or int(count) != count or not 2 <= count <= most:
+            raise DataError(
+                f"labels must be integers from 2 to {most}, the number of queries that the judge "
+                f"scored; got {count!r}"
+            )
+        alone, corrected, of_interval = _expected_errors(ratings, int(count), metric.bounds)
+        reach = float(stdtrit(count - 1, 0.5 + level / 2.0))
+        worth = count * (alone / corrected) ** 2 if corrected else math.nan
+        rows.append((int(count), reach * alone, reach * of_interval, worth))
+    return Result(
+        f"Labels for {metric.name} of {calibration.evaluation.name}",
+        pd.DataFrame(rows, columns=["labels", "half_width_alone", "half_width_corrected", "worth"]),
+        {"metric": metric.name, "confidence_level": level, "n_queries": most},
+        (
+            f"estimated from {ratings.n} queries rated by both; half_width: of the interval of "
+            "the mean of all queries",
+            "worth: the number of labels that would do the same without a judge",
+        ),
+    )
+
+
+def _expected_errors(
+    ratings: Ratings, n_labels: int, bounds: tuple[float, float] | None
+) -> tuple[float, float, float]:
+    """The expected standard errors of people's mean, of the corrected one, and of its interval."""
+    people, judge = ratings.labels[ratings.both], ratings.judge[ratings.both]
+    all_scores = ratings.judge[ratings.is_judged]
+    n_others, spread = all_scores.size - n_labels, float(all_scores.var(ddof=1))
+    alone = math.sqrt(float(people.var(ddof=1)) / n_labels)
+    # The judge's weight is tuned if there are enough labels, else 1, or 0 with fewer others.
+    lam = 1.0 if n_others >= n_labels else 0.0
+    if n_labels >= ppi.ENOUGH_TO_TUNE and n_others >= 2 and spread:
+        covariance = float(np.cov(people, judge, ddof=1)[0, 1])
+        lam = float(np.clip(covariance / ((1.0 + n_labels / n_others) * spread), 0.0, 1.0))
+    if lam == 0.0 or n_others < 2 or not spread:
+        return alone, alone, alone
+    rest = people - lam * judge
+    mean, variance = float(rest.mean()), float(rest.var(ddof=1))
+    of_judge = lam**2 * spread / n_others
+    corrected = math.sqrt(of_judge + variance / n_labels)
+    of_interval = math.sqrt(of_judge + ppi.variance_of_rest(mean, variance, n_labels, lam, bounds))
+    is_tuned = bounds is None or n_labels >= ppi.ENOUGH_TO_TUNE
+    # `ppi_mean` uses the judge with few labels if its interval is 0.9 of that of the labels alone.
+    if not is_tuned and of_interval > 0.9 * alone:
+        return alone, alone, alone
+    return alone, corrected, of_interval
+
+
+# -- the difference of two pipelines
+
+
+def difference_of(baseline: Calibration, candidate: Calibration) -> Result:
+    """The difference of two pipelines, corrected using people's labels."""
+    metric, lam, settings = baseline.metric, baseline.lam, baseline.plan
+    first, second, plan = baseline.ratings, candidate.ratings, asdict(settings)
+    names = baseline.evaluation.name, candidate.evaluation.name
+    aligned = align(first.ids, second.ids)
+    judge, labels = (
+        np.vstack([aligned.baseline(pd.Series(ours)), aligned.candidate(pd.Series(theirs))])
+        for ours, theirs in ((first.judge, second.judge), (first.labels, second.labels))
+    )
+    is_judged = ~np.isnan(judge).any(axis=0)
+    is_labelled = is_judged & ~np.isnan(labels).any(axis=0)
+    n, n_judged, rest = int(is_labelled.sum()), int(is_judged.sum()), is_judged & ~is_labelled
+    if n < 2:
+        raise AlignmentError(
+            f"expected at least 2 queries with labels of both {names[0]!r} and {names[1]!r}; "
+            f"got {n}"
+        )
+    judged, labelled, both = judge[:, is_judged], labels[:, is_labelled], judge[:, is_labelled]
+    differences: list[tuple[str, int, float, float, Interval]] = [
+        (figure, sides.shape[1], *sides.mean(axis=1).tolist(), paired_interval(*sides, **plan))
+        for figure, sides in ((NAIVE, judged), (LABELLED, labelled))
+    ]
+    notes = [f"{n} queries with labels of both pipelines, of {n_judged} judged for both"]
+    used = lam
+    if rest.sum() >= 2:
+        sides = zip(labelled, both, judge[:, rest], strict=True)
+        corrected = ppi.ppi_difference(*sides, lam=lam, confidence_level=settings.confidence_level)
+        used = corrected.lam
+        # The difference itself is corrected, so there are no corrected means of the two sides.
+        differences.append((CORRECTED, n_judged, math.nan, math.nan, corrected))
+        if warning := rare_corrections(labelled[1] - labelled[0], both[1] - both[0], used):
+            notes.append(f"the corrected difference: {warning}")
+        if _is_significant(differences[0][-1]) and not _is_significant(corrected):
+            notes.append(f"only the judge sees a difference on {metric.name}; people do not")
+    columns = ["figure", "n", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"]
+    rows = [
+        (*row, gap.estimate, gap.low, gap.high, gap.method, _verdict(gap, row[0], names[1], metric))
+        for *row, gap in differences
+    ]
+    return Result(
+        f"{names[1]} against {names[0]} on {metric.name}: judge and people",
+        pd.DataFrame(rows, columns=[*columns, "method", "verdict"]),
+        {**plan, "metric": metric.name, "lam": used},
+        tuple(notes),
+        headline=tuple(columns),
+    )
+
+
+def _is_significant(difference: Interval) -> bool:
+    return difference.low > 0 or difference.high < 0
+
+
+def _verdict(difference: Interval, figure: object, candidate: str, metric: Metric) -> str:
+    if not _is_significant(difference):
+        return f"{figure}: undecided on {metric.name} ({_text(difference)})"
+    way = "better" if (difference.estimate > 0) == metric.greater_is_better else "worse"
+    return f"{figure}: {candidate} is {way} on {metric.name} ({_text(difference)})"
+
 
 BIAS, MEAN, ERRORS = "bias", "mean of all queries", "errors of the judge"
 JUDGE_AND_PEOPLE = "judge and people"
@@ -52,12 +308,7 @@ _AGREE, _PREVALENT, _BELOW = 0.8, 0.8, 0.2
 
 @dataclass(frozen=True, eq=False)
 class JudgeMeans:
-    """The means of judge and people, as intervals.
-
-    ``bias`` is judge minus people, on the queries that both rated; ``naive`` is the judge's mean
-    over all queries that it scored, ``corrected`` the same corrected using the labels, if at least
-    two queries are unlabelled; ``errors`` says how often the judge is right, of yes and no.
-    """
+    """The means of judge and people, as intervals."""
 
     bias: Interval
     naive: Interval
@@ -75,28 +326,7 @@ class JudgeMeans:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Drawn):
-    """A judge compared with people on one metric: one row per figure, in parts.
-
-    The parts are "judge and people", "people with each other" (if there are several raters),
-    "bias", "errors of the judge" (of yes and no), "mean of all queries".
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    evaluation, metric : Scored and Metric
-        The evaluation with the judge's scores, and the judged metric.
-    ratings : Ratings
-        Scores and labels, query by query.
-    scale : RatingScale
-        The scale on which they are compared.
-    means : JudgeMeans
-        Bias, means, and the corrected mean, as intervals.
-    lam : float or "auto"
-        The weight of the judge, as passed to `calibrate`.
-    plan : IntervalSettings
-        The settings of the intervals, for further tables.
-    """
+    """A judge compared with people on one metric: one row per figure, in parts."""
 
     own_plot = "agreement"
 
@@ -138,11 +368,7 @@ class Calibration(Drawn):
         return Result(title, frame, settings, (note,), headline=shown)
 
     def confusion(self) -> Result:
-        """How often the judge gave each category, by the category that people gave.
-
-        Index ``people``, one column ``judge <category>`` per category, ``total``; a `DataError` if
-        the ratings are continuous.
-        """
+        """How often the judge gave each category, by the category that people gave."""
         categories = self.scale.categories
         if not categories.size:
             raise DataError(
@@ -160,12 +386,7 @@ class Calibration(Drawn):
         return self._table("Confusion of people and judge", frame, note)
 
     def disagreements(self) -> Result:
-        """The queries on which judge and people differ, the largest difference first.
-
-        Index ``query_id``; ``people``, ``judge``, ``difference`` (judge minus people), each
-        rater's label if there are several, then question, answer and the judge's reason if the
-        details have them.
-        """
+        """The queries on which judge and people differ, the largest difference first."""
         ratings, pairs = self.ratings, self.pairs
         # Labels to which a threshold was applied are shown unchanged, like the scores.
         shown = "people" if self.scale.bins_labels else "people_category"
@@ -188,32 +409,32 @@ class Calibration(Drawn):
         )
 
     def planning(self, labels: Iterable[int] | None = None) -> Result:
-        """The interval of the mean for larger numbers of labels, with the judge and without.
-
-        One row per number, from 2 to the number of judged queries; if omitted, 25, 50, 100, 200,
-        400: ``labels``, ``half_width_alone`` and ``half_width_corrected`` of the intervals,
-        ``worth`` (the number of labels that would do the same without a judge).
-        """
-        return labelling.label_plan(self, labels)
+        """The interval of the mean for larger numbers of labels, with the judge and without."""
+        return label_plan(self, labels)
 
     def to_label(self, n: int, *, strata: Strata = "judge", seed: int = 0) -> Result:
-        """The n queries to label next, for the narrowest interval of the corrected mean.
-
-        Index ``query_id``; ``stratum``, ``judge``, and question and answer if the details have
-        them. Calibrate with these labels and the same ``strata``: they are a random sample within
-        each group, drawn with the seed, and no longer one of all queries.
-        """
-        return labelling.queries_to_label(self, n, strata=strata, seed=seed)
+        """The n queries to label next, for the narrowest interval of the corrected mean."""
+        return queries_to_label(self, n, strata=strata, seed=seed)
 
     def difference(self, candidate: Calibration) -> Result:
-        """The difference of another pipeline from this one, corrected using labels of both.
+        """The difference of another pipeline from this one, corrected using labels of both."""
+        return difference_of(self, candidate)
 
-        People labelled answers of both pipelines to the same queries, at least two. One row each
-        for the judge alone, people alone, and the corrected difference, candidate minus this one:
-        ``figure``, ``n``, ``baseline_mean``, ``candidate_mean``, ``difference``, ``ci_low``,
-        ``ci_high``, ``method``, ``verdict``.
-        """
-        return labelling.difference_of(self, candidate)
+
+class CalibrateKeywords(TypedDict, total=False):
+    """The keywords of `calibrate`."""
+
+    scale: ScaleArgument
+    threshold: float | None
+    categories: Iterable[float] | None
+    label_bounds: tuple[float, float] | None
+    errors: JudgeErrors | None
+    correct: Correct | None
+    lam: float | str
+    strata: Strata | None
+    confidence_level: float
+    n_resamples: int
+    seed: int
 
 
 def calibrate(
@@ -281,15 +502,6 @@ def calibrate(
         Its methods give the confusion matrix, the disagreements, a plan for the number of labels,
         and the difference of two pipelines.
 
-    Raises
-    ------
-    DataError
-        If labels are not numbers, or do not fit the metric or the scale.
-    AlignmentError
-        If no query has both a score and a label.
-    UnknownNameError
-        If the metric, a column of labels, or the scale is not known.
-
     Notes
     -----
     The corrected mean is unbiased however bad the judge is, if the labelled queries are a random
@@ -315,7 +527,7 @@ def calibrate(
         *(ratings, known), scale=scale, threshold=threshold, categories=categories, correct=correct
     )
     labels = chosen.agreed_labels(ratings.table)
-    groups = None if strata is None else labelling.groups_of(evaluation, ratings, strata)
+    groups = None if strata is None else groups_of(evaluation, ratings, strata)
     means = _means_of(ratings, chosen, known, plan, lam, groups)
     is_rated = ratings.both & ~np.isnan(labels)
     rows, notes = list[FigureRow](), list[str]()
@@ -456,14 +668,10 @@ def _say_agreement(rows: Sequence[FigureRow], level: float) -> None:
     sentence, same = "judge and people", by_name.get("percent agreement")
     if same is not None:
         sentence += f" agree on {round(same['estimate'] * same['n'])} of {same['n']} queries"
-    if math.isnan(row["estimate"]):
-        sentence += f"; {row['figure']} cannot be computed"
-    else:
-        estimate, low, high = (row[name] for name in ("estimate", "ci_low", "ci_high"))
-        text = _text(Interval(estimate, low, high, math.nan, row["method"], level))
-        word = f", {row['reading']} ({row['source']})" if row["reading"] else ""
-        sentence += f"{':' if same is None else ';'} {row['figure']} {text}{word}"
-    row["verdict"] = sentence
+    estimate, low, high = (row[name] for name in ("estimate", "ci_low", "ci_high"))
+    text = _text(Interval(estimate, low, high, math.nan, row["method"], level))
+    word = f", {row['reading']} ({row['source']})" if row["reading"] else ""
+    row["verdict"] = f"{sentence}{':' if same is None else ';'} {row['figure']} {text}{word}"
 
 
 # -- the notes
@@ -472,18 +680,15 @@ def _say_agreement(rows: Sequence[FigureRow], level: float) -> None:
 def _coverage_notes(evaluation: Scored, metric: Metric, ratings: Ratings) -> Iterator[str]:
     """Which queries were rated by whom."""
     only_people = ratings.is_labelled & ~ratings.is_judged
-    n_nobody = int((~ratings.is_labelled & ~ratings.is_judged).sum())
     text = f"{ratings.n} queries rated by both, {int(ratings.unlabelled.sum())} by the judge alone"
-    text += f", {int(only_people.sum())} by people alone" if only_people.any() else ""
-    yield text + (f", {n_nobody} by nobody" if n_nobody else "")
+    yield text + (f", {int(only_people.sum())} by people alone" if only_people.any() else "")
     if only_people.any():
         states = states_frame(evaluation.scores[[metric.name]], evaluation.details)[metric.name]
         by_state = sorted(Counter(states.to_numpy()[only_people].tolist()).items())
         why = ", ".join(f"{n} {state}" for state, n in by_state)
         yield f"labelled but not scored ({why}): {named(ratings.ids[only_people])}"
     if n := len(ratings.strangers):
-        verb = "labelled query is" if n == 1 else "labelled queries are"
-        yield f"{n} {verb} not in {evaluation.name!r}: {named(ratings.strangers)}"
+        yield f"labelled, but not in {evaluation.name!r}: {n}, {named(ratings.strangers)}"
 
 
 def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> Iterator[str]:
@@ -497,13 +702,9 @@ def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> It
             yield f"{int(moved.sum())} scores are moved to the nearest category"
     if len(ratings.raters) > 1:
         how = {"ordinal": "median", "continuous": "mean"}.get(scale.kind, "most frequent label")
-        yield (
-            f"{len(ratings.raters)} raters; people's label of a query is their {how}, "
-            "in means and bias it is their mean"
-        )
-    if n := int((ratings.both & np.isnan(labels)).sum()):
-        what = "query" if n == 1 else "queries"
-        yield f"{n} {what} without a label: the raters are evenly split"
+        n = int((ratings.both & np.isnan(labels)).sum())
+        split = f"; they are evenly split on {n}" if n else ""
+        yield f"{len(ratings.raters)} raters; the label is their {how}, in means the mean{split}"
 
 
 def _weaknesses(
@@ -512,12 +713,9 @@ def _weaknesses(
     """What weakens the figures of agreement: few labels, constant raters, rare categories."""
     if ratings.n < _FEW:
         yield f"only {ratings.n} queries are rated by both, so every figure here is rough"
-    people = labels[ratings.both]
+    people, judge = labels[ratings.both], scale.judge_categories(ratings.judge)[ratings.both]
     people = people[~np.isnan(people)]
-    for who, rated in (
-        ("the judge", scale.judge_categories(ratings.judge)[ratings.both]),
-        ("people", people),
-    ):
+    for who, rated in (("the judge", judge), ("people", people)):
         if rated.size > 1 and not np.ptp(rated):
             yield (
                 f"{who} gave {rated[0]:g} to all {rated.size} queries rated by both: agreement "
@@ -526,16 +724,14 @@ def _weaknesses(
     known = {row["figure"]: row["estimate"] for row in rows}
     if not people.size or not scale.categories.size:
         return
-    same, kappa, ac1 = (
-        known.get(name, math.nan) for name in ("percent agreement", "Cohen's kappa", "Gwet's AC1")
-    )
+    measures = ("percent agreement", "Cohen's kappa", "Gwet's AC1")
+    same, kappa, ac1 = (known.get(name, math.nan) for name in measures)
     shares = np.array([(people == category).mean() for category in scale.categories])
-    most = int(shares.argmax())
-    if same >= _AGREE and shares[most] >= _PREVALENT and ac1 - kappa >= _BELOW:
+    if same >= _AGREE and shares.max() >= _PREVALENT and ac1 - kappa >= _BELOW:
         yield (
-            f"{shares[most]:.0%} of people's labels are {scale.categories[most]:g}, which makes "
-            f"kappa low ({number(kappa)}) although {same:.0%} agree; use Gwet's AC1 "
-            f"({number(ac1)}), and label more queries of the rare category"
+            f"{shares.max():.0%} of people's labels are {scale.categories[shares.argmax()]:g}, "
+            f"which makes kappa low ({number(kappa)}) although {same:.0%} agree; use Gwet's AC1 "
+            f"({number(ac1)})"
         )
 
 
@@ -543,39 +739,24 @@ def _weaknesses_of_mean(
     ratings: Ratings, means: JudgeMeans, metric: Metric, *, is_stratified: bool
 ) -> Iterator[str]:
     corrected, n = means.corrected, ratings.n
+    if is_stratified:
+        yield "the corrected mean assumes labels of a random sample of each group"
     if corrected is None:
         if not is_stratified:
             yield "fewer than two queries are without a label: people's mean needs no correction"
-    else:
-        if n < ppi.ENOUGH_TO_TUNE and corrected.lam == 1.0:
-            yield (
-                f"the judge's weight in the corrected mean is 1; it is tuned only "
-                f"with at least {ppi.ENOUGH_TO_TUNE} labels"
-            )
-        n_others = int(ratings.unlabelled.sum())
-        if n_others < n < ppi.ENOUGH_TO_TUNE and corrected.lam == 0.0:
-            yield (
-                f"only {n_others} judged queries are without a label, fewer than the {n} with "
-                "one, so the judge's scores are not used for the mean"
-            )
-        people, judge = ratings.labels[ratings.both], ratings.judge[ratings.both]
-        warning = labelling.rare_corrections(people, judge, corrected.lam)
-        # With bounds the interval counts errors that the labels may have missed.
-        if warning and metric.bounds is None:
-            yield f"the corrected mean: {warning}"
-        if means.labels_worth < n:
-            yield (
-                f"the corrected mean is worth {means.labels_worth:.0f} labels, fewer than the {n} "
-                "that were used: this judge adds more noise than information; use people's mean"
-            )
-        if not is_stratified:
-            yield from _sample_notes(ratings)
-    if is_stratified:
+        return
+    people, judge = ratings.labels[ratings.both], ratings.judge[ratings.both]
+    warning = rare_corrections(people, judge, corrected.lam)
+    # With bounds the interval counts errors that the labels may have missed.
+    if warning and metric.bounds is None:
+        yield f"the corrected mean: {warning}"
+    if means.labels_worth < n:
         yield (
-            "the corrected mean assumes that the labelled queries of each group are a random "
-            "sample of it; people's own mean and the agreement are those of the labelled queries "
-            "alone"
+            f"the corrected mean is worth {means.labels_worth:.0f} labels, fewer than the {n} "
+            "that were used: use people's mean"
         )
+    if not is_stratified:
+        yield from _sample_notes(ratings)
 
 
 def _sample_notes(ratings: Ratings) -> Iterator[str]:

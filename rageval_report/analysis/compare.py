@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,6 @@ from rageval_report.analysis.arguments import (
     scans_among,
     unnamed_clusters,
 )
-from rageval_report.analysis.family import CorrectionFamily, correct_in_family, levels_left
 from rageval_report.analysis.gate import GateResult, gate_comparison
 from rageval_report.analysis.paired_metric import (
     DEFAULT_PLAN,
@@ -45,18 +44,15 @@ from rageval_report.analysis.pairing import (
 from rageval_report.analysis.rules import Rule
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.analysis.verdicts import (
+    CorrectionFamily,
     answer_of,
     answer_table,
     comparison_verdicts,
+    correct_in_family,
+    levels_left,
     of_shown,
 )
-from rageval_report.errors import (
-    DataError,
-    UnknownNameError,
-    check_options,
-    doubts_of,
-    is_doubt,
-)
+from rageval_report.errors import DataError, UnknownNameError, check_options, doubts_of, is_doubt
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
@@ -66,6 +62,7 @@ from rageval_report.scores import Correct, Metric, Scored, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.shown import (
     BETTER,
+    DIRECTION_UNKNOWN,
     EQUIVALENT,
     IDENTICAL,
     NOT_WORSE,
@@ -100,8 +97,15 @@ _PRINTED = (
     *("metric", "candidate", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"),
     *("pvalue_adjusted", "difference_lowest", "difference_highest", "verdict"),
 )
-_WORDS = (BETTER, WORSE, EQUIVALENT, NOT_WORSE, UNDECIDED, IDENTICAL, TOO_FEW)
+_WORDS = (BETTER, WORSE, DIRECTION_UNKNOWN, EQUIVALENT, NOT_WORSE, UNDECIDED, IDENTICAL, TOO_FEW)
 _MOST_NOTES = 3
+
+
+class ChangedKeywords(TypedDict, total=False):
+    """How many of the changed queries are returned, and the file that all of them go to."""
+
+    k: int | None
+    path: str | Path | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,7 +215,7 @@ class Comparison(Result):
         first = [*doubts, *self.key_notes, *filter(None, [undecided])]
         notes = [*first[: _MOST_NOTES - 1], basis]
         n = max((pairing.n_common for pairing in self.pairings), default=int(frame["n"].max()))
-        answer = f"{answer[:-1]} ({sentences.counted(n, 'query', 'queries')})."
+        answer = f"{answer[:-1]} ({sentences.counted(n, 'query', 'queries')}){answer[-1]}"
         return answer_table(self, answer, _PRINTED, order, notes)
 
     def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
@@ -231,12 +235,7 @@ class Comparison(Result):
         return pd.Series(after - before, index=index, name="difference").dropna()
 
     def regressions(
-        self,
-        metric: str,
-        candidate: str | None = None,
-        *,
-        k: int | None = None,
-        path: str | Path | None = None,
+        self, metric: str, candidate: str | None = None, **options: Unpack[ChangedKeywords]
     ) -> pd.DataFrame:
         """The queries on which the candidate is worse, the largest change first.
 
@@ -267,15 +266,10 @@ class Comparison(Result):
         >>> compare(old, new).regressions("recall@5").loc["a"].to_dict()
         {'old_recall@5': 1.0, 'new_recall@5': 0.5, 'difference': -0.5}
         """
-        return self._changed_queries(metric, candidate, k, path, better=False)
+        return self._changed_queries(metric, candidate, False, options)
 
     def improvements(
-        self,
-        metric: str,
-        candidate: str | None = None,
-        *,
-        k: int | None = None,
-        path: str | Path | None = None,
+        self, metric: str, candidate: str | None = None, **options: Unpack[ChangedKeywords]
     ) -> pd.DataFrame:
         """The queries on which the candidate is better, the largest change first.
 
@@ -289,7 +283,7 @@ class Comparison(Result):
         >>> compare(old, new).improvements("recall@5").index.tolist()
         ['b']
         """
-        return self._changed_queries(metric, candidate, k, path, better=True)
+        return self._changed_queries(metric, candidate, True, options)
 
     def slices(
         self, by: str, metrics: str | Iterable[str] | None = None, correction: str = "holm"
@@ -304,11 +298,6 @@ class Comparison(Result):
             The metrics; all that were compared if omitted.
         correction : str
             The correction of the p-values of all rows of the table.
-
-        Returns
-        -------
-        Result
-            See `rageval_report.analysis.slices.slice_comparison`.
 
         Examples
         --------
@@ -336,11 +325,6 @@ class Comparison(Result):
         correct : see `rageval_report.scores.correctness`, optional
             What a correct answer is; each candidate's own rule if omitted.
 
-        Returns
-        -------
-        GateResult
-            One row per rule and candidate.
-
         Examples
         --------
         >>> from rageval_report.demo import demo_evaluations
@@ -358,12 +342,6 @@ class Comparison(Result):
         **options
             ``title``, ``by``, ``correct``, ``k``, ``pictures``, ``longest_text`` and the settings
             of the means, as in `rageval_report.reports.report_comparison`.
-
-        Returns
-        -------
-        rageval_report.reports.Report
-            Its ``save("report.html")`` writes the page; .md, .tex and .txt files contain the
-            tables.
 
         Examples
         --------
@@ -386,18 +364,6 @@ class Comparison(Result):
         force : bool
             Whether an existing file is replaced, as pandas does; False keeps it.
 
-        Returns
-        -------
-        Path
-            The file; for an address a str: the address of the run, which reads the pipelines.
-
-        Raises
-        ------
-        UnknownNameError
-            If no format has the suffix.
-        DataError
-            If the file exists and may not be replaced, or cannot be written, or MLflow refuses.
-
         Examples
         --------
         >>> import tempfile
@@ -410,9 +376,7 @@ class Comparison(Result):
         if not isinstance(path, str) or not path.startswith("mlflow:"):
             return super().save(path, force=force)
         # By name: what is logged contains the page, which stands above this room.
-        save_comparison: Callable[..., str] = load(
-            "rageval_report.loggers.mlflow_runs:save_comparison"
-        )
+        save_comparison: Callable[..., str] = load("rageval_report.loggers:save_comparison")
         return save_comparison(self, path)
 
     def plot(
@@ -435,10 +399,6 @@ class Comparison(Result):
         **options
             The options of the plot.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-
         Examples
         --------
         >>> from matplotlib.figure import Figure
@@ -450,14 +410,9 @@ class Comparison(Result):
         return plot(self, kind, *args, ax=ax, **options)
 
     def _changed_queries(
-        self,
-        metric: str,
-        candidate: str | None,
-        k: int | None,
-        path: str | Path | None,
-        *,
-        better: bool,
+        self, metric: str, candidate: str | None, better: bool, options: ChangedKeywords
     ) -> pd.DataFrame:
+        k, path = options.get("k"), options.get("path")
         if k is not None:
             check_count("k", k)
         pairing, *pair = self._pair(metric, candidate)
@@ -476,6 +431,24 @@ class Comparison(Result):
         pairing = by_name[candidate] if candidate is not None else self.pairings[0]
         known = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
         return (pairing, *known[resolver(known)(metric)])
+
+
+class CompareKeywords(TypedDict, total=False):
+    """The keywords of `compare`."""
+
+    metrics: str | Iterable[str] | None
+    test: str
+    correction: str
+    confidence_level: float
+    missing: MissingTreatment
+    clusters: Clusters | None
+    seed: int
+    interval: str
+    margin: Margin | None
+    margin_method: MarginMethod
+    n_resamples: int
+    on: str | None
+    tried: int
 
 
 def compare(
@@ -555,13 +528,6 @@ def compare(
         estimates, but neither a p-value nor an interval of the difference. With a margin,
         ``margin_method`` is the method that was used.
 
-    Raises
-    ------
-    AlignmentError
-        If two runs share no query or no metric.
-    DataError
-        If two runs have the same name, or a setting makes no sense.
-
     Notes
     -----
     Means and differences are over the queries that both runs scored. See the documentation of
@@ -636,11 +602,7 @@ def compare(
             **engine_setting(first),
             **({} if on is None else {"on": on}),
         },
-        notes=(
-            *doubts_of(runs),
-            *unnamed_clusters(first, clusters),
-            *note_on_dialects(runs),
-        ),
+        notes=(*doubts_of(runs), *unnamed_clusters(first, clusters), *note_on_dialects(runs)),
     )
 
 
@@ -663,23 +625,7 @@ def compare_pairings(
     settings: Mapping[str, object] | None = None,
     notes: Iterable[str] = (),
 ) -> Comparison:
-    """Test every metric of pairs of runs, with one correction over all of them.
-
-    Parameters
-    ----------
-    title : str
-        The title of the result.
-    pairings : tuple of Pairing
-        At least one; all baselines have the same queries in the same order.
-    plan : ComparisonPlan
-        The test, the interval, their settings, and the independent units.
-    correction : str
-        As in `compare`.
-    settings : mapping, optional
-        What else belongs into the signature.
-    notes : iterable of str
-        What goes before the notes of the comparison.
-    """
+    """Test every metric of pairs of runs, with one correction over all of them."""
     if correction != corrections.WESTFALL_YOUNG and correction not in corrections.CORRECTIONS:
         raise UnknownNameError(
             "correction", correction, [*corrections.CORRECTIONS, corrections.WESTFALL_YOUNG]
@@ -705,15 +651,11 @@ def compare_pairings(
     raw = np.array([row.test.pvalue for row in rows])
     n_tests = family.size(frame["metric"].tolist(), raw)
     opening = [*notes, *dict.fromkeys(_unchanged_notes(pairings, rows))]
+    opening += sentences.direction_notes(row.metric for row in rows)
     return Comparison(
         title,
         frame,
-        {
-            **plan.settings(),
-            "correction": correction,
-            "family_size": n_tests,
-            **(settings or {}),
-        },
+        {**plan.settings(), "correction": correction, "family_size": n_tests, **(settings or {})},
         # Several candidates may have the same note.
         (*opening, *dict.fromkeys(_notes(pairings, rows, plan, correction, n_tests, family))),
         headline=tuple(name for name in _HEADLINE if len(pairings) > 1 or name != "candidate"),
@@ -748,10 +690,7 @@ def _adjusted(
         return np.fmax(drawn, raw[own])
 
     columns = [family.correct(names, raw, correct)]
-    for claims in (
-        [row.equivalence for row in rows],
-        [row.non_inferiority for row in rows],
-    ):
+    for claims in ([row.equivalence for row in rows], [row.non_inferiority for row in rows]):
         pvalues = np.array([math.nan if claim is None else claim.pvalue for claim in claims])
         columns.append(correct_in_family(family, names, pvalues, method))
     # NumPy's minimum keeps NaN, which means: not tested.
@@ -785,17 +724,15 @@ def _westfall_young(
 
 
 def _unchanged_notes(
-    pairings: Sequence[Pairing], rows: Iterable[MetricComparison]
+    pairings: Sequence[Pairing], rows: Sequence[MetricComparison]
 ) -> Iterator[str]:
     """That a candidate has the very scores of the baseline, which a change hardly leaves."""
     for pairing in pairings:
-        names = (pairing.baseline.name, pairing.candidate.name)
-        pairs = [row.pairs for row in rows if row.names == names and row.pairs.n]
+        first, second = pairing.baseline.name, pairing.candidate.name
+        pairs = [row.pairs for row in rows if row.names == (first, second) and row.pairs.n]
         if pairs and all(map(_are_same, pairs)):
-            yield (
-                f"{names[1]} and {names[0]} are identical to the last bit on every metric: did the "
-                "change reach the pipeline?"
-            )
+            same = f"{second} and {first} are identical to the last bit on every metric"
+            yield f"{same}: did the change reach the pipeline?"
 
 
 def _are_same(pairs: Pairs) -> bool:
@@ -823,20 +760,14 @@ def _notes(
     metric_notes = [(row.metric.name, note) for row in rows for note in row.notes(plan)]
     yield from sentences.group_notes(metric_notes, len(metrics))
     if plan.margin is not None and not isinstance(plan.margin, Mapping):
-        unbounded = [name for name, metric in metrics.items() if metric.bounds is None]
         ranges = {own.bounds and own.bounds[1] - own.bounds[0] for own in metrics.values()}
-        if len(metrics) > 1 and (unbounded or len(ranges) > 1):
-            verb = "has" if len(unbounded) == 1 else "have"
-            no_bounds = f" ({', '.join(unbounded[:5])} {verb} no bounds)" if unbounded else ""
-            yield (
-                f"the margin of {plan.margin:g} is applied to metrics of different scales"
-                f"{no_bounds}; give a margin per metric if it does not suit all of them"
-            )
+        if len(metrics) > 1 and (None in ranges or len(ranges) > 1):
+            scales = "is applied to metrics of different scales"
+            yield f"the margin of {plan.margin:g} {scales}; a margin per metric may suit better"
     if plan.tried > 1:
         yield (
-            f"{plan.tried} variants were tried: the p-values of each candidate are multiplied by "
-            f"{plan.tried} after the correction for its metrics, and each interval is that of the "
-            f"level {100 * plan.level_of_one:g} %; this holds however alike the variants are"
+            f"{plan.tried} variants were tried: p-values are multiplied by {plan.tried} after the "
+            f"correction for metrics, and intervals are of {100 * plan.level_of_one:g} %"
         )
     elif n_tests > 1:
         unit = "quality tests" if family.outside else "tests"

@@ -38,32 +38,12 @@ _HOW = "RAGPipelineEvaluation(name, data, config={'top_k': 5})"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MainEffects(Comparison):
-    """The effect of each factor of a grid: one row per metric, factor and level.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by, pairings, plan
-        As in `rageval_report.Comparison`. A baseline is the first level of a factor, such as
-        "top_k=5", with the means over all other settings.
-    grid : Grid
-        The pipelines by their settings.
-
-    Notes
-    -----
-    Of each query, the scores of all pipelines with one level are averaged and compared with the
-    average of all pipelines with the first level. Queries are the blocks: a query that is hard for
-    every pipeline adds nothing to the noise. A query that one pipeline did not score is left out.
-    """
+    """The effect of each factor of a grid: one row per metric, factor and level."""
 
     grid: Grid | None = None
 
     def interactions(self, metrics: str | Iterable[str] | None = None) -> Comparison:
-        """Whether the effect of a level depends on the level of another factor.
-
-        One row per metric and pair of levels: ``baseline_mean`` is the effect of a level at the
-        first level of the other factor, ``candidate_mean`` the effect at another level of it,
-        ``difference`` the interaction.
-        """
+        """Whether the effect of a level depends on the level of another factor."""
         if self.grid is None:
             raise DataError("these effects have no grid; create them with main_effects()")
         levels = self.grid.levels
@@ -127,16 +107,6 @@ def main_effects(
         As for `rageval_report.compare`; a column of clusters is one of the first pipeline's
         details. The correction is over all rows of the table.
 
-    Returns
-    -------
-    MainEffects
-        The columns of a comparison; ``factor``, ``reference`` and ``level`` are the first ones.
-
-    Raises
-    ------
-    DataError
-        If no setting differs, or a combination of settings is missing or repeated.
-
     References
     ----------
     .. [1] Box, Hunter and Hunter (2005). Statistics for experimenters, chapters 4 and 5.
@@ -185,11 +155,7 @@ def main_effects(
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Pipelines by their settings, every combination once.
-
-    ``levels`` has the values of each factor, in the order of the pipelines, ``cells`` each pipeline
-    under its settings, and ``ids`` the queries that all pipelines have.
-    """
+    """Pipelines by their settings, every combination once."""
 
     levels: dict[str, tuple[SettingValue, ...]]
     cells: dict[Cell, Scored]

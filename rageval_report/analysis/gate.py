@@ -6,19 +6,20 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, Unpack, get_args
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import arguments
-from rageval_report.analysis.arguments import Clusters, ScoredOrScanned, is_scan
+from rageval_report.analysis.arguments import ScoredOrScanned, is_scan
 from rageval_report.analysis.gate_figures import (
     MARGIN_METHOD,
     GatedRun,
     GateMissing,
     GateSettings,
     Measurement,
+    RunGateKeywords,
 )
 from rageval_report.analysis.paired_metric import ComparisonLike, interval_name
 from rageval_report.analysis.pairing import check_evaluations
@@ -56,13 +57,7 @@ _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 
 def holds(value: float, operator: str, threshold: float) -> bool:
-    """Whether a value is on the right side of a threshold; a rounding difference does not decide.
-
-    Examples
-    --------
-    >>> holds(0.1 + 0.2, "<=", 0.3), holds(0.1 + 0.2, ">", 0.3), holds(0.31, "<=", 0.3)
-    (True, False, False)
-    """
+    """Whether a value is on the right side of a threshold, but for rounding."""
     if abs(value - threshold) <= TIE_TOLERANCE * max(1.0, abs(value), abs(threshold)):
         return "=" in operator
     return value > threshold if operator[0] == ">" else operator[0] == "<" and value < threshold
@@ -70,12 +65,7 @@ def holds(value: float, operator: str, threshold: float) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The outcome of one rule on one pipeline.
-
-    ``pvalue`` is that of a claim after correction for all ``n_claims`` claims. ``level`` is that
-    of the interval around the value, NaN if there is none. ``straddles`` says that the threshold of
-    a rule on a value lies inside this interval.
-    """
+    """The outcome of one rule on one pipeline."""
 
     request: RuleRequest
     run: GatedRun
@@ -136,13 +126,9 @@ class Outcome:
 
     def notes(self) -> Iterator[str]:
         """What a reader of the table must know of this rule."""
-        request, measured, run, metric = (
-            self.request,
-            self.measurement,
-            self.run,
-            self.request.metric,
-        )
-        text, figure, name = request.text, request.figure, metric.name if metric else request.name
+        request, measured, run = self.request, self.measurement, self.run
+        text, figure = request.text, request.figure
+        name = request.metric.name if request.metric else request.name
         if request.name == "correct":
             notion = run.notion()
             yield declare_counts(run.sample, notion, run.count_correct(notion))
@@ -152,22 +138,16 @@ class Outcome:
             method = dialects.percentile_method(run.evaluation)
             yield from dialects.note_on_percentiles(run.evaluation, method)
         if self.few_queries:
-            advice = f"say little about others; at least {FEWEST_UNITS} are needed"
-            yield f"{text}: {self.few_queries}, which {advice}"
+            yield f"{text}: {self.few_queries}; at least {FEWEST_UNITS} are needed"
         if self.straddles:
-            threshold, firmer = f"{request.threshold:g}", ""
-            if request.operator != "==" and metric:
-                end = "ci_low" if ">" in request.operator else "ci_high"
-                inner = name if request.name == "mean" else text
-                firmer = f"; stricter: {end}({inner}) {request.operator} {threshold}"
-            interval = f"the interval {number(measured.low)} to {number(measured.high)}"
-            other = f"another sample could {'fail' if self.passed else 'pass'}"
-            yield f"{text}: {interval} contains the threshold {threshold}, so {other}{firmer}"
-        if metric and figure.queries == "scores" and request.operator[0] == "><"[request.rises]:
-            better = "higher" if request.rises else "lower"
-            yield f"{request.rule.text}: {better} {name} is better"
+            end = "ci_low" if ">" in request.operator else "ci_high"
+            inner, limit = name if request.name == "mean" else text, f"{request.threshold:g}"
+            yield (
+                f"{text}: the interval {number(measured.low)} to {number(measured.high)} contains "
+                f"the threshold {limit}; stricter: {end}({inner}) {request.operator} {limit}"
+            )
         yield from (f"{text}: {note}" for note in measured.notes)
-        if metric and request.limit and request.name == "mean" and run.comparison:
+        if request.metric and request.limit and request.name == "mean" and run.comparison:
             # A limit means the same with and without a baseline, which may surprise.
             difference = f"the limit of the difference is {request.limit}(difference({name}))"
             yield f"{text} is a limit of {run.name}'s mean; {difference}"
@@ -209,13 +189,7 @@ def _judge(
 
 
 def distinct(value: float, threshold: float) -> tuple[str, str]:
-    """Both numbers in as few digits as distinguish them.
-
-    Examples
-    --------
-    >>> distinct(0.7996, 0.8), distinct(0.79996, 0.8), distinct(3.0, 5.0)
-    (('0.7996', '0.8'), ('0.79996', '0.8'), ('3', '5'))
-    """
+    """Both numbers in as few digits as distinguish them."""
     digits = (d for d in range(4, 17) if f"{value:.{d}g}" != f"{threshold:.{d}g}")
     return f"{value:.{next(digits, 4)}g}", f"{threshold:g}"
 
@@ -226,9 +200,8 @@ def _sentence(outcome: Outcome) -> str:
     n, n_unscored = measured.n, measured.n_unscored
     unscored = f", {n_unscored} {'left out' if is_pair else 'unscored'}" if n_unscored else ""
     if not outcome.is_evaluated:
-        few = "1 score gives" if n == 1 else f"{n} scores give"
         nothing = "no query is scored in both runs" if is_pair else "nothing is scored"
-        reason = f"{few} no such value{where}" if n else f"{nothing}{where}{unscored}"
+        reason = f"{n} scores give no such value{where}" if n else f"{nothing}{where}{unscored}"
         reason = measured.notes[0] if measured.is_impossible else measured.too_few or reason
         return f"{request.text} is {outcome.state}: {reason}"
     clusters = f" in {measured.n_clusters} clusters" if measured.n_clusters else ""
@@ -239,18 +212,18 @@ def _sentence(outcome: Outcome) -> str:
         basis += f"; {name} {number(measured.low)} to {number(measured.high)}"
     if request.is_claim:
         return _claim_sentence(outcome, where, basis)
-    phrase = _PHRASES[request.operator]
     if outcome.state == UNDECIDED and measured.without_spread:
         return (
-            f"the queries do not tell whether {request.text} is {phrase} {request.threshold:g}: "
-            f"all {measured.without_spread} are {number(measured.value)} ({basis}), so the "
-            "interval has no width and does not show how much others may differ"
+            f"{request.text} is undecided: all {measured.without_spread} are "
+            f"{number(measured.value)} ({basis}), which does not show how much others may differ"
         )
     value, limit = distinct(measured.value, request.threshold)
     negation = "" if outcome.passed else "not "
-    sentence = f"{request.text} is {value}, {negation}{phrase} {limit} ({basis})"
+    sentence = (
+        f"{request.text} is {value}, {negation}{_PHRASES[request.operator]} {limit} ({basis})"
+    )
     if outcome.state == UNDECIDED:
-        return f"not enough queries to tell: {sentence}; {_more_to_decide(outcome)}"
+        return f"not enough queries to tell: {sentence}{_more_to_decide(outcome)}"
     straddles = "the interval contains the threshold" if outcome.straddles else ""
     return "; ".join(filter(None, (sentence, straddles, outcome.few_queries)))
 
@@ -259,13 +232,12 @@ def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
     test, margin = outcome.measurement.test, number(outcome.request.arguments["margin"])
     name, numbers = outcome.run.name, f"difference {number(outcome.measurement.value)} ({basis})"
     if test is not None and test.untestable:
-        claim = f"{name} is worse{where} by {margin} or more"
-        return f"the queries do not tell whether {claim}: {numbers}; {test.untestable}"
+        return f"whether {name} is worse{where} by {margin} is open: {numbers}; {test.untestable}"
     kind = f"Holm-adjusted over {outcome.n_claims} rules p" if outcome.n_claims > 1 else "p"
     numbers = f"{numbers}, {kind} {pvalue_text(outcome.pvalue)}"
     if outcome.state == UNDECIDED:
         loss = f"the true loss of {name}{where} may be above or below {margin}"
-        return f"too few queries: {loss}: {numbers}; {_more_to_decide(outcome)}"
+        return f"too few queries: {loss}: {numbers}{_more_to_decide(outcome)}"
     if outcome.passed:
         change = "loses less than" if outcome.request.rises else "rises by less than"
         return f"{name} {change} {margin}{where}: {numbers}"
@@ -273,23 +245,15 @@ def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
 
 
 def _more_to_decide(outcome: Outcome) -> str:
-    """How many more queries would decide if the value stays as it is.
-
-    The reach of an interval shrinks with the root of the number of queries, until the threshold is
-    outside it.
-    """
+    """How many more queries would decide if the value stays as it is; empty if none would."""
     measured, threshold = outcome.measurement, outcome.request.threshold
     value = measured.estimate if outcome.request.limit else measured.value
     gap = abs(value - threshold)
     reach = value - measured.low if value > threshold else measured.high - value
-    if not (gap > 0.0 and math.isfinite(reach)):
-        return "no number of queries decides if the value stays at the threshold"
-    more = measured.n * ((reach / gap) ** 2 - 1.0)
-    if more <= 0.0:
-        return "without the correction for the other rules it would pass"
-    if more > _MOST_QUERIES_NAMED:
-        return "over a million more queries would decide if the value stays"
-    return f"about {rounded_count(max(1, math.ceil(more)))} more queries would decide"
+    more = measured.n * ((reach / gap) ** 2 - 1.0) if gap > 0.0 and math.isfinite(reach) else 0.0
+    if not 0.0 < more <= _MOST_QUERIES_NAMED:
+        return ""
+    return f"; about {rounded_count(max(1, math.ceil(more)))} more queries would decide"
 
 
 # -- the queries behind a rule that failed
@@ -368,12 +332,7 @@ class RowsBehind:
 
 
 def failing_queries(outcome: Outcome) -> Result | None:
-    """The queries to look at if a rule failed, worst first.
-
-    Index ``query_id``; the score, or both scores and their difference; then question, answer and
-    reference if the details have them. None if the rule holds, or if no query is to blame more than
-    another, as for a standard deviation. Of a scan the table has the worst 1,000.
-    """
+    """The queries to look at if a rule failed, worst first."""
     request, run = outcome.request, outcome.run
     if outcome.passed or (request.figure.queries is None and outcome.is_evaluated):
         return None
@@ -405,23 +364,7 @@ def failing_queries(outcome: Outcome) -> Result | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GateResult(Result):
-    """Whether a pipeline passes its gates: one row per rule.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`. The frame's columns: ``rule``, ``figure``, ``metric``, ``value``,
-        ``ci_low``, ``ci_high``, ``operator``, ``threshold``, ``n``, ``n_unscored``, ``passed``,
-        ``why``, ``state`` ("passed", "failed", "undecided", "not evaluated"), ``pipeline``, and
-        ``confidence_level`` (of the interval; rules may differ in it). With a baseline also
-        ``pvalue``, ``pvalue_adjusted`` and ``margin_method`` of the no_regression rules.
-    outcomes : tuple of Outcome
-        The outcome of each rule, with the scores behind it.
-
-    Notes
-    -----
-    As a truth value it is `passed`, so that ``assert evaluation.gate(...)`` means what it says.
-    """
+    """Whether a pipeline passes its gates: one row per rule."""
 
     outcomes: tuple[Outcome, ...] = ()
 
@@ -440,14 +383,7 @@ class GateResult(Result):
         return FAILED if worst == NOT_EVALUATED else str(worst)
 
     def exit_code(self, undecided: UndecidedPolicy = "fail") -> int:
-        """The exit code of a command: 0 if the gates let pass, 1 if they fail, 3 if undecided.
-
-        Parameters
-        ----------
-        undecided : {"fail", "warn", "pass"}
-            What to do with rules that are neither shown to hold nor shown not to hold: "fail" gives
-            3, the others give 0.
-        """
+        """The exit code of a command: 0 if the gates let pass, 1 if they fail, 3 if undecided."""
         check_choice("undecided", undecided, UNDECIDED_POLICIES)
         if self.state == UNDECIDED:
             return EXIT_UNDECIDED if undecided == "fail" else 0
@@ -456,26 +392,23 @@ class GateResult(Result):
     @property
     def summary(self) -> str:
         """How many gates fail, and which."""
-        frame, n, parts = self.frame, len(self.frame), []
-        is_one = not self.grouped_by
-        who = frame["pipeline"].iloc[0] if is_one else "The candidates"
+        frame, n, is_single = self.frame, len(self.frame), not self.grouped_by
+        who = frame["pipeline"].iloc[0] if is_single else "The candidates"
         if self.passed:
-            passes = "passes" if is_one else "pass"
-            return f"{who} {passes} {f'all {n} gates' if n > 1 else 'the gate'}."
-        for state in (FAILED, NOT_EVALUATED, UNDECIDED):
-            own = frame[frame["state"] == state]
-            if own.empty:
-                continue
+            return f"{who} {'passes' if is_single else 'pass'} {_gates(n, n)}."
+        parts = []
+        for state, own in frame[~frame["passed"]].groupby("state", sort=False):
             rules = own["rule"].unique().tolist()
             reasons = f" ({', '.join(rules[:3])}{', ...' if len(rules) > 3 else ''})"
             if (~frame["passed"]).sum() == 1:
                 reasons = f": {own['why'].item()}"
-            count = f"{len(own)} of {n} gates" if n > 1 else "the gate"
-            fails = f"{who} {'fails' if is_one else 'fail'} {count}"
-            others = f"{count} {'is' if len(own) == 1 else 'are'} {state}"
-            parts.append((fails if state == FAILED else others) + reasons)
-        sentence = "; ".join(parts)
-        return f"{sentence if is_one else sentence[0].upper() + sentence[1:]}."
+            fails = f"{who} {'fails' if is_single else 'fail'} {_gates(len(own), n)}"
+            others = f"{_gates(len(own), n)} {'is' if len(own) == 1 else 'are'} {state}"
+            parts.append(
+                (STATES.index(str(state)), (fails if state == FAILED else others) + reasons)
+            )
+        sentence = "; ".join(text for _, text in sorted(parts))
+        return f"{sentence if is_single else sentence[0].upper() + sentence[1:]}."
 
     def printed(self) -> Result:
         """The answer, one table whose last column is the state, and at most three notes."""
@@ -513,81 +446,28 @@ class GateResult(Result):
 # -- the gates
 
 
+def _gates(n: int, n_all: int) -> str:
+    """How many of the gates, such as "2 of 5 gates"."""
+    if n_all == 1:
+        return "the gate"
+    return f"all {n} gates" if n == n_all else f"{n} of {n_all} gates"
+
+
 def gate(
-    evaluation: ScoredOrScanned,
-    *rules: str | Rule,
-    missing: GateMissing = "drop",
-    confidence_level: float = 0.95,
-    n_resamples: int = 9999,
-    seed: int = 0,
-    correct: Correct | None = None,
-    clusters: Clusters | None = None,
+    evaluation: ScoredOrScanned, *rules: str | Rule, **keywords: Unpack[RunGateKeywords]
 ) -> GateResult:
-    """Check a pipeline against rules.
-
-    Parameters
-    ----------
-    evaluation : RAGPipelineEvaluation, or EvaluationScan
-        A pipeline's scores.
-    *rules : str
-        Such as "ci_low(recall@5) >= 0.7". Figures: mean, median, p95 and every other percentile,
-        min, max, std, n, unscored, share_below(metric, t), share_above(metric, t), correct; ci_low
-        and ci_high of a metric's mean, or of another figure, as in ci_high(p95(latency_ms)); and
-        what was added to ``rageval_report.analysis.gate_figures.FIGURES``. Operators:
-        >= > <= < ==; numbers such as 0.8 or 80%.
-    missing : {"drop", "worst"}
-        An unscored query is left out, or takes the worst possible score. Queries to which a metric
-        does not apply are left out in either case.
-    confidence_level : float
-        The level of the intervals.
-    n_resamples, seed : int
-        For intervals that resample.
-    correct : see `correctness`, optional
-        What a correct answer is; the evaluation's own rule if omitted.
-    clusters : str, Series or mapping, optional
-        A detail column, or labels by query id: queries with the same label are not independent.
-        The intervals of means and shares are then those of CR2, and a percentile has none.
-
-    Returns
-    -------
-    GateResult
-        One row per rule; a rule on a metric without a score is "not evaluated" and does not hold.
-
-    Raises
-    ------
-    RuleError
-        If a rule makes no sense; the message points at the character.
-    DataError
-        If no rule is given, or a setting is not valid.
-
-    Notes
-    -----
-    ``unscored`` is a share of the queries to which the metric applies. A value that differs from
-    the threshold only by rounding, 1e-12, equals it.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> scores = {"query_id": list("abcd"), "faithfulness": [0.9, 0.6, None, 0.9]}
-    >>> result = gate(
-    ...     RAGPipelineEvaluation("v1", scores),
-    ...     "mean(faithfulness) >= 0.75",
-    ...     "unscored(faithfulness) <= 20%",
-    ... )
-    >>> result.passed, result.frame["value"].round(2).tolist()
-    (False, [0.8, 0.25])
-    """
+    """Check a pipeline against rules."""
     run: Any
     [run] = arguments.scans_among((evaluation,), "gate()") or check_evaluations(
         (evaluation,), "gate(evaluation, *rules)"
     )
-    settings = GateSettings(missing, confidence_level, n_resamples, seed, correct, clusters)
+    settings = GateSettings(**keywords)
     gated = (
         run.gated(settings)
         if is_scan(run)
-        else GatedRun(run, settings, arguments.resolve_units(run, clusters))
+        else GatedRun(run, settings, arguments.resolve_units(run, settings.clusters))
     )
-    notes = (*doubts_of((run,)), *arguments.unnamed_clusters(run, clusters))
+    notes = (*doubts_of((run,)), *arguments.unnamed_clusters(run, settings.clusters))
     result = _check_rules(f"Gates of {run.name}", [gated], rules, notes)
     return replace(result, settings={**result.settings, **arguments.engine_setting(run)})
 
@@ -595,23 +475,7 @@ def gate(
 def gate_comparison(
     comparison: ComparisonLike, *rules: str | Rule, correct: Correct | None = None
 ) -> GateResult:
-    """Check the candidates of a comparison against rules; see `Comparison.gate`.
-
-    no_regression holds if a test of non-inferiority shows that the candidate is not worse by the
-    margin or more; the p-values of all such rules of one call are Holm-adjusted. The margin is an
-    amount of the metric, whose direction decides which way is worse. On fewer than six queries, or
-    clusters, a rule on a difference is not evaluated.
-
-    Examples
-    --------
-    >>> from rageval_report.demo import demo_evaluations
-    >>> from rageval_report import compare
-    >>> result = gate_comparison(
-    ...     compare(*demo_evaluations()), "no_regression(recall@5, margin=2%)", "losses(mrr) <= 90"
-    ... )
-    >>> result.frame["passed"].tolist()
-    [True, True]
-    """
+    """Check the candidates of a comparison against rules; see `Comparison.gate`."""
     plan, pairings, gated = comparison.plan, comparison.pairings, []
     # "bounds" leaves unscored queries out too; its bounds are not part of a figure.
     missing: GateMissing = "worst" if plan.missing == "worst" else "drop"
@@ -686,16 +550,16 @@ def _check_rules(
 
 def _notes_on(notes: Iterable[str], outcomes: Iterable[Outcome]) -> Iterator[str]:
     """The notes, but for those whose first subject is a metric that no rule is about."""
-    about, names, known = set[str](), set[str](), Catalogue()
+    about, names = set[str](), set[str]()
     for outcome in outcomes:
+        own = set(outcome.run.evaluation.metrics)
         metric = outcome.request.metric
-        about |= set(outcome.run.evaluation.metrics) if metric is None else {metric.name}
-        names |= set(outcome.run.evaluation.metrics) | about
+        about |= own if metric is None else {metric.name}
+        names |= own | about
     # A name that is a plain word may stand in any sentence, so it counts in quotes alone.
-    words = [re.escape(n) if known.find(n) or not n.isalpha() else f"'{n}'" for n in names]
+    find = Catalogue().find
+    words = [re.escape(n) if find(n) or not n.isalpha() else f"'{n}'" for n in names]
     longest_first = "|".join(sorted(words, key=len, reverse=True))
     pattern = re.compile(rf"(?<![\w@.-])({longest_first})(?![\w@])")
-    for note in notes:
-        first = pattern.search(note)
-        if first is None or first[1].strip("'") in about:
-            yield note
+    firsts = ((note, pattern.search(note)) for note in notes)
+    yield from (n for n, first in firsts if not first or first[1].strip("'") in about)

@@ -1,15 +1,4 @@
-"""The figures that a rule can ask for, such as ``mean``, ``p95`` or ``no_regression``.
-
-A figure is a function of a `GateColumn` (one metric's scores), of a `GatedRun` (a whole pipeline)
-or of a `ComparedPair` (one metric of a baseline and a candidate), and of the numbers in the rule;
-it returns a `Measurement`: a value and, if there is one, the interval around it. One more figure is
-one function and one line, here or in another package::
-
-    def spread(column: GateColumn) -> Measurement:
-        return column.measurement(column.scores.maximum - column.scores.minimum)
-
-    FIGURES.add("spread", GateFigure("the largest score minus the smallest", spread))
-"""
+"""The figures that a rule can ask for, such as ``mean``, ``p95`` or ``no_regression``."""
 
 from __future__ import annotations
 
@@ -24,12 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.arguments import (
-    Clusters,
-    check_percentiles,
-    interval_of_mean,
-    is_scan,
-)
+from rageval_report.analysis.arguments import Clusters, check_percentiles, interval_of_mean, is_scan
 from rageval_report.analysis.paired_metric import ComparisonLike, compare_with_margin
 from rageval_report.analysis.pairing import Pairing, require_bounds
 from rageval_report.analysis.report import interval_of_clusters
@@ -85,8 +69,8 @@ class GateSettings:
         check_seed(self.seed)
 
 
-class GateKeywords(TypedDict, total=False):
-    """The settings as keywords; the method of margins is not used without a baseline."""
+class RunGateKeywords(TypedDict, total=False):
+    """The settings of the gates of one run."""
 
     missing: GateMissing
     confidence_level: float
@@ -94,22 +78,17 @@ class GateKeywords(TypedDict, total=False):
     seed: int
     correct: Correct | None
     clusters: Clusters | None
+
+
+class GateKeywords(RunGateKeywords, total=False):
+    """The settings of gates; the method of margins is not used without a baseline."""
+
     margin_method: MarginMethod
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A figure's value, with its interval and the number of scores behind it.
-
-    ``value`` is NaN if it cannot be computed; ``low`` and ``high`` are NaN without an interval. If
-    the value is a limit of an interval, these are the limits around ``estimate``.
-    ``n_unscored`` counts the queries without a score to which the metric applies; ``n_clusters`` is
-    0 if each query counts by itself.
-    ``too_few`` says why a rule on the value has too few queries, ``without_spread`` what is equal,
-    such as "scores", if the interval has no width for this reason; ``is_impossible`` that more
-    scores would give no interval either, for the reason in the first note. ``test`` is that of a
-    claim.
-    """
+    """A figure's value, with its interval and the number of scores behind it."""
 
     value: float
     low: float = math.nan
@@ -134,12 +113,7 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False)
 class GateColumn:
-    """One metric of a pipeline, as figures take it.
-
-    ``scores`` has also the worst possible score for each that is missing, with missing="worst".
-    With clusters, ``each`` has the scores of the queries to which the metric applies, NaN if
-    unscored, ``units`` says which of them belong together, and ``worst`` stands for each NaN.
-    """
+    """One metric of a pipeline, as figures take it."""
 
     run: GatedRun
     metric: Metric
@@ -223,10 +197,7 @@ class GateColumn:
 
 @dataclass(frozen=True, eq=False)
 class GatedRun:
-    """A pipeline, the settings of its gate, and the independent units of its queries.
-
-    ``comparison`` and ``pairing`` are those in which it is a candidate, if there is a baseline.
-    """
+    """A pipeline, the settings of its gate, and the independent units of its queries."""
 
     evaluation: Scored
     settings: GateSettings
@@ -321,14 +292,7 @@ class GatedRun:
 
 
 def with_more(column: Column, value: float, n: int) -> Column:
-    """A column with more numbers, all of them equal.
-
-    Examples
-    --------
-    >>> more = with_more(Column.of([0.5, 1.0]), 0.0, 2)
-    >>> more.values, more.counts, more.mean
-    (array([0. , 0.5, 1. ]), array([2., 1., 1.]), 0.375)
-    """
+    """A column with more numbers, all of them equal."""
     values, places = np.unique(np.append(column.values, value), return_inverse=True)
     counts = np.bincount(places, np.append(column.counts, float(n))).astype(np.float64)
     if column.is_exact:
@@ -400,13 +364,7 @@ def difference_range(metric: Metric) -> ValueRange | None:
 
 
 def is_share_elsewhere(metric: Metric) -> bool:
-    """Whether a metric has scores on a larger scale, such as 0 to 100, that others have as shares.
-
-    Examples
-    --------
-    >>> [is_share_elsewhere(Metric("faithfulness", bounds=(0, high))) for high in (100, 1)]
-    [True, False]
-    """
+    """Whether a metric has scores on a scale such as 0 to 100 that others have as shares."""
     if metric.bounds is None or metric.bounds[1] <= 1.0:
         return False
     known = Catalogue().find(metric.known_as)
@@ -417,30 +375,7 @@ def is_share_elsewhere(metric: Metric) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GateFigure:
-    """A figure that a rule may ask for.
-
-    Parameters
-    ----------
-    description : str
-        In words, for the list of figures.
-    measure : callable
-        Takes a `GateColumn`, a `GatedRun` or a `ComparedPair`, and the other parameters by name.
-    of : {"column", "run", "pair"}
-        Which of the three `measure` takes.
-    parameters : tuple of str
-        The arguments in the brackets, in order; a name that ends in "?" may be omitted.
-    value_range : callable
-        The possible values, by the metric, or None if they are unknown: a threshold outside them
-        is a mistake.
-    queries : str, optional
-        Which queries are shown if a rule on this figure fails; None if no query is to blame more
-        than another. "scores" also says that the value is on the scale of the scores, so that a
-        rule may be checked against the metric's direction.
-    counts_missing : bool
-        Whether the figure counts missing scores itself, so that missing="worst" does not change it.
-    choices : mapping of str to sequence of str
-        The parameters that are words and not numbers, each with the words that it can be.
-    """
+    """A figure that a rule may ask for."""
 
     description: str
     measure: Callable[..., Measurement]
@@ -589,13 +524,7 @@ PAIR_FIGURES: Registry[GateFigure] = Registry(
 
 
 def percentile_figure(name: str) -> GateFigure | None:
-    """The figure for a name such as "p95" or "p99.9"; None for others, a `DataError` above 100.
-
-    Examples
-    --------
-    >>> percentile_figure("p95").description, percentile_figure("mean")
-    ('the percentile 95', None)
-    """
+    """The figure for a name such as "p95" or "p99.9"; None for others, a `DataError` above 100."""
     match = _PERCENTILE.fullmatch(name)
     if match is None:
         return None

@@ -1,16 +1,4 @@
-"""A file of gates, TOML or YAML: the rules and the settings of the gate, and how it is applied.
-
-::
-
-    rules = [
-      "ci_low(recall@5) >= 0.7",
-      "no_regression(faithfulness, margin=0.02)",   # checked if there is a baseline
-    ]
-    missing = "worst"
-    correct = { faithfulness = 0.8 }
-    clusters = "document"                           # questions on one document count together
-    margin_method = "strict"                        # no_regression also counts losses not sampled
-"""
+"""A file of gates, TOML or YAML: the rules and the settings of the gate, and how it is applied."""
 
 from __future__ import annotations
 
@@ -28,12 +16,7 @@ from rageval_report.analysis.compare import compare
 from rageval_report.analysis.gate import GateResult, gate
 from rageval_report.analysis.gate_figures import GATE_MISSING, GateKeywords
 from rageval_report.analysis.rules import Rule, parse_rule
-from rageval_report.errors import (
-    ReaderError,
-    UnknownNameError,
-    check_options,
-    quoted_choices,
-)
+from rageval_report.errors import ReaderError, UnknownNameError, check_options, quoted_choices
 from rageval_report.stats.equivalence import EQUIVALENCE_METHODS
 
 GATES_SUFFIXES = (".toml", ".yaml", ".yml")
@@ -42,23 +25,7 @@ _LARGEST = 1_000_000
 
 @dataclass(frozen=True)
 class Gates:
-    """The content of a file of gates.
-
-    Parameters
-    ----------
-    rules : tuple of Rule
-        The parsed rules, each with its place in the file.
-    settings : GateKeywords
-        The other arguments of `rageval_report.analysis.gate.gate`.
-
-    Examples
-    --------
-    >>> from rageval_report.demo import demo_evaluations
-    >>> bm25, hybrid = demo_evaluations()
-    >>> gates = Gates((parse_rule("wins(mrr) >= 1"),)).with_settings(seed=1)
-    >>> gates.check(hybrid, bm25).passed
-    True
-    """
+    """The content of a file of gates."""
 
     rules: tuple[Rule, ...]
     settings: GateKeywords = field(default_factory=GateKeywords)
@@ -90,15 +57,6 @@ def read_gates(path: str | Path) -> Gates:
         ``missing``, ``confidence_level``, ``n_resamples``, ``seed``, ``correct`` and ``clusters``
         (the name of a column) are those of `rageval_report.analysis.gate.gate`, and
         ``margin_method`` is that of `compare`.
-
-    Raises
-    ------
-    ReaderError
-        If the file cannot be read, or contains anything else; it names the line.
-    RuleError
-        If a rule cannot be read; it names the line and points at the character.
-    MissingDependencyError
-        If it is YAML, and the extra is not installed.
 
     Examples
     --------

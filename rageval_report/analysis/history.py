@@ -1,8 +1,4 @@
-"""Runs of a pipeline in order of time: the trend of each metric, and what changed when.
-
-A run is compared with the one before it and with the baseline, on the queries that have the same
-reference in both. A field of the configuration that a run does not have is unknown, never equal.
-"""
+"""Runs of a pipeline in the order of time: what changed, and the trend of each metric."""
 
 from __future__ import annotations
 
@@ -10,42 +6,252 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import (
     Clusters,
+    EvaluationSubset,
     clusters_setting,
     engine_setting,
+    is_scan,
+    resolve_units,
     unnamed_clusters,
 )
-from rageval_report.analysis.family import CorrectionFamily, correct_in_family
-from rageval_report.analysis.paired_metric import DEFAULT_PLAN, ComparisonPlan, MetricComparison
-from rageval_report.analysis.report import summarise
-from rageval_report.analysis.runs import (
-    UNKNOWN,
-    DatedRun,
-    FieldChange,
-    config_changes,
-    fields_of,
-    measurement_changes,
-    pair_of,
+from rageval_report.analysis.paired_metric import (
+    DEFAULT_PLAN,
+    ComparisonPlan,
+    MetricComparison,
+    PairedMetric,
 )
+from rageval_report.analysis.pairing import PairedRuns, Pairing, compared_rows, twin_of
+from rageval_report.analysis.report import summarise
+from rageval_report.analysis.tables import PipelineTable, table_of
+from rageval_report.analysis.verdicts import CorrectionFamily, correct_in_family
 from rageval_report.errors import DOUBT, DataError, UnknownNameError, is_doubt
 from rageval_report.plots.drawn import Drawn
-from rageval_report.reports.sentences import counted, join_names, number, pvalue_text
+from rageval_report.reports.sentences import (
+    correction_note,
+    counted,
+    direction_notes,
+    join_names,
+    number,
+    pvalue_text,
+    signed,
+)
 from rageval_report.results import Result, answer_of
-from rageval_report.scores import Metric, resolver
-from rageval_report.scores.shown import BETTER, IDENTICAL, UNDECIDED, WORSE
+from rageval_report.scores import Metric, Scored, resolver
+from rageval_report.scores.align import align, places_on_two_scales, range_text
+from rageval_report.scores.run_file import plain_value, query_set, query_set_hash
+from rageval_report.scores.shown import BETTER, DIRECTION_UNKNOWN, IDENTICAL, UNDECIDED, WORSE
 from rageval_report.stats.corrections import CORRECTIONS
 from rageval_report.types import FloatArray
 
+UNKNOWN = "unknown"
+_LONGEST = 40
+
+
+@dataclass(frozen=True, eq=False)
+class DatedRun:
+    """A run of a history: an evaluation with its own name, its time and its configuration."""
+
+    name: str
+    evaluation: Scored
+    created: datetime | None
+    config: Mapping[str, Any]
+    query_set: str
+
+    @classmethod
+    def of(
+        cls,
+        evaluation: Any,
+        *,
+        name: str | None = None,
+        created: datetime | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """A run from an evaluation, named like it if the name is omitted."""
+        queries = evaluation.queries() if is_scan(evaluation) else evaluation
+        flat = dict(_flat(config or {}))
+        return cls(name or evaluation.name, evaluation, created, flat, query_set_hash(queries))
+
+    @property
+    def table(self) -> PipelineTable:
+        """The scores as columns."""
+        return table_of(self.evaluation)
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The description of each metric."""
+        return self.evaluation.metrics
+
+    def metric(self, known: Metric) -> Metric | None:
+        """A metric as this run knows it, by its name or else its meaning; None without it."""
+        return twin_of(known, self.evaluation)
+
+
+def _flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in config.items():
+        # An empty mapping is a value of its own; without fields inside, its own would vanish.
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", plain_value(value)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field that differs between two runs as text, or that one of them does not have."""
+
+    field: str
+    before: str
+    after: str
+    is_known: bool = True
+
+    def __str__(self) -> str:
+        if self.before == self.after == UNKNOWN:
+            return f"{self.field}: {UNKNOWN}"
+        return f"{self.field}: {self.before} → {self.after}"
+
+
+def config_changes(
+    before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]
+) -> list[FieldChange]:
+    """The fields that differ between two configurations, or that one of them does not have."""
+    changes = []
+    for field in fields:
+        is_known = field in before and field in after
+        if not is_known or before[field] != after[field]:
+            texts = []
+            for config in (before, after):
+                text = " ".join(str(config.get(field, UNKNOWN)).split())
+                texts.append(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+            changes.append(FieldChange(field, texts[0], texts[1], is_known))
+    return changes
+
+
+def fields_of(runs: Iterable[DatedRun]) -> list[str]:
+    """The fields of all runs, in the order of first appearance."""
+    return list(dict.fromkeys(field for run in runs for field in run.config))
+
+
+def measurement_changes(
+    before: DatedRun, after: DatedRun, metric: Metric, fixed: Iterable[str]
+) -> list[FieldChange]:
+    """The changes that prevent a comparison on a metric, and those that may, being unknown."""
+    changes = config_changes(before.config, after.config, fixed)
+    ours, theirs = before.metric(metric), after.metric(metric)
+    if ours is None or theirs is None:
+        return changes
+    if ours.greater_is_better != theirs.greater_is_better:
+        way = {True: "higher is better", False: "lower is better"}
+        old, new = way[ours.greater_is_better], way[theirs.greater_is_better]
+        changes.append(FieldChange("direction", old, new))
+    if ours.bounds and theirs.bounds and tuple(ours.bounds) != tuple(theirs.bounds):
+        changes.append(FieldChange("bounds", str(ours.bounds), str(theirs.bounds)))
+    else:
+        scores = before.table.sample.scores, after.table.sample.scores
+        if places_on_two_scales((ours, theirs), scores):
+            old, new = map(range_text, (ours, theirs), scores)
+            changes.append(FieldChange("scale", old, new))
+    return changes
+
+
+# -- two runs on the queries that are the same in both
+
+
+@dataclass(frozen=True, eq=False)
+class SameQueries:
+    """Two runs in memory on the queries that have the same id and the same reference in both."""
+
+    before: DatedRun
+    after: DatedRun
+
+    @property
+    def gold_set(self) -> str:
+        """How the gold set changed, in words; empty if it is the same."""
+        if self.before.query_set == self.after.query_set:
+            return ""
+        counts = zip(("added", "removed", "with another reference"), self._changes(), strict=True)
+        return "query set: " + ", ".join(f"{n} {what}" for what, n in counts if n)
+
+    @property
+    def n_same(self) -> int:
+        """The number of the queries that are the same."""
+        return self._pairing.n_common
+
+    def compare(
+        self,
+        metrics: Sequence[tuple[Metric, Metric]],
+        plan: ComparisonPlan,
+        clusters: Clusters | None,
+    ) -> list[MetricComparison]:
+        """The test of some metrics, as either run knows them."""
+        pairing, own = self._paired(metrics, plan, clusters)
+        pairs = [PairedMetric.of(pairing, ours, theirs, own) for ours, theirs in metrics]
+        return [pair.tested(own) for pair in pairs]
+
+    def _paired(
+        self,
+        metrics: Sequence[tuple[Metric, Metric]],
+        plan: ComparisonPlan,
+        clusters: Clusters | None,
+    ) -> tuple[PairedRuns, ComparisonPlan]:
+        """The pairs of some metrics, and the settings with the units of this pair of runs."""
+        del metrics
+        units = resolve_units(self.before.evaluation, clusters, compared_rows([self._pairing]))
+        return self._pairing, replace(plan, units=units)
+
+    def _changes(self) -> tuple[int, int, int]:
+        """The number of queries that are new, gone, and kept with another reference."""
+        ids, others = (run.evaluation.scores.index for run in (self.before, self.after))
+        common = len(ids.intersection(others))
+        return len(others) - common, len(ids) - common, common - len(self._same_ids)
+
+    @cached_property
+    def _same_ids(self) -> pd.Index:
+        ids = self.before.evaluation.scores.index
+        if self.before.query_set == self.after.query_set:
+            return ids
+        later = frozenset(query_set(self.after.evaluation))
+        return ids[[query in later for query in query_set(self.before.evaluation)]]
+
+    @cached_property
+    def _pairing(self) -> Pairing:
+        before, after = (
+            EvaluationSubset(run.name, own.scores, own.details, dict(own.metrics))
+            for run in (self.before, self.after)
+            for own in (run.evaluation,)
+        )
+        alignment, same = align(before.scores.index, after.scores.index), self._same_ids
+        if len(same) < len(alignment.ids):
+            scores, details = after.scores.loc[same], after.details.loc[same]
+            after = replace(after, scores=scores, details=details)
+            alignment = align(before.scores.index, same)
+        return Pairing(before, after, [], alignment)
+
+
+def pair_of(before: DatedRun, after: DatedRun) -> SameQueries:
+    """Two runs on the queries that are the same in both; scans pair by their engine."""
+    scan: Any = before.evaluation
+    return scan.run_beside(before, after) if is_scan(scan) else SameQueries(before, after)
+
+
 TOO_FEW, NOT_COMPARED = "too few", "not compared"
-_ORDER = (WORSE, BETTER, UNDECIDED, TOO_FEW, IDENTICAL, NOT_COMPARED)  # what matters first
+_ORDER = (
+    WORSE,
+    BETTER,
+    DIRECTION_UNKNOWN,
+    UNDECIDED,
+    TOO_FEW,
+    IDENTICAL,
+    NOT_COMPARED,
+)  # what matters first
 # With more tests than this, inverting each of them for its interval would take minutes.
 MOST_INVERTED = 100
 # Words in the name of a field that says how answers were measured, not how they were generated.
@@ -58,17 +264,7 @@ _NUMBERS = ("ci_low", "ci_high", "pvalue", "pvalue_adjusted")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History(Drawn):
-    """The trend of each metric over the runs of a pipeline: one row per metric and run.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    runs : tuple of DatedRun
-        In order of time.
-    origin : tuple of str
-        Notes on the files of the runs: which were skipped, which times were guessed.
-    """
+    """The trend of each metric over the runs of a pipeline: one row per metric and run."""
 
     own_plot = "trends"
 
@@ -92,7 +288,7 @@ class History(Drawn):
         last = self._last
         if last.empty:
             return ""
-        names = {word: last.loc[last["verdict"] == word, "metric"].tolist() for word in _ORDER[:2]}
+        names = {word: last.loc[last["verdict"] == word, "metric"].tolist() for word in _ORDER[:3]}
         parts = [f"{word} on {join_names(own, _MOST_NOTED)}" for word, own in names.items() if own]
         run, baseline = self.runs[-1].name, self.settings["baseline"]
         n = counted(len(last), "metric")
@@ -141,46 +337,24 @@ class History(Drawn):
         difference, low, high = (last[f"difference{n}"] for n in ("", "_ci_low", "_ci_high"))
         unit = ("cluster",) if "clusters" in self.settings else ("query", "queries")
         pairs = counted(int(last["difference_n"]), *unit)
+        limits = f"{level} {number(low)} to {number(high)}"
+        numbers = f"{number(difference)} ({limits}, {pairs})"
+        sentence = f"{run} beside {baseline} is {word} on {metric}: {numbers}"
         if word in (BETTER, WORSE):
-            low, high = (low, high) if difference > 0 else (-high, -low)
+            pvalue = pvalue_text(last["difference_pvalue_adjusted"])
             sentence = (
-                f"{run} is {word} on {metric} than {baseline} by {number(abs(difference))} ({level}"
-                f" {number(low)} to {number(high)}), adjusted p "
-                f"{pvalue_text(last['difference_pvalue_adjusted'])}, {pairs}"
+                f"{run} is {word} on {metric} than {baseline}: {signed(difference)} ({limits}), "
+                f"adjusted p {pvalue}, {pairs}"
             )
-        elif word == UNDECIDED:
-            sentence = (
-                f"{run}: {metric} is not significantly different from {baseline} "
-                f"({number(difference)}, {level} {number(low)} to {number(high)}, {pairs})"
-            )
-        elif word == IDENTICAL:
-            sentence = f"{run} and {baseline} are identical on {metric}"
-        elif word == TOO_FEW:
-            sentence = f"{run}: {pairs} are too few for a test of {metric}"
-        else:
+        elif word == NOT_COMPARED:
             differs = last["differs_from_baseline"]
-            is_known = isinstance(differs, str)
-            why = differs if is_known else "no query is scored in both with one reference"
+            why = differs if isinstance(differs, str) else "no query is scored in both"
             sentence = f"{run} is not comparable with {baseline} on {metric}: {why}"
-        since, rows = self._first_worse.get(metric), self.frame[self.frame["metric"] == metric]
-        if since not in (None, run):
-            sentence += f"; it was first worse at {since}"
-        falls = rows[(rows["since_previous"] == WORSE) & (rows["previous"] != baseline)]
-        for fall in falls[falls["run"] != since].to_dict("records"):
-            by = number(abs(fall["change"]))
-            sentence += f"; {fall['run']} is worse than {fall['previous']} by {by}"
-        return sentence
+        since = self._first_worse.get(metric)
+        return sentence if since in (None, run) else f"{sentence}; it was first worse at {since}"
 
     def changes(self) -> Result:
-        """What changed from run to run: configuration and gold set.
-
-        Returns
-        -------
-        Result
-            One row per run: ``run``, ``created``, ``pipeline``, ``n_queries``, ``query_set``,
-            ``gold_set`` (how it differs from that of the previous run), ``config`` (the fields
-            that differ, or that one of the runs does not have).
-        """
+        """What changed from run to run: configuration and gold set."""
         fields, rows = fields_of(self.runs), []
         for before, run in zip((None, *self.runs[:-1]), self.runs, strict=True):
             gold_set, config = None, None if fields else UNKNOWN
@@ -213,19 +387,7 @@ def trends(
     plan: ComparisonPlan = DEFAULT_PLAN,
     clusters: Clusters | None = None,
 ) -> History:
-    """The history of runs in order of time; the parameters are those of `history`.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> ids = [f"q{i}" for i in range(8)]
-    >>> runs = [
-    ...     DatedRun.of(RAGPipelineEvaluation(name, {"query_id": ids, "exact_match": [value] * 8}))
-    ...     for name, value in (("monday", 1), ("tuesday", 0))
-    ... ]
-    >>> trends(runs).summary
-    'Compared with monday, tuesday is worse on exact_match (of 1 metric).'
-    """
+    """The history of runs in order of time; the parameters are those of `history`."""
     if correction not in CORRECTIONS:
         raise UnknownNameError("correction", correction, list(CORRECTIONS))
     first, chosen = _find_baseline(runs, baseline), _choose_metrics(runs, metrics)
@@ -326,7 +488,9 @@ def _step(gold_set: str, changes: list[FieldChange], row: MetricComparison | Non
         gains = (row.test.difference > 0) == row.metric.greater_is_better
         numbers = (row.test.difference, row.interval.low, row.interval.high, row.test.pvalue)
         step |= dict(zip(("difference", *_NUMBERS), numbers, strict=False))
-        word = (BETTER if gains else WORSE) if row.pairs.by_query.n_changed else IDENTICAL
+        word = BETTER if gains else WORSE
+        word = word if row.metric.direction_is_known else DIRECTION_UNKNOWN
+        word = word if row.pairs.by_query.n_changed else IDENTICAL
         step |= {"n": row.test.n, "outcome": word}
     return step
 
@@ -358,7 +522,10 @@ class _Trends:
         corrected = correct_in_family(*self._tests(ordered), self.correction).tolist()
         for step, pvalue in zip(ordered.values(), corrected, strict=True):
             step["pvalue_adjusted"] = pvalue
-            if step["outcome"] in (BETTER, WORSE) and not pvalue <= self.plan.alpha:
+            if (
+                step["outcome"] in (BETTER, WORSE, DIRECTION_UNKNOWN)
+                and not pvalue <= self.plan.alpha
+            ):
                 few = step["n"] < self.plan.fewest_units
                 step["outcome"] = TOO_FEW if few else UNDECIDED
         return ordered
@@ -474,16 +641,15 @@ class _Trends:
 
     def notes(self) -> Iterator[str]:
         """Breaks, changes, missing scores, the number of tests."""
-        runs, first, n_tests = self.runs, self.first.name, self.n_tests
+        runs, n_tests = self.runs, self.n_tests
         if len(runs) == 1:
             yield "only one run: there is nothing to compare it with yet"
         yield from self._break_notes()
+        yield from direction_notes(self.metrics)
         for metric in self.metrics:
             without = [run.name for run in runs if metric.name not in self.means[run.name]]
             if without:
                 yield f"{metric.name} is not in {join_names(without, _MOST_NOTED)}"
-            if first in without and len(runs) > 1:
-                yield f"{metric.name}: no difference from the baseline {first}, which lacks it"
         fields = fields_of(runs)
         texts = {
             after.name: _changes_text(before, after, fields) for before, after in pairwise(runs)
@@ -493,13 +659,8 @@ class _Trends:
             yield "no run has a configuration: what changed between runs is unknown"
         elif changed:
             yield f"the configuration changed, or is unknown, at {join_names(changed, _MOST_NOTED)}"
-        if n_tests > 1 and self.correction == "none":
-            yield f"{n_tests} tests without correction: some will be false alarms"
-        elif n_tests > 1:
-            yield (
-                f"p-values are adjusted ({self.correction}) for {n_tests} tests; as a history "
-                "grows there are more, and an early finding may disappear"
-            )
+        if n_tests > 1:
+            yield correction_note(self.correction, n_tests, self.plan.alpha)
         unscored: dict[str, int] = {}
         for run in runs:
             for name, mean in self.means[run.name].items():
@@ -508,10 +669,6 @@ class _Trends:
         counts = [f"up to {unscored[m.name]} of {m.name}" for m in self.metrics if unscored[m.name]]
         if counts:
             yield f"missing scores in a run, not in the means: {', '.join(counts)}"
-        yield (
-            f"change: from the previous run; difference: from {first}; both over the "
-            "queries that both runs scored"
-        )
 
     def _break_notes(self) -> Iterator[str]:
         """Breaks in comparability, and possible ones, each once for all metrics."""

@@ -1,8 +1,4 @@
-"""Several runs side by side: the queries and the metrics that all have, and one block per metric.
-
-A `ScoreBlock` has what a ranking needs of a metric: its `columns`. Those in memory are
-`MatrixColumns`; scans have others, with counts, and a lineup of their own with the same names.
-"""
+"""Several runs side by side: the queries and metrics that all have."""
 
 from __future__ import annotations
 
@@ -108,14 +104,7 @@ class RankedColumns(ABC):
 
 @dataclass(frozen=True, eq=False)
 class MatrixColumns(RankedColumns):
-    """Columns in memory: scores of shape (n_queries, n_pipelines), none missing.
-
-    Examples
-    --------
-    >>> columns = MatrixColumns(np.array([[0.5, 1.0], [0.0, 1.0], [1.0, 1.0]]))
-    >>> columns.means, columns.alone_best(greater_is_better=True)
-    (array([0.5, 1. ]), array([0, 2]))
-    """
+    """Columns in memory: scores of shape (n_queries, n_pipelines), none missing."""
 
     scores: FloatArray
     units: Units = QUERIES
@@ -160,25 +149,7 @@ class MatrixColumns(RankedColumns):
 
 @dataclass(frozen=True, eq=False)
 class ScoreBlock:
-    """The scores of one metric: one row per common query, one column per pipeline.
-
-    Parameters
-    ----------
-    metric : Metric
-        As the first pipeline knows it.
-    names : tuple of str
-        The columns: the pipelines that have any score.
-    values : ndarray of shape (n_queries, n_pipelines)
-        A row that is left out, because a pipeline has no score there, is all NaN.
-    unscored : ndarray of int
-        The common queries that each of them did not score, though the metric applies.
-    empty : tuple of str
-        The pipelines without any score, which are left out.
-    n_not_applicable : int
-        The common queries to which the metric applies in no pipeline.
-    units : Units
-        The independent units of the queries.
-    """
+    """The scores of one metric: one row per common query, one column per pipeline."""
 
     metric: Metric
     names: tuple[str, ...]
@@ -212,25 +183,7 @@ class ScoreBlock:
 
 @dataclass(frozen=True, eq=False)
 class Lineup:
-    """Runs side by side by query id.
-
-    Parameters
-    ----------
-    runs : tuple of Scored
-        The pipelines, of different names.
-    ids : Index
-        The queries that all have, in the order of the first run.
-    rows : tuple of ndarray, or None
-        The rows of these queries in each run; None if they are all rows in order.
-    metrics : dict of str to tuple of Metric
-        The metrics that all have, by the first run's name for them, as each run knows them.
-    notes : tuple of str
-        Notes on queries and metrics that not all runs have.
-    missing : {"drop", "worst", "bounds"}
-        The treatment of an unscored query.
-    units : Units
-        The independent units of the common queries.
-    """
+    """Runs side by side by query id."""
 
     runs: tuple[Scored, ...]
     ids: pd.Index
@@ -269,10 +222,7 @@ class Lineup:
         return low, high
 
     def block(self, name: str) -> ScoreBlock:
-        """The scores of one metric on the queries that every pipeline scored.
-
-        A pipeline without any score is left out; else no query would be scored by all.
-        """
+        """The scores of one metric on the queries that every pipeline scored."""
         scores, applies = self.scores(name), None
         if np.isnan(scores).any():
             applies = np.zeros(len(self.ids), dtype=bool)
@@ -319,15 +269,7 @@ def line_up(
     on: str | None = None,
     clusters: Clusters | None = None,
 ) -> Lineup:
-    """Put runs side by side; the keywords are those of `rank`.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two, two have the same name, or one is not an evaluation.
-    AlignmentError
-        If they share no query, or no metric.
-    """
+    """Put runs side by side; the keywords are those of `rank`."""
     runs = check_evaluations(tuple(evaluations), "rank(*runs)")
     check_several([run.name for run in runs])
     check_choice("missing", missing, MISSING_TREATMENTS)
@@ -371,17 +313,7 @@ def check_several(names: Sequence[str]) -> None:
 
 
 def common_metrics(runs: Sequence[Scored]) -> dict[str, tuple[Metric, ...]]:
-    """The metrics that all pipelines have, by the first one's name, as each pipeline knows them.
-
-    Each has the kind and the bounds that hold for all pipelines.
-
-    Raises
-    ------
-    AlignmentError
-        If there are none.
-    DataError
-        If two pipelines disagree on the direction or the scale of a metric.
-    """
+    """The metrics that all pipelines have, by the first one's name, as each pipeline knows them."""
     first, *others = runs
     known = [
         (metric, *(twin for other in others if (twin := twin_of(metric, other))))
@@ -394,13 +326,7 @@ def common_metrics(runs: Sequence[Scored]) -> dict[str, tuple[Metric, ...]]:
 
 
 def note_on_lone_queries(ids: Sequence[str], n: int) -> str:
-    """The note on n queries that not every pipeline has, from the first ids of them.
-
-    Examples
-    --------
-    >>> note_on_lone_queries(["q1", "q2"], 2)
-    "2 queries are not in every pipeline, and are left out: 'q1', 'q2'"
-    """
+    """The note on n queries that not every pipeline has, from the first ids of them."""
     several = "queries are not in every pipeline, and are"
     what = "query that not every pipeline has is" if n == 1 else several
     shown = ids[:MOST_NAMED]
@@ -424,13 +350,7 @@ def choose_shared_metrics(
     shared: Mapping[str, tuple[Metric, ...]],
     metrics: str | Iterable[str] | None,
 ) -> list[str]:
-    """The shared metrics by any of their names; all of them if `metrics` is None.
-
-    Raises
-    ------
-    UnknownNameError
-        If a name is not a metric that every pipeline has.
-    """
+    """The shared metrics by any of their names; all of them if `metrics` is None."""
     if metrics is None:
         return list(shared)
     resolve = resolver(first)

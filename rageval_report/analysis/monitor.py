@@ -20,11 +20,12 @@ from rageval_report.analysis.arguments import (
     is_scan,
     unnamed_clusters,
 )
+from rageval_report.analysis.history import DatedRun
 from rageval_report.analysis.pairing import require_bounds, twin_of
-from rageval_report.analysis.runs import DatedRun
 from rageval_report.analysis.tables import PipelineTable, table_of, text_labels
 from rageval_report.errors import DataError, named
 from rageval_report.plots.drawn import Drawn
+from rageval_report.reports.sentences import direction_notes
 from rageval_report.results import Answer, answer_of
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.columns import Column
@@ -44,16 +45,7 @@ _FEWEST_IN_REFERENCE = 2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Monitoring(Drawn):
-    """Which metrics have got worse than in the reference run, and since when.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    batches : DataFrame
-        One row per metric, slice and batch: ``metric``, ``slice``, ``batch``, ``place`` (in the
-        order of time, from 0), ``created``, ``n``, ``mean``, ``evidence``, ``alarm``.
-    """
+    """Which metrics have got worse than in the reference run, and since when."""
 
     own_plot = "monitor"
 
@@ -211,6 +203,9 @@ def _choose_metrics(
     """The named metrics, or all that have bounds, and a note on the others."""
     known = reference.metrics
     chosen = known.values() if names is None else [known[resolver(known)(name)] for name in names]
+    chosen = [metric for metric in chosen if names is not None or metric.direction_is_known]
+    if unknown := direction_notes(chosen):
+        raise DataError(unknown[0])
     bounded = [metric for metric in chosen if metric.bounds is not None]
     others = [metric.name for metric in chosen if metric.bounds is None]
     if others and (names is not None or not bounded):
@@ -258,10 +253,7 @@ def _watch(
     alpha: float,
     tolerance: float | Mapping[str, float],
 ) -> list[_Watched]:
-    """What is watched, metric by metric, with the worst mean that is still as good.
-
-    The reference is a sample too: its own limit at this level, less the tolerance.
-    """
+    """What is watched, metric by metric, with the worst mean that is still as good."""
     columns = [
         (metric, label, column)
         for metric in metrics

@@ -1,8 +1,4 @@
-"""Repeated runs of one pipeline: how much its scores vary by themselves, and what to do about it.
-
-Nothing was changed between the runs, so all differences are noise: of sampling in the model, of a
-judge, of a server. Compare the difference of two pipelines with it.
-"""
+"""The noise of a mean: repeated runs of one pipeline, and several judges."""
 
 from __future__ import annotations
 
@@ -11,26 +7,34 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from statistics import median
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.agreement import votes_of
 from rageval_report.analysis.arguments import check_count, choose_metrics, kind_of_mean
+from rageval_report.analysis.history import DatedRun, config_changes, fields_of, pair_of
 from rageval_report.analysis.pairing import on_one_scale, twin_of
-from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, pair_of
-from rageval_report.errors import AlignmentError, DataError, named
+from rageval_report.errors import AlignmentError, DataError, check_choice, named
 from rageval_report.reports.sentences import join_names, number, pvalue_text, rounded_count
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored, join_details
 from rageval_report.scores.correct_notion import answers_by, describe_notions, shared_notions
 from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.query_ids import first_named
+from rageval_report.scores.states import VOTES
 from rageval_report.scores.texts import ANSWER
 from rageval_report.stats.base import check_level
-from rageval_report.stats.components import VarianceComponents, variance_components
+from rageval_report.stats.components import (
+    CrossedComponents,
+    NoiseSource,
+    VarianceComponents,
+    crossed_components,
+    variance_components,
+)
 from rageval_report.stats.corrections import adjust_pvalues
 
 _REPEATS = (1, 2, 3, 5, 10)
@@ -93,19 +97,7 @@ def metrics_in_all_runs(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeats(Result):
-    """The noise in repeated runs of a pipeline: one row per metric.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    runs : tuple of Scored
-        The runs, in the order given.
-    components : mapping of str to VarianceComponents
-        For each metric that has queries scored in every run.
-    correct : see `rageval_report.scores.correctness`, optional
-        What a correct answer is.
-    """
+    """The noise in repeated runs of a pipeline: one row per metric."""
 
     runs: tuple[Scored, ...] = ()
     components: Mapping[str, VarianceComponents] = field(default_factory=dict)
@@ -132,27 +124,17 @@ class Repeats(Result):
             return f"{'no' if parts is None else 'only one'} query is scored in every run"
         if parts.within == 0:
             return f"all {parts.k} runs give equal scores on all {parts.n} queries"
-        noise = parts.sd_within
-        error, floor = number(parts.standard_error()), number(math.sqrt(parts.between / parts.n))
-        if worth == 1:
-            advice = (
-                f"one run is enough for the mean: its standard error is {error}, and would be "
-                f"{floor} without noise"
-            )
-        elif worth > _MOST_WORTH:
-            advice = (
-                "queries hardly differ beyond the noise, so every repeat helps the mean; its "
-                f"standard error is {error}"
-            )
-        else:
-            more_runs, more_queries = (
-                number(parts.standard_error(*design))
-                for design in ((int(worth),), (1, parts.n * int(worth)))
-            )
+        noise, error = parts.sd_within, number(parts.standard_error())
+        floor = number(math.sqrt(parts.between / parts.n))
+        advice = f"one run is enough: the standard error of the mean is {error}, at best {floor}"
+        if worth > _MOST_WORTH:
+            advice = f"every repeat helps the mean, whose standard error is {error}"
+        elif worth > 1:
+            more_runs = number(parts.standard_error(int(worth)))
+            more_queries = number(parts.standard_error(1, parts.n * int(worth)))
             advice = (
                 f"{rounded_count(int(worth))} runs bring the standard error of the mean from "
-                f"{error} to {more_runs}, and no number of runs brings it below {floor}; as many "
-                f"times the queries, run once, bring it to {more_queries}"
+                f"{error} to {more_runs}; as many times the queries, run once, to {more_queries}"
             )
         return (
             f"a query's score moves by {number(noise.estimate)} from run to run (SD, "
@@ -162,45 +144,13 @@ class Repeats(Result):
         )
 
     def stability(self) -> Result:
-        """The agreement of the runs on each query, the least stable first.
-
-        Returns
-        -------
-        Result
-            Index ``query_id``. ``n_runs`` that have the query; ``share_correct`` of the runs whose
-            answer is known to be correct or not, ``agreement`` (the larger of the shares correct
-            and incorrect), ``flips`` (changes from one run to the next, in the given order); if the
-            details have them: ``refusal_agreement``, ``citation_stability`` (documents cited by
-            every run, of those cited by any; 1 if none is), ``answer_distance`` (the median over
-            pairs of runs of the edit distance of their answers, over the length of the longer one).
-        """
+        """The agreement of the runs on each query, the least stable first."""
         return stability(self.runs, self.correct)
 
     def planning(
         self, repeats: Iterable[int] = _REPEATS, *, n_queries: int | None = None
     ) -> Result:
-        """The standard error of the mean with more runs of each query, or with more queries.
-
-        Parameters
-        ----------
-        repeats : iterable of int
-            Numbers of runs.
-        n_queries : int, optional
-            The number of queries; as many as in these runs if omitted.
-
-        Returns
-        -------
-        Result
-            One row per metric and number: ``metric``, ``repeats``, ``n_queries``,
-            ``standard_error`` of the mean, ``variance``, ``noise_limit`` (the difference between
-            the means of two such measurements by noise alone), ``with_more_queries`` (the standard
-            error of one run of that many times the queries, which costs the same).
-
-        Raises
-        ------
-        DataError
-            If a number is below 1.
-        """
+        """The standard error of the mean with more runs of each query, or with more queries."""
         counts = [check_count("repeats", count) for count in repeats]
         fixed = None if n_queries is None else check_count("n_queries", n_queries)
         level, rows = float(str(self.settings["confidence_level"])), []
@@ -255,15 +205,6 @@ def repeats(
         and ``run_effect_pvalue_adjusted`` (Holm: whether whole runs are shifted), ``noise_limit``
         (the means of two runs differ by less, in the share of pairs that is the confidence level),
         ``verdict``.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two runs, or a setting makes no sense.
-    AlignmentError
-        If no query, or no metric, is in all runs.
-    UnknownNameError
-        If a metric is not known.
 
     Notes
     -----
@@ -387,21 +328,15 @@ def _notes(
     level: float,
 ) -> Iterator[str]:
     for row in frame[frame["run_effect_pvalue_adjusted"] <= 1.0 - level].to_dict("records"):
-        yield (
-            f"{row['metric']}: whole runs are shifted against each other (Holm-adjusted p "
-            f"{pvalue_text(row['run_effect_pvalue_adjusted'])}); more than noise of single "
-            "queries changed between the runs"
-        )
+        pvalue = pvalue_text(row["run_effect_pvalue_adjusted"])
+        yield f"{row['metric']}: whole runs are shifted (Holm-adjusted p {pvalue})"
     first, *others = [DatedRun.of(run, config=getattr(run, "config", None)) for run in runs]
     fields = fields_of([first, *others])
     changes = {
         str(change) for run in others for change in config_changes(first.config, run.config, fields)
     }
     if changes:
-        yield (
-            "the configurations of the runs differ or are unknown, so their scores may differ by "
-            f"more than noise: {'; '.join(sorted(changes))}"
-        )
+        yield f"configurations differ or are unknown: {'; '.join(sorted(changes))}"
     edited = dict.fromkeys(pair_of(first, run).gold_set for run in others)
     if any("another reference" in change for change in edited):
         yield f"the gold set is not the same in all runs: {'; '.join(filter(None, edited))}"
@@ -411,8 +346,7 @@ def _notes(
         yield f"queries left out because some run did not score them: {', '.join(counts)}"
     known = [(name, runs[0].metrics[name].kind, parts.within) for name, parts in components.items()]
     if rough := [name for name, kind, within in known if kind == "binary" and within]:
-        names = ", ".join(rough)
-        yield f"{names}: the interval of icc assumes normal scores, so for 0/1 scores it is rough"
+        yield f"{', '.join(rough)}: the interval of icc is rough for scores of 0 and 1"
 
 
 # -- query by query
@@ -545,3 +479,324 @@ def edit_distance(first: str, second: str) -> float:
         up = (falls << 1 | ~(diagonal | rises)) & all_bits
         down = rises & diagonal & all_bits
     return distance / max(len(first), len(second))
+
+
+_PLURALS = {"query": "queries", "run": "runs", "judge": "judges"}
+_HALF = 0.5  # an interval that is half as wide is what a reader can see in a report
+# More runs or judges than this are not a plan.
+_MOST = {"query": 1_000_000, "run": 100, "judge": 20}
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What one answer and one judgement cost, in any one unit; not both are 0."""
+
+    answer: float = 1.0
+    judgement: float = 1.0
+
+    def __post_init__(self) -> None:
+        for parameter, price in (("answer_cost", self.answer), ("judgement_cost", self.judgement)):
+            if not (math.isfinite(price) and price >= 0.0):
+                raise DataError(f"{parameter} must be a number >= 0; got {price}")
+        if self.answer == self.judgement == 0.0:
+            raise DataError("answer_cost or judgement_cost must be above 0; got 0 for both")
+
+    def of(self, n: Mapping[str, int]) -> float:
+        """What a design costs: every query answered in every run, and judged by every judge."""
+        return n["query"] * n["run"] * (self.answer + n["judge"] * self.judgement)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Variance(Result):
+    """The noise of each metric's mean by source: one row per metric."""
+
+    components: Mapping[str, CrossedComponents] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
+    prices: Prices = field(default_factory=Prices)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The mean of each metric, what moves it most, and what would make it more certain."""
+        return tuple(self._sentence(row) for row in self.frame.to_dict("records"))
+
+    def printed(self) -> Answer:
+        """Where most noise comes from, the table, and at most three notes."""
+        counts = self.frame["largest_source"].replace("", "nothing").value_counts()
+        source, n = _in_words(str(counts.index[0])), len(self.frame)
+        where = f"on {counts.iloc[0]} of {n} metrics" if n > 1 else f"of {self.frame['metric'][0]}"
+        return answer_of(self, f"{self.title}: most of it {where} comes from {source}.")
+
+    def _sentence(self, row: Mapping[Any, Any]) -> str:
+        if not row["largest_source"]:
+            return f"{row['metric']}: all scores of each query are equal, and so are the queries"
+        level = f"{100 * float(str(self.settings['confidence_level'])):g} % CI"
+        limits = f"{level} {number(row['ci_low'])} to {number(row['ci_high'])}"
+        advice = "no number of queries, runs and judges that was tried halves the interval"
+        designs = self._designs(row["metric"], _HALF)
+        # The first of equal costs, because a change of one thing is easier than of several.
+        best = min((own for own in designs if own["cost"] > 0), key=lambda d: d["cost"], default={})
+        if best:
+            sizes = [f"{rounded_count(best[f'n_{name}'])} {name}" for name in _PLURALS.values()]
+            times = f"{best['cost_ratio']:.1f} times the cost"
+            advice = f"an interval half as wide costs least with {join_names(sizes)} ({times})"
+        return (
+            f"{row['metric']}: mean {number(row['mean'])} ({limits}, all sources counted); "
+            f"{100 * row['largest_share']:.0f} % of the uncertainty comes from "
+            f"{_in_words(row['largest_source'])}; {advice}"
+        )
+
+    def sources(self) -> Result:
+        """The variance that each source adds, to a score and to the mean."""
+        rows = []
+        for metric, parts in self.components.items():
+            counted = parts.counted(self.fixed)
+            of_score = sum(source.variance for source in parts.sources) or math.nan
+            of_mean = sum(source.of_mean for source in counted) or math.nan
+            for source in parts.sources:
+                of_this = source.of_mean / of_mean if source in counted else math.nan
+                row = {"metric": metric, "source": source.name, "sd": math.sqrt(source.variance)}
+                row |= {"share": source.variance / of_score, "share_of_mean": of_this}
+                rows.append({**row, "df": source.df, "is_counted": source in counted})
+        note = (
+            "a share of 0 with few degrees of freedom means little: two runs or two judges can be "
+            "near each other by chance"
+        )
+        title = f"Sources of noise: {self.title}"
+        return Result(title, pd.DataFrame(rows), self.settings, (note,), grouped_by="metric")
+
+    def planning(self, width: float = _HALF) -> Result:
+        """What makes the interval narrower, and what it costs."""
+        if not 0.0 < width < 1.0:
+            raise DataError(f"width must be between 0 and 1, such as 0.5; got {width}")
+        rows = [design for metric in self.components for design in self._designs(metric, width)]
+        notes = (
+            f"cost: {self.prices.answer:g} per answer and {self.prices.judgement:g} per judgement",
+            "the sources are estimates, so the numbers are too; they are least certain for runs "
+            "and judges, of which there are few",
+        )
+        return Result(
+            f"Ways to {width:g} times the standard error: {self.title}",
+            pd.DataFrame(rows),
+            {**self.settings, "width": width},
+            notes,
+            grouped_by="metric",
+        )
+
+    def _designs(self, metric: str, width: float) -> list[dict[str, Any]]:
+        """The fewest queries, runs or judges that reach the aim alone, and the cheapest mixture."""
+        parts, fixed, prices = self.components[metric], self.fixed, self.prices
+        now, aim = dict(parts.n), width * parts.standard_error_of(parts.n, fixed)
+        if aim == 0:
+            return []
+        # Of a factor with one level the noise is unknown, so more of it promises nothing.
+        free = [factor for factor in _PLURALS if factor not in fixed and now[factor] > 1]
+        ways = {_PLURALS[factor]: _fewest(parts, now, factor, aim, fixed) for factor in free}
+        # At least two levels, because with one the next evaluation could not show this noise.
+        runs, judges = (
+            range(2, _MOST[factor] + 1) if factor in free else (now[factor],)
+            for factor in ("run", "judge")
+        )
+        mixtures = (
+            _fewest(parts, {**now, "run": n_runs, "judge": n_judges}, "query", aim, fixed)
+            for n_runs, n_judges in product(runs, judges)
+        )
+        ways["cheapest"] = min(filter(None, mixtures), key=prices.of, default=None)
+        rows: list[dict[str, Any]] = []
+        for change, n in ways.items():
+            row: dict[str, Any] = {"metric": metric, "change": change}
+            row |= {f"n_{plural}": n[own] if n else math.nan for own, plural in _PLURALS.items()}
+            error = parts.standard_error_of(n, fixed) if n else math.nan
+            cost = prices.of(n) if n else math.nan
+            row |= {"standard_error": error, "cost": cost, "cost_ratio": cost / prices.of(now)}
+            rows.append(row)
+        return rows
+
+
+def _fewest(
+    parts: CrossedComponents, n: Mapping[str, int], factor: str, aim: float, fixed: Sequence[str]
+) -> dict[str, int] | None:
+    """The design with the fewest levels of a factor that reaches the aim; None if none does."""
+    designs: list[Any] = [{**n, factor: count} for count in (1, math.inf)]
+    of_single, rest = (parts.standard_error_of(design, fixed) ** 2 for design in designs)
+    if aim**2 <= rest:
+        return None
+    # A quotient that is whole but for rounding must not be rounded up.
+    count = max(2, math.ceil((of_single - rest) / (aim**2 - rest) - 1e-9))
+    return {**n, factor: count} if count <= _MOST[factor] else None
+
+
+def variance(
+    *evaluations: Scored,
+    metrics: str | Iterable[str] | None = None,
+    runs: Sequence[object] | None = None,
+    judges: Sequence[object] | None = None,
+    fixed: str | Iterable[str] = (),
+    answer_cost: float = 1.0,
+    judgement_cost: float = 1.0,
+    confidence_level: float = 0.95,
+) -> Variance:
+    """Split the noise of a mean into that of queries, runs and judges, and count all of it.
+
+    Parameters
+    ----------
+    *evaluations : RAGPipelineEvaluation
+        Runs of one pipeline on the same queries. If several judges scored an evaluation, each of
+        them counts by its name; queries and scores may be missing.
+    metrics : str or iterable of str, optional
+        The metrics; all that every evaluation has if omitted.
+    runs : sequence, optional
+        The run of each evaluation; if omitted, each evaluation is a run of its own. Give it if the
+        answers of one run were judged several times: ``runs=[1, 1, 2, 2]``.
+    judges : sequence, optional
+        The judge of each evaluation, such as ``judges=["gpt", "claude", "gpt", "claude"]``; if
+        omitted, the judges that the details name, or one.
+    fixed : str or iterable of str
+        ``"judge"`` or ``"run"``: the mean is about these very judges or runs, and others do not
+        matter. Their own differences are then not counted.
+    answer_cost, judgement_cost : float
+        What one answer and one judgement cost, in any one unit; for `planning`.
+    confidence_level : float
+        The level of the intervals.
+
+    Returns
+    -------
+    Variance
+        One row per metric: ``metric``, ``title``, ``n`` (queries), ``n_runs``, ``n_judges``,
+        ``n_scores``, ``n_missing`` (combinations without a score), ``mean``, ``standard_error``
+        with all sources counted, ``ci_low``, ``ci_high``, ``df``, ``naive_standard_error`` (queries
+        alone), ``ratio`` of the two, ``largest_source``, ``largest_share`` of the variance of the
+        mean, ``verdict``.
+
+    Notes
+    -----
+    See `rageval_report.stats.crossed_components` for the estimates. The interval is the t interval
+    with Satterthwaite's degrees of freedom. `repeats` is the special case of runs that have nothing
+    in common, in which the runs and the rest are one source.
+
+    References
+    ----------
+    .. [1] arXiv 2604.11581: standard errors of evaluations that leave out judges and runs are 40 to
+           60 % too small.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> ids = ["a", "b", "c", "d"]
+    >>> first = RAGPipelineEvaluation("hybrid", {"query_id": ids, "rating": [9.0, 5, 8, 4]})
+    >>> again = RAGPipelineEvaluation("hybrid", {"query_id": ids, "rating": [7.0, 2, 7, 1]})
+    >>> frame = variance(first, again).frame
+    >>> round(float(frame["naive_standard_error"][0]), 2)
+    1.39
+    >>> round(float(frame["standard_error"][0]), 2)
+    1.77
+    """
+    level, prices = check_level(confidence_level), Prices(answer_cost, judgement_cost)
+    factors = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+    for factor in factors:
+        # With the queries fixed, too, a mean would have no noise that an interval could show.
+        check_choice("fixed", factor, ("run", "judge"))
+    if not evaluations:
+        raise DataError("expected evaluations: runs of one pipeline, or scores by several judges")
+    for parameter, labels in (("runs", runs), ("judges", judges)):
+        if labels is not None and len(labels) != len(evaluations):
+            raise DataError(
+                f"{parameter} must have one label per evaluation, {len(evaluations)} in all; got "
+                f"{len(labels)}"
+            )
+    run_of = range(len(evaluations)) if runs is None else runs
+    ids, components, rows = common_queries(evaluations), {}, []
+    for own in metrics_in_all_runs(evaluations, metrics):
+        cells = crossed_cells(evaluations, own, ids, run_of, judges)
+        parts = components[own[0].name] = crossed_components(*cells)
+        rows.append(_row(own[0], parts, factors, level))
+    return Variance(
+        runs_title("Noise of {names}", evaluations),
+        pd.DataFrame(rows),
+        {
+            "answer_cost": prices.answer,
+            "confidence_level": level,
+            "fixed": "+".join(factors) or "none",
+            "judgement_cost": prices.judgement,
+        },
+        (*common_queries_note(evaluations, ids), *_notes_on_sources(components, factors)),
+        headline=("metric", "n", "mean", "standard_error", "ci_low", "ci_high", "verdict"),
+        components=components,
+        fixed=factors,
+        prices=prices,
+    )
+
+
+def crossed_cells(
+    evaluations: Sequence[Scored],
+    own: Sequence[Metric],
+    ids: pd.Index,
+    runs: Sequence[object],
+    judges: Sequence[object] | None = None,
+) -> tuple[np.ndarray, ...]:
+    """The scores of a metric with query, run and judge; by default the judges of the details."""
+    parts = []
+    for place, (evaluation, metric) in enumerate(zip(evaluations, own, strict=True)):
+        name = "" if judges is None else str(judges[place])
+        table = evaluation.scores[[metric.name]].set_axis([name], axis=1)
+        if judges is None and f"{metric.name}{VOTES}" in evaluation.details:
+            table = votes_of(evaluation, metric)
+        table = table.reindex(ids).reset_index(drop=True)
+        cells = table.melt(ignore_index=False, var_name="judge", value_name="score")
+        parts.append(cells.assign(query=cells.index, run=str(runs[place])))
+    cells = pd.concat(parts, ignore_index=True)
+    # Without judges the name of the judge is empty, and an empty text is not a valid label.
+    cells["judge"] = "judge " + cells["judge"].astype(str)
+    return tuple(cells[name].to_numpy() for name in ("score", "query", "run", "judge"))
+
+
+def _in_words(source: str) -> str:
+    """A source of noise as a sentence names it, such as "queries x judges"."""
+    words = {**_PLURALS, "residual": "the rest"}
+    return " x ".join(words.get(part, part) for part in source.split(" x "))
+
+
+def _row(
+    metric: Metric, parts: CrossedComponents, fixed: tuple[str, ...], level: float
+) -> dict[str, object]:
+    interval, counted = parts.interval(confidence_level=level, fixed=fixed), parts.counted(fixed)
+    naive, total = parts.naive_standard_error, sum(source.of_mean for source in counted)
+    largest: NoiseSource = max(counted, key=lambda source: source.of_mean)
+    share = largest.of_mean / total if total else math.nan
+    row: dict[str, object] = {"metric": metric.name, "title": metric.title, "n": parts.n["query"]}
+    row |= {"n_runs": parts.n["run"], "n_judges": parts.n["judge"]}
+    row |= {"n_scores": parts.n_scores, "n_missing": parts.n_missing, "mean": parts.mean}
+    row |= {"standard_error": interval.standard_error, "ci_low": interval.low}
+    row |= {"ci_high": interval.high, "df": parts.degrees_of_freedom(fixed)}
+    row |= {"naive_standard_error": naive}
+    row |= {"ratio": interval.standard_error / naive if naive > 0 else math.nan}
+    row |= {"largest_source": largest.name if total else "", "largest_share": share}
+    verdict = f"{100 * share:.0f} % from {_in_words(largest.name)}" if total else "no noise"
+    return row | {"verdict": verdict}
+
+
+def _notes_on_sources(
+    components: Mapping[str, CrossedComponents], fixed: tuple[str, ...]
+) -> Iterator[str]:
+    missing = [f"{name} {parts.n_missing}" for name, parts in components.items() if parts.n_missing]
+    if missing:
+        yield f"combinations of query, run and judge without a score: {', '.join(missing)}"
+    for factor in ("run", "judge"):
+        counts = {name: parts.n[factor] for name, parts in components.items()}
+        few = [name for name, n in counts.items() if 1 < n < 4]
+        single = [name for name, n in counts.items() if n == 1]
+        levels = _PLURALS[factor]
+        if few and factor not in fixed:
+            yield (
+                f"{_which(few, components)}fewer than 4 {levels}, so how much {levels} differ is "
+                "hardly known, and the interval can be very wide or too narrow"
+            )
+        if single:
+            yield (
+                f"{_which(single, components)}the scores are from one {factor}; how much other "
+                f"{levels} would differ is not in the interval"
+            )
+
+
+def _which(names: Sequence[str], components: Mapping[str, CrossedComponents]) -> str:
+    """The metrics that a note is about, unless it is about all of several."""
+    return "" if len(names) == len(components) > 1 else f"{', '.join(names)}: "

@@ -1,12 +1,4 @@
-"""Objectives by which pipelines are chosen: metrics, on a scale from 0 (worst) to 1 (best).
-
-The defaults and their weights are those of the weighted score of ragbench's later versions, with
-three changes: an unknown cost is missing, never free; an objective without data is left out, with a
-note; and accuracy counts the correct queries, by the rule of all reports, instead of averaging what
-compares answers with references (with the dialect of ragbench it averages). An objective that names
-metrics uses those that are present; if none of them is, it uses the metrics of its group that no
-other objective names.
-"""
+"""Objectives of a ranking: how they are written, their data, and figures of pipelines."""
 
 from __future__ import annotations
 
@@ -14,12 +6,31 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
+from rageval_report.analysis.arguments import IntervalSettings
+from rageval_report.analysis.lineup import Lineup, ScoreBlock
 from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
 from rageval_report.scores import Catalogue, Metric, Scored, normalise_name, resolver
-from rageval_report.scores.correct_notion import EXACT_MATCHES
+from rageval_report.scores.catalogue.dialects import recorded_dialect
+from rageval_report.scores.correct_notion import (
+    EXACT_MATCHES,
+    CorrectNotion,
+    answers_by,
+    shared_notions,
+)
+from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.stats.bootstrap import bootstrap_pvalue, expanded_limits, resampled_statistics
+from rageval_report.stats.corrections import WESTFALL_YOUNG, check_correction
+from rageval_report.stats.means import mean_interval
+from rageval_report.stats.pairs import Pairs, paired_interval
+from rageval_report.stats.sign_flips import sign_flip_pvalue
+from rageval_report.stats.units import FEWEST_UNITS, Units, clustered_interval
+from rageval_report.types import BoolArray, FloatArray
 
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
 # Other words before brackets are part of the name of a metric, such as "f1(macro)".
@@ -127,14 +138,7 @@ def is_statistic_of_metrics(text: str) -> bool:
 
 
 def parse_objective(text: str) -> Objective:
-    """The objective in a text: metrics, or a statistic of metrics; and the worst and best values.
-
-    Examples
-    --------
-    >>> objective = parse_objective("p95(latency_ms), worst=5000, best=0")
-    >>> objective.statistic, objective.metrics, objective.worst
-    ('p95', ('latency_ms',), 5000.0)
-    """
+    """The objective in a text: metrics or a statistic of them, and the worst and best values."""
     pieces = [piece.strip() for piece in _COMMA.split(text)]
     ends = {match[1]: match[2] for match in map(_END.fullmatch, pieces) if match}
     for value in ends.values():
@@ -303,3 +307,473 @@ def concerns(objective: Objective, metric: Metric) -> bool:
     entries = map(Catalogue().find, objective.metrics)
     names = {*map(normalise_name, objective.metrics), *(each.known_as for each in entries if each)}
     return not names.isdisjoint((metric.name, metric.known_as))
+
+
+_CORRECT = Metric("correct", title="Correct", group="generation", kind="binary")
+# With fewer scores than this beyond a percentile, the bootstrap test of a difference shows
+# differences by chance too often: simulated on log-normal latencies, see docs/evaluate.md.
+_FEWEST_BEYOND = 5.0
+
+
+@dataclass(frozen=True)
+class RankSettings(IntervalSettings):
+    """How differences are tested, checked; see `rank`."""
+
+    correction: str = "holm"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_correction(self.correction)
+
+    @property
+    def stepwise(self) -> str:
+        """The correction without shared flips: Westfall and Young's is Holm's."""
+        return "holm" if self.correction == WESTFALL_YOUNG else self.correction
+
+
+# -- objectives with their data
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One metric of an objective, on the queries that every pipeline scored."""
+
+    block: ScoreBlock
+    statistic: str
+    ends: tuple[float, float] | None
+    drawn: FloatArray
+
+    @classmethod
+    def of(cls, objective: Objective, block: ScoreBlock) -> Part:
+        """A metric of an objective, without resamples."""
+        default = objective_of_metric(block.metric)
+        worst, best = _ends(block.metric) or (default.worst, default.best)
+        worst = worst if objective.worst is None else objective.worst
+        best = best if objective.best is None else objective.best
+        ends = None if worst is None or best is None else (worst, best)
+        return cls(block, objective.statistic, ends, np.empty((0, len(block.names))))
+
+    @cached_property
+    def observed(self) -> FloatArray:
+        """The statistic of each pipeline on the queries."""
+        scores, quantile = self.block.complete, quantile_of(self.statistic)
+        if quantile is None:
+            # In ascending order, so that the order of the queries does not move the last digit.
+            return np.asarray(np.sort(scores, axis=0).mean(axis=0))
+        if quantile == 0.5:  # np.quantile rounds the median of two scores differently
+            return np.asarray(np.median(scores, axis=0))
+        return np.asarray(np.quantile(scores, quantile, axis=0))
+
+    @property
+    def fewest(self) -> int:
+        """The number of queries that a test needs: for p95 100, five of them beyond it."""
+        quantile = quantile_of(self.statistic)
+        if quantile is None or quantile == 0.5:
+            return FEWEST_UNITS
+        beyond = min(quantile, 1.0 - quantile)
+        return max(FEWEST_UNITS, math.ceil(_FEWEST_BEYOND / beyond - 1e-9))
+
+    @property
+    def greater_is_better(self) -> bool:
+        """The direction: that of worst and best if they are known, else the metric's."""
+        ends = self.ends
+        return self.block.metric.greater_is_better if ends is None else ends[1] > ends[0]
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The worst and the best value; an error if these are unknown."""
+        if self.ends is None:
+            name = self.block.metric.name
+            raise DataError(
+                f"{name!r} has no bounds, so the values that count as 0 and 1 are unknown; write "
+                f"objectives={{{name!r}: Objective({name!r}, best=..., worst=...)}}"
+            )
+        return self.ends
+
+    @property
+    def own_scale(self) -> str:
+        """The values that count as 0 and as 1, unless they are the metric's bounds."""
+        is_usual = self.ends is None or set(self.ends) == set(_ends(self.block.metric) or ())
+        return "" if is_usual else "0 at {:g}, 1 at {:g}".format(*self.scale)
+
+    def shares(self, values: FloatArray) -> FloatArray:
+        """Values between 0 at the worst and 1 at the best."""
+        worst, best = self.scale
+        shares: FloatArray = np.clip((values - worst) / (best - worst), 0.0, 1.0)
+        return shares
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the mean of a pipeline lies beyond the worst or the best."""
+        ends, means = self.scale, self.block.complete.mean(axis=0)
+        return bool(((means < min(ends)) | (means > max(ends))).any())
+
+
+def _ends(metric: Metric) -> tuple[float, float] | None:
+    """The worst and the best bound; a similarity below 0 counts as 0."""
+    if metric.bounds is None:
+        return None
+    low, high = metric.bounds
+    low = 0.0 if -1.0 <= low < 0.0 and high == 1.0 else low
+    return (low, high) if metric.greater_is_better else (high, low)
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """An objective of a ranking, its weight and its metrics; none, and why, if it has no data."""
+
+    name: str
+    weight: float
+    parts: tuple[Part, ...]
+    missing: str = ""
+    notions: tuple[CorrectNotion, ...] = ()  # what is correct, if the objective counts that
+
+    @property
+    def description(self) -> str:
+        """Its statistic and metrics, such as "mean of recall@5, ndcg@10"."""
+        names = [self._label(part.block.metric) for part in self.parts]
+        return f"{self.parts[0].statistic} of {', '.join(names)}" if names else self.missing
+
+    def _label(self, metric: Metric) -> str:
+        if metric is _CORRECT:
+            words = dict.fromkeys(notion.words for notion in self.notions)
+            return f"{metric.name} ({', '.join(words)})"
+        is_obvious = metric.greater_is_better or metric.group == "performance"  # such as latency
+        return metric.name if is_obvious else f"{metric.name} (lower is better)"
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it is about latency, cost or tokens."""
+        return all(part.block.metric.group == "performance" for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Aims:
+    """The objectives of some pipelines with their data, and how their differences are tested."""
+
+    lineup: Lineup
+    every: tuple[Aim, ...]
+    settings: RankSettings
+    margins: dict[str, float]
+    n_undefined: int
+
+    @classmethod
+    def of(
+        cls,
+        lineup: Lineup,
+        settings: RankSettings,
+        objectives: ObjectivesArgument = None,
+        weights: Mapping[str, float] | None = None,
+        margins: Mapping[str, float] | None = None,
+    ) -> Aims:
+        """The objectives with their data, on the queries and on resamples of them."""
+        known, chosen = choose_objectives(lineup.runs, objectives, weights)
+        every = [_aim(lineup, name, known, weight) for name, weight in chosen.items()]
+        parts = [part for aim in every for part in aim.parts]
+        if not parts:
+            reasons = "; ".join(f"{aim.name}: {aim.missing}" for aim in every)
+            raise DataError(
+                f"no objective has data in every pipeline ({reasons}); name their metrics, such as "
+                "objectives={'quality': ['recall@5', 'faithfulness']}"
+            )
+        metrics = {name: known_as[0] for name, known_as in lineup.metrics.items()}
+        checked = check_margins(margins, metrics, chosen)
+        drawn = resampled_statistics(
+            [part.block.values for part in parts],
+            [quantile_of(part.statistic) for part in parts],
+            clusters=parts[0].block.units.codes,
+            n_resamples=settings.n_resamples,
+            seed=settings.seed,
+        )
+        is_defined = ~np.isnan(drawn).any(axis=(1, 2))
+        columns = iter(np.moveaxis(drawn[is_defined], 1, 0))
+        with_draws = tuple(
+            replace(aim, parts=tuple(replace(part, drawn=next(columns)) for part in aim.parts))
+            for aim in every
+        )
+        return cls(lineup, with_draws, settings, checked, int((~is_defined).sum()))
+
+    @property
+    def with_data(self) -> list[Aim]:
+        """Those with data in every pipeline."""
+        return [aim for aim in self.every if aim.parts]
+
+    def figure(self, name: str, aims: Sequence[Aim], *, as_shares: bool = True) -> Figure:
+        """The weighted mean of some objectives; or a single metric in its own unit."""
+        weights = np.array([aim.weight for aim in aims]) / np.sum([aim.weight for aim in aims])
+        weighed = list(zip(aims, weights.tolist(), strict=True))
+        terms = tuple(
+            (part, weight / len(aim.parts)) for aim, weight in weighed for part in aim.parts
+        )
+        made_of = " + ".join(f"{weight:.3f} {a.name} ({a.description})" for a, weight in weighed)
+        made_of = made_of if len(aims) > 1 else aims[0].description
+        return Figure(name, terms, self.settings, self.margins, as_shares, made_of)
+
+    def shown_settings(self, **first: object) -> dict[str, object]:
+        """The settings of a result."""
+        return {
+            **first,
+            "confidence_level": self.settings.confidence_level,
+            "missing": self.lineup.missing,
+            "correction": self.settings.stepwise,
+            **({"margins": self.margins} if self.margins else {}),
+            "n_resamples": self.settings.n_resamples,
+            "seed": self.settings.seed,
+        }
+
+    def notes(self) -> list[str]:
+        """The objectives that are left out, and the resamples that were dropped."""
+        notes = []
+        if left_out := [f"{aim.name} ({aim.missing})" for aim in self.every if not aim.parts]:
+            notes.append(f"objectives without data, left out: {'; '.join(left_out)}")
+        if self.n_undefined:
+            notes.append(
+                f"{self.n_undefined} resamples are dropped, as they contain no scored query of "
+                "some metric"
+            )
+        return notes
+
+
+def _aim(lineup: Lineup, name: str, known: Mapping[str, Objective], weight: float) -> Aim:
+    objective, blocks = known[name], dict[str, ScoreBlock]()
+    notions: tuple[CorrectNotion, ...] = ()
+    replaced: tuple[str, ...] = ()
+    dialects = [recorded_dialect(run) for run in lineup.runs]
+    # ragbench counts no correct answers.
+    is_averaged = any(dialect is not None and dialect.name == "ragbench" for dialect in dialects)
+    if objective.counts_correct and not is_averaged:
+        notions = shared_notions(lineup.runs) or ()
+        # An exact match that does not say what is correct misses right answers in other words.
+        replaced = AGAINST_THE_REFERENCE if notions else EXACT_MATCHES
+    if notions:
+        answers = []
+        for run, rows, notion in zip(lineup.runs, lineup.rows, notions, strict=True):
+            column = answers_by(run, notion).to_numpy(dtype=np.float64, na_value=np.nan)
+            answers.append(column if rows is None else column[rows])
+        blocks[_CORRECT.name] = lineup.block_of(_CORRECT, np.column_stack(answers))
+    for metric in _present_metrics(lineup, objective, known):
+        if lineup.metrics[metric][0].known_as not in replaced:
+            blocks[metric] = lineup.block(metric)
+    parts = tuple(
+        Part.of(objective, block)
+        for block in blocks.values()
+        if not block.empty and len(block.complete)
+    )
+    if not parts:
+        return Aim(name, weight, (), _why_missing(objective, blocks, lineup))
+    return Aim(name, weight, parts, "", notions)
+
+
+def _present_metrics(
+    lineup: Lineup, objective: Objective, known: Mapping[str, Objective]
+) -> list[str]:
+    """The metrics of an objective that every pipeline has, in the order of the table."""
+    shared = {name: metrics[0] for name, metrics in lineup.metrics.items()}
+    present = [name for name, metric in shared.items() if concerns(objective, metric)]
+    if present or not objective.group:
+        return present
+    return [
+        name
+        for name, metric in shared.items()
+        if metric.group == objective.group
+        # Without bounds a metric has no place between 0 and 1.
+        and metric.bounds is not None
+        and not any(concerns(other, metric) for other in known.values())
+    ]
+
+
+def _why_missing(objective: Objective, blocks: Mapping[str, ScoreBlock], lineup: Lineup) -> str:
+    for block in blocks.values():
+        if block.empty:
+            return f"{block.metric.name} is missing in {', '.join(block.empty)}"
+        return f"no query has {block.metric.name} in every pipeline"
+    for name, metric in metrics_of_any(lineup.runs).items():
+        if concerns(objective, metric):
+            lacking = [run.name for run in lineup.runs if name not in run.metrics]
+            return f"{name} is missing in {', '.join(lacking)}"
+    return "no metric for it"
+
+
+# -- figures
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """A number of each pipeline: metrics by weight, from 0 to 1 each; or one in its own unit."""
+
+    name: str
+    terms: tuple[tuple[Part, float], ...]
+    settings: RankSettings
+    margins: Mapping[str, float]
+    as_shares: bool = True
+    made_of: str = ""
+
+    @cached_property
+    def margin(self) -> float:
+        """The difference that is too small to matter: its own, or what those of its metrics add."""
+        if self.name in self.margins:
+            return self.margins[self.name]
+        own = ((part.block.metric.name, abs(slope)) for part, slope in self.slopes)
+        return float(sum(slope * self.margins.get(name, 0.0) for name, slope in own))
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The number of each pipeline, on the queries."""
+        return self._combined([part.observed for part, _ in self.terms])
+
+    @cached_property
+    def drawn(self) -> FloatArray:
+        """The same on each resample: one row per resample, one column per pipeline."""
+        return self._combined([part.drawn for part, _ in self.terms])
+
+    def _combined(self, statistics: Sequence[FloatArray]) -> FloatArray:
+        if not self.as_shares:
+            return statistics[0]
+        terms = zip(self.terms, statistics, strict=True)
+        return np.asarray(sum(weight * part.shares(each) for (part, weight), each in terms))
+
+    @property
+    def slopes(self) -> list[tuple[Part, float]]:
+        """By how much the figure changes with each metric."""
+        if not self.as_shares:
+            return [(part, 1.0) for part, _ in self.terms]
+        return [(part, weight / (part.scale[1] - part.scale[0])) for part, weight in self.terms]
+
+    @property
+    def greater_is_better(self) -> bool:
+        """The direction."""
+        return self.as_shares or self.terms[0][0].greater_is_better
+
+    @property
+    def sign(self) -> float:
+        """1 if higher is better, -1 if lower is."""
+        return 1.0 if self.greater_is_better else -1.0
+
+    @cached_property
+    def by_query(self) -> FloatArray | None:
+        """What each query contributes: one row per query; None if the figure is not a mean."""
+        for part, _ in self.terms:
+            if part.statistic != "mean" or (self.as_shares and part.is_beyond):
+                return None
+        total = np.zeros((int(self._used.sum()), len(self.values)))
+        for part, slope in self.slopes:
+            rows = part.block.is_complete
+            scores = np.where(rows[:, None], part.block.values, 0.0)[self._used]
+            total += slope * len(total) / rows.sum() * scores
+        return total
+
+    @cached_property
+    def _used(self) -> BoolArray:
+        """The rows that every pipeline scored on any of the metrics."""
+        scored = [part.block.is_complete for part, _ in self.terms]
+        return np.asarray(np.any(scored, axis=0), dtype=bool)
+
+    @cached_property
+    def units(self) -> Units:
+        """The independent units of the rows of `by_query`."""
+        return self.terms[0][0].block.units.select(self._used)
+
+    @cached_property
+    def n(self) -> int:
+        """The number of units; of a figure that is not a mean, those of its rarest metric."""
+        if self.by_query is not None:
+            return self.units.count(len(self.by_query))
+        return min(part.block.n_units for part, _ in self.terms)
+
+    @cached_property
+    def too_few(self) -> str:
+        """Why there is no test: too few queries or clusters. Empty if there is a test."""
+        if self.by_query is not None:
+            is_short = self.n < FEWEST_UNITS
+            return f"{self.n}; at least {FEWEST_UNITS} are needed" if is_short else ""
+        for part, _ in self.terms:
+            if part.block.n_units < part.fewest:
+                what = f" for {part.statistic} of {part.block.metric.name}"
+                text = f"{part.block.n_units}; at least {part.fewest} are needed"
+                return f"{text}{what if part.fewest > FEWEST_UNITS else ''}"
+        return ""
+
+    @property
+    def tie(self) -> float:
+        """The largest difference between two values that is only rounding."""
+        return TIE_TOLERANCE * max(1.0, float(np.abs(self.values).max(initial=0.0)))
+
+    def is_same(self, *places: int) -> bool:
+        """Whether some pipelines, or all, are equal on the queries and on every resample."""
+        rows = np.vstack([self.values, self.drawn])
+        return bool(np.ptp(rows[:, places] if places else rows, axis=1).max() <= self.tie)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all pipelines are equal, so that it decides nothing."""
+        return self.is_same()
+
+    def pvalue_better(self, first: int, second: int, margin: float = 0.0) -> float:
+        """The one-sided p-value that the second pipeline is better by more than a margin."""
+        ahead = self.sign * (self.values[second] - self.values[first])
+        if self.too_few or not ahead > max(margin, self.tie):
+            return 1.0
+        if self.by_query is None:
+            gains = self.sign * (self.drawn[:, second] - self.drawn[:, first])
+            return min(1.0, bootstrap_pvalue(gains, self.n, margin + self.tie))
+        pairs = self._pairs(self.sign * self.by_query, first, second)
+        return sign_flip_pvalue(pairs.units, alternative="greater", shift=margin)
+
+    def pvalue(self, first: int, second: int) -> float:
+        """The two-sided p-value; never smaller with a margin than without."""
+        if self.is_same(first, second):
+            return 1.0
+        if self.sign * self.values[second] < self.sign * self.values[first]:
+            first, second = second, first
+        sides = [self.pvalue_better(first, second, margin) for margin in {0.0, self.margin}]
+        return min(1.0, 2.0 * max(sides))
+
+    def limits(self, first: int, second: int) -> tuple[float, float]:
+        """The interval of the difference, second minus first, at the level of the tests."""
+        level = 1.0 - self.settings.alpha
+        if self.too_few:
+            return math.nan, math.nan
+        if self.by_query is None:
+            low, high = expanded_limits(self.drawn[:, second] - self.drawn[:, first], self.n, level)
+            return float(low), float(high)
+        pairs = self._pairs(self.by_query, first, second)
+        interval = paired_interval(pairs, confidence_level=level, **self._draws)
+        return interval.low, interval.high
+
+    @property
+    def _draws(self) -> dict[str, Any]:
+        return {"n_resamples": max(1, len(self.drawn)), "seed": self.settings.seed}
+
+    def _pairs(self, by_query: FloatArray, first: int, second: int) -> Pairs:
+        clusters = self.units if self.units.are_clusters else None
+        return Pairs.of(by_query[:, first], by_query[:, second], clusters)
+
+    def mean_limits(self) -> FloatArray:
+        """The lower and the upper limits of each pipeline."""
+        level, bounds = self.settings.confidence_level, self._bounds
+        if self.by_query is None:
+            return np.array(expanded_limits(self.drawn, self.n, level))
+        own: dict[str, Any] = {"confidence_level": level, "bounds": bounds}
+        if self.units.are_clusters:
+            codes = np.asarray(self.units.codes)
+            intervals = [clustered_interval(column, codes, **own) for column in self.by_query.T]
+        else:
+            own |= {"kind": "real" if bounds is None else "proportion", **self._draws}
+            intervals = [mean_interval(column, **own) for column in self.by_query.T]
+        shifts = self.values - [interval.estimate for interval in intervals]
+        return np.array([(each.low, each.high) for each in intervals]).T + shifts
+
+    @cached_property
+    def _bounds(self) -> tuple[float, float] | None:
+        """What a query can contribute at least and at most; None if a metric has no bounds."""
+        low = high = 0.0
+        n_used = int(self._used.sum())
+        for part, slope in self.slopes:
+            bounds, n = part.block.metric.bounds, int(part.block.is_complete.sum())
+            if bounds is None:
+                return None
+            ends = [slope * n_used / n * bound for bound in bounds]
+            # A query that is not scored contributes nothing.
+            ends += [0.0] if n < n_used else []
+            low, high = low + min(ends), high + max(ends)
+        return low, high

@@ -29,10 +29,7 @@ from rageval_report.stats.base import (
     check_resamples,
     check_seed,
 )
-from rageval_report.stats.effects import (
-    EFFECTS,
-    hidden_losses,
-)
+from rageval_report.stats.effects import EFFECTS, hidden_losses
 from rageval_report.stats.equivalence import (
     EQUIVALENCE_METHODS,
     STRICT,
@@ -72,11 +69,7 @@ _USUAL_METHODS = ("sign-flip", "mcnemar")
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """The settings that every row of a comparison shares; see `compare`.
-
-    ``units`` are those of the rows of the baseline. ``tried`` is the number of variants of which
-    the candidate is the best; 1 if nothing was chosen.
-    """
+    """The settings that every row of a comparison shares; see `compare`."""
 
     test: str = "auto"
     interval: str = "auto"
@@ -168,11 +161,7 @@ DEFAULT_PLAN = ComparisonPlan()
 
 @dataclass(frozen=True)
 class AdjustedPvalues:
-    """The p-values of one row, corrected for all tests of its family.
-
-    ``n_tests`` is the number of these, ``level`` what the correction leaves to a test that is not
-    shown. ``equivalence`` and ``non_inferiority`` are those against a margin; NaN without one.
-    """
+    """The p-values of one row, corrected for all tests of its family."""
 
     pvalue: float
     n_tests: int
@@ -183,24 +172,7 @@ class AdjustedPvalues:
 
 @dataclass(frozen=True, eq=False)
 class MetricComparison:
-    """One metric of two runs, tested.
-
-    Parameters
-    ----------
-    metric : Metric
-        The metric as the baseline knows it.
-    names : (str, str)
-        The baseline and the candidate.
-    known : MetricPairs
-        The pairs.
-    test, interval
-        The test of the mean difference, and its interval.
-    equivalence, non_inferiority : EquivalenceResult, optional
-        The tests against the user's margin.
-    bounded_pvalue : float
-        The p-value that is corrected: that of the test; with missing="bounds" the largest of those
-        of the extremes, and 1 if these differ in direction.
-    """
+    """One metric of two runs, tested."""
 
     metric: Metric
     names: tuple[str, str]
@@ -262,6 +234,7 @@ class MetricComparison:
             "title": metric.title,
             "kind": metric.kind,
             "greater_is_better": metric.greater_is_better,
+            "direction_is_known": metric.direction_is_known,
         }
         if plan.missing == "bounds":
             lowest, highest = extreme_differences(pairs, self.known.lone, metric)
@@ -310,27 +283,22 @@ class MetricComparison:
 
     def _against_margin(self, adjusted: AdjustedPvalues) -> dict[str, object]:
         """The margin, and the interval and the p-values of the tests against it."""
-        test = self.equivalence
-        columns: dict[str, object] = {
-            "margin": math.nan,
-            "margin_method": UNTESTED,
-            "equivalence_low": math.nan,
-            "equivalence_high": math.nan,
-            "equivalence_pvalue": math.nan,
+        test, unknown = self.equivalence, math.nan
+        note, low, high = "", unknown, unknown
+        if test is not None:
+            note = "".join(f"; {text}" for text in test.notes)
+            low, high = test.low, test.high
+            if test.untestable:
+                note, low, high = f": {test.untestable}", unknown, unknown
+        return {
+            "margin": unknown if test is None else test.margin,
+            "margin_method": UNTESTED if test is None else test.method,
+            "equivalence_low": low,
+            "equivalence_high": high,
+            "equivalence_pvalue": unknown if test is None else test.pvalue,
             "equivalence_pvalue_adjusted": adjusted.equivalence,
             "non_inferiority_pvalue_adjusted": adjusted.non_inferiority,
-            "equivalence_note": "",
-        }
-        if test is None:
-            return columns
-        notes = "".join(f"; {note}" for note in test.notes)
-        return columns | {
-            "margin": test.margin,
-            "margin_method": test.method,
-            "equivalence_low": math.nan if test.untestable else test.low,
-            "equivalence_high": math.nan if test.untestable else test.high,
-            "equivalence_pvalue": test.pvalue,
-            "equivalence_note": f": {test.untestable}" if test.untestable else notes,
+            "equivalence_note": note,
         }
 
     def notes(self, plan: ComparisonPlan) -> Iterator[str]:
@@ -347,11 +315,8 @@ class MetricComparison:
         excludes = low > 0.0 or high < 0.0
         # The default interval inverts its test; other pairs of the two may disagree.
         if not math.isnan(low + high + pvalue) and excludes != (pvalue <= plan.alpha_of_one):
-            yield (
-                f"the interval ({self.interval.method}) {'ex' if excludes else 'in'}cludes 0, and "
-                f"the test ({self.test.test}, p = {number(pvalue)}) says otherwise; the verdict "
-                "follows the p-value"
-            )
+            what = f"the interval ({self.interval.method}) {'ex' if excludes else 'in'}cludes 0"
+            yield f"{what}, and p = {number(pvalue)} says otherwise; the verdict follows p"
         if known.logarithms is not None and pairs.n >= plan.fewest_units:
             yield self._ratio_note(known.logarithms, plan.level_of_one)
         yield from self._rare_loss_notes(plan)
@@ -367,10 +332,7 @@ class MetricComparison:
         if self.metric.bounds is None:
             return f"{note}; if scores are missing for a reason, the difference is biased"
         low, high = extreme_differences(self.pairs, lone, self.metric)
-        return (
-            f"{note}; if every missing score were as bad or as good as it can be, the difference "
-            f"would be {low:+.3f} or {high:+.3f}"
-        )
+        return f"{note}; if all were as bad or as good as can be, it were {low:+.3f} or {high:+.3f}"
 
     def _ratio_note(self, logarithms: Pairs, level: float) -> str:
         """The ratio of geometric means: the change for a typical query."""
@@ -400,17 +362,7 @@ class MetricComparison:
 
 @dataclass(frozen=True, eq=False)
 class PairedMetric:
-    """One metric of two runs, paired but not yet tested.
-
-    Parameters
-    ----------
-    names : (str, str)
-        The baseline and the candidate.
-    metric : Metric
-        The metric as the baseline knows it.
-    known : MetricPairs
-        The pairs.
-    """
+    """One metric of two runs, paired but not yet tested."""
 
     names: tuple[str, str]
     metric: Metric
@@ -447,10 +399,7 @@ class PairedMetric:
             claims = (
                 compare_with_margin(pairs, metric, margin, method=method, alpha=alpha),
                 compare_with_margin(
-                    *(sides, metric, margin),
-                    method=method,
-                    alpha=alpha,
-                    alternative="non-inferior",
+                    *(sides, metric, margin), method=method, alpha=alpha, alternative="non-inferior"
                 ),
             )
         pvalue = test.pvalue
@@ -462,11 +411,7 @@ class PairedMetric:
         return self._with(test, interval, pvalue, *claims)
 
     def _with(
-        self,
-        test: PairedResult,
-        interval: Interval,
-        pvalue: float,
-        *claims: EquivalenceResult,
+        self, test: PairedResult, interval: Interval, pvalue: float, *claims: EquivalenceResult
     ) -> MetricComparison:
         tested = MetricComparison(
             *(self.metric, self.names, self.known, test, interval, pvalue), *claims
@@ -489,13 +434,7 @@ def _bounded_pvalue(
 
 
 def what_strict_lacks(metric: Metric) -> str:
-    """What must be said of a metric before it can be tested strictly; empty if nothing.
-
-    Examples
-    --------
-    >>> what_strict_lacks(Metric("latency_ms")).partition(";")[0]
-    'margin_method "strict" needs the smallest and largest possible score of latency_ms'
-    """
+    """What must be said of a metric before it can be tested strictly; empty if nothing."""
     if metric.bounds is not None and not has_formal_bounds(metric):
         return ""
     problem = f"needs the smallest and largest possible score of {metric.name}"
@@ -520,24 +459,7 @@ def compare_with_margin(
     alpha: float,
     alternative: Claim = "equivalence",
 ) -> EquivalenceResult:
-    """The test of a claim about a metric, with the bounds that the metric has.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        Independent pairs.
-    metric : Metric
-        What is compared.
-    margin : float
-        The largest difference that does not matter.
-    method, alpha, alternative
-        As in `rageval_report.stats.equivalence_test`.
-
-    Raises
-    ------
-    DataError
-        If the method is "strict" and the metric's bounds are missing, or a formality.
-    """
+    """The test of a claim about a metric, with the bounds that the metric has."""
     if method == STRICT and (problem := what_strict_lacks(metric)):
         raise DataError(problem)
     return equivalence_test(

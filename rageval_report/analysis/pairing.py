@@ -40,15 +40,7 @@ MetricPair = tuple[Metric, Metric]
 
 @dataclass(frozen=True, eq=False)
 class LoneScores:
-    """The scores of common queries that only one side scored, and the queries that neither scored.
-
-    Parameters
-    ----------
-    baseline, candidate : Column
-        The scores of the queries that only the baseline, only the candidate scored.
-    n_neither : int
-        The number of queries without a score.
-    """
+    """The scores of queries that only one side scored, and the number that neither scored."""
 
     baseline: Column
     candidate: Column
@@ -79,29 +71,7 @@ class LoneScores:
 
 @dataclass(frozen=True, eq=False)
 class MetricPairs:
-    """The pairs of one metric of two runs.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        The scores that both sides have, by independent unit.
-    lone : LoneScores
-        The scores of the common queries to which the metric applies and that one side scored.
-    units : Units
-        The independent units of the pairs.
-    rows : ndarray of int, optional
-        The rows in the baseline of the queries that both scored; None if they are not in memory.
-    differences : ndarray, optional
-        Candidate minus baseline by these rows.
-    n_not_applicable : int
-        The number of common queries to which the metric does not apply.
-    n_filled : int
-        The number of missing scores, of both sides, that count as the worst possible one.
-    logarithms : Pairs, optional
-        The logarithms of the scores of latency and cost, if all are above 0.
-    extremes : (Pairs, Pairs), optional
-        The pairs if every missing score were as bad, and as good, for the candidate as it can be.
-    """
+    """The pairs of one metric of two runs."""
 
     pairs: Pairs
     lone: LoneScores
@@ -125,25 +95,7 @@ class MetricPairs:
         applies: BoolArray | None = None,
         n_filled: int = 0,
     ) -> Self:
-        """The pairs of some queries in memory.
-
-        Parameters
-        ----------
-        metric : Metric
-            The metric as the baseline knows it.
-        scores : (ndarray, ndarray)
-            Both sides' scores of the queries, NaN if unscored.
-        units : Units
-            The units of the rows of the baseline.
-        rows : ndarray of int
-            The rows of the queries in the baseline.
-        missing : {"drop", "worst", "bounds"}
-            With "bounds" the extremes are kept.
-        applies : ndarray of bool, optional
-            Whether the metric applies to each query; needed only if a score is missing.
-        n_filled : int
-            As of the class.
-        """
+        """The pairs of some queries in memory."""
         before, after = scores
         complete = ~(np.isnan(before) | np.isnan(after))
         # A query to which the metric does not apply is not missing: it has no unknown score.
@@ -200,15 +152,7 @@ def require_bounds(metric: Metric) -> tuple[float, float]:
 
 
 def extreme_differences(pairs: Pairs, lone: LoneScores, metric: Metric) -> tuple[float, float]:
-    """The mean difference if every missing score were as low, or as high, as it can be (Manski).
-
-    Examples
-    --------
-    >>> nan, known = float("nan"), Metric("recall", bounds=(0.0, 1.0))
-    >>> lone = LoneScores.of(np.array([0.5]), np.array([nan]))
-    >>> extreme_differences(Pairs.of([0.5], [0.5]), lone, known)
-    (-0.25, 0.25)
-    """
+    """The mean difference if every missing score were as low, or as high, as it can be (Manski)."""
     low, high = require_bounds(metric)
     n = pairs.differences.n + lone.n
     if not n:
@@ -226,15 +170,7 @@ def extreme_differences(pairs: Pairs, lone: LoneScores, metric: Metric) -> tuple
 
 @dataclass(frozen=True, eq=False)
 class PairedRuns:
-    """Two runs side by side by query id: a `Pairing` in memory, or scans that an engine counts.
-
-    Parameters
-    ----------
-    baseline, candidate : Scored
-        The runs.
-    metrics : list of (Metric, Metric)
-        The metrics that both have, as the baseline and as the candidate know them.
-    """
+    """Two runs side by side by query id: a `Pairing` in memory, or scans that an engine counts."""
 
     baseline: Any
     candidate: Any
@@ -320,11 +256,7 @@ class Pairing(PairedRuns):
         )
 
     def applies(self, ours: Metric, theirs: Metric) -> BoolArray:
-        """Whether the metric applies to each common query, by the states of either run.
-
-        A query to which it applies on one side only, such as one that a single pipeline refused,
-        counts as unscored.
-        """
+        """Whether the metric applies to each common query, by the states of either run."""
         before, after = (
             pd.Series(not_applicable(run.scores[metric.name], run.details, metric.name))
             for run, metric in ((self.baseline, ours), (self.candidate, theirs))
@@ -335,10 +267,7 @@ class Pairing(PairedRuns):
     def treated(
         self, ours: Metric, theirs: Metric, missing: MissingTreatment
     ) -> tuple[FloatArray, FloatArray]:
-        """Both sides' scores; with missing="worst" a missing score is the worst possible one.
-
-        A score is NaN where the metric does not apply.
-        """
+        """Both sides' scores; with missing="worst" a missing score is the worst possible one."""
         before, after = self.both(ours, theirs)
         if missing != "worst":
             return before, after
@@ -438,17 +367,7 @@ def merge_details(
 
 
 def overall_changes(pairing: Pairing) -> pd.Series:
-    """The mean improvement of each query over all metrics, as shares of their ranges.
-
-    Metrics without a range, such as latency, count only if no metric has one; then the largest
-    change stands for the range. It only orders queries for a reader; no test is made with it.
-
-    Returns
-    -------
-    Series of float, index query_id
-        Between -1 and 1: above 0 where the candidate is better; NaN where no such metric has a
-        score in both runs.
-    """
+    """The mean improvement of each query over all metrics, as shares of their ranges."""
     changes, ranges = [], []
     for ours, theirs in pairing.metrics:
         before, after = pairing.both(ours, theirs)
@@ -474,15 +393,7 @@ def overall_changes(pairing: Pairing) -> pd.Series:
 def pair_runs(
     baseline: Scored, candidate: Scored, metrics: str | Iterable[str] | None = None
 ) -> Pairing:
-    """Put two runs side by side.
-
-    Raises
-    ------
-    AlignmentError
-        If they share no query id, or no metric.
-    DataError
-        If they disagree on the direction or the scale of a metric.
-    """
+    """Put two runs side by side."""
     pairing = pair_rows(baseline, candidate, metrics)
     agreed = on_one_scale((baseline, candidate), pairing.metrics)
     return replace(pairing, metrics=[(ours, theirs) for ours, theirs in agreed])
@@ -505,15 +416,7 @@ def pair_rows(
 def shared_metrics(
     baseline: Scored, candidate: Scored, metrics: str | Iterable[str] | None
 ) -> list[MetricPair]:
-    """The metrics that both runs have, as either knows them.
-
-    Raises
-    ------
-    AlignmentError
-        If they share none.
-    UnknownNameError
-        If a metric that the caller names is not in both.
-    """
+    """The metrics that both runs have, as either knows them."""
     pairs = [(ours, twin_of(ours, candidate)) for ours in choose_metrics(baseline, metrics)]
     shared = [(ours, theirs) for ours, theirs in pairs if theirs is not None]
     # A metric that the caller named must not vanish; of all metrics, those in common are compared.
@@ -537,23 +440,15 @@ def twin_of(metric: Metric, run: Scored) -> Metric | None:
 def on_one_scale(
     runs: Sequence[Scored], shared: Iterable[tuple[Metric, ...]]
 ) -> list[tuple[Metric, ...]]:
-    """The metrics that runs share, each with the kind and the bounds that hold for all of them.
-
-    Parameters
-    ----------
-    runs : sequence of Scored
-        The runs.
-    shared : iterable of tuple of Metric
-        The metrics, as each run knows them.
-
-    Raises
-    ------
-    DataError
-        If two runs disagree on the direction or the scale of a metric.
-    """
+    """The metrics that runs share, each with the kind and the bounds that hold for all of them."""
     known, scores = list(shared), [run.scores for run in runs]
-    for first, *others in known:
-        if any(metric.greater_is_better != first.greater_is_better for metric in others):
+    for place, metrics in enumerate(known):
+        first = metrics[0]
+        ups = {metric.greater_is_better for metric in metrics if metric.direction_is_known}
+        if len(ups) == 1:  # what one run knows holds for those that guess
+            direction: dict[str, Any] = {"greater_is_better": ups.pop(), "direction_is_known": True}
+            known[place] = tuple(replace(metric, **direction) for metric in metrics)
+        elif ups or len({metric.greater_is_better for metric in metrics}) > 1:
             raise DataError(
                 f"{first.name!r}: the runs disagree on whether higher is better; say so when "
                 f"loading, for example metrics={{{first.name!r}: 'lower'}}"
@@ -578,17 +473,7 @@ def notes_on_sides(
     metrics: Iterable[tuple[Metric, ...]],
     lone: Iterable[tuple[Collection[str], int]],
 ) -> tuple[str, ...]:
-    """Notes on what only one of two runs has, and on bounds that do not hold for both.
-
-    Parameters
-    ----------
-    runs : (Scored, Scored)
-        The runs, or the first rows of scans.
-    metrics : iterable of tuple of Metric
-        The metrics that both have.
-    lone : iterable of (collection of str, int)
-        The first ids that each of them has alone, and the number of all.
-    """
+    """Notes on what only one of two runs has, and on bounds that do not hold for both."""
     notes = []
     for run, (ids, n) in zip(runs, lone, strict=True):
         if n:
@@ -625,20 +510,7 @@ def notes_on_bounds(runs: Sequence[Scored], shared: Iterable[tuple[Metric, ...]]
 
 
 def check_evaluations(runs: Sequence[object], call: str) -> tuple[Scored, ...]:
-    """The same runs, after a check that all are evaluations, each with its own name.
-
-    Parameters
-    ----------
-    runs : sequence of Scored
-        What the caller passed.
-    call : str
-        How to pass several, such as "rank(*runs)".
-
-    Raises
-    ------
-    DataError
-        If one is something else, such as a list of evaluations, or a name appears twice.
-    """
+    """The same runs, after a check that all are evaluations, each with its own name."""
     others = [run for run in runs if not (hasattr(run, "scores") and hasattr(run, "metrics"))]
     if others:
         is_list = isinstance(others[0], Iterable) and not isinstance(others[0], str | Mapping)

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import arguments
-from rageval_report.analysis.noise import metrics_in_all_runs
+from rageval_report.analysis.noise import crossed_cells, metrics_in_all_runs
 from rageval_report.analysis.pairing import twin_of
-from rageval_report.analysis.variance import crossed_cells
 from rageval_report.errors import AlignmentError, DataError
 from rageval_report.reports.sentences import counted, number, pvalue_text, rounded_count
 from rageval_report.results import Result
@@ -118,15 +117,6 @@ def plan(
         clusters also ``n_clusters_needed``, ``n_clusters`` (of the set), ``cluster_size`` (queries
         of a cluster, on average) and ``share_between`` (of the variance, between clusters); all
         numbers of queries are then those of whole clusters.
-
-    Raises
-    ------
-    DataError
-        If a setting makes no sense, no metric varies, a query has no cluster, or all are in one.
-    AlignmentError
-        If the candidate has no scored query or metric in common with the baseline.
-    UnknownNameError
-        If a metric is not known.
 
     Notes
     -----
@@ -388,76 +378,68 @@ class _Planned:
     alpha: float
     power: float
 
-    def units_needed(self, known: _Known) -> float:
-        """The units that show the difference; NaN if none or more than ten million do."""
-        test = known.test(self.difference, known.sd_of_differences(self.repeats, self.judges))
-        if test is None:
-            return math.nan
-        return test.needed(self.difference, self.power, alpha=self.alpha)
-
     def row(self, known: _Known, *, is_guessed: bool) -> dict[str, object]:
         """The row of the table."""
         sd, clusters = known.sd_of_differences(self.repeats, self.judges), known.clusters
         size = 1.0 if clusters is None else clusters.size
         n = math.nan if known.n is None else known.n
         units = n if clusters is None or math.isnan(n) else max(1, round(n / size))
-        needed = self.units_needed(known)
-        low, high = (
-            self.units_needed(replace(known, correlation=r)) if is_guessed else math.nan
-            for r in _CORRELATIONS
-        )
-        # A gate has a test of its own, one-sided and without correction for other metrics.
-        of_gate = known.test_of_sd(sd).needed_for_margin(self.difference, self.power)
+
+        def needed(of: _Known) -> float:
+            """The units that show the difference; NaN if none or more than ten million do."""
+            test = of.test(self.difference, of.sd_of_differences(self.repeats, self.judges))
+            if test is None:
+                return math.nan
+            return test.needed(self.difference, self.power, alpha=self.alpha)
+
+        def queries(count: float) -> float:
+            return count if math.isnan(count) else math.ceil(count * size - 1e-9)
+
+        ends = [math.nan, math.nan]
+        if is_guessed:
+            ends = [needed(replace(known, correlation=r)) for r in _CORRELATIONS]
         test, power = known.test(self.difference, sd), math.nan if math.isnan(units) else 0.0
         if units >= 2:
             power = math.nan
             if test is not None:
                 power = test.power(self.difference, int(units), alpha=self.alpha)
-
-        def queries(count: float) -> float:
-            return count if math.isnan(count) else math.ceil(count * size - 1e-9)
-
+        # A gate has a test of its own, one-sided and without correction for other metrics.
+        of_gate = known.test_of_sd(sd).needed_for_margin(self.difference, self.power)
         row: dict[str, Any] = {"metric": known.metric.name, "title": known.metric.title}
         row |= {"difference": self.difference, "repeats": self.repeats, "judges": self.judges}
-        row |= {"sd_difference": sd, "n_needed": queries(needed), "n_needed_low": queries(low)}
-        row |= {"n_needed_high": queries(high), "n_no_regression": queries(of_gate), "n": n}
+        row |= {"sd_difference": sd, "n_needed": queries(needed(known))}
+        row |= {"n_needed_low": queries(ends[0]), "n_needed_high": queries(ends[1])}
+        row |= {"n_no_regression": queries(of_gate), "n": n}
         row |= {"power": power, "smallest_pvalue": 2.0 ** (1 - units)}
         if clusters is not None:
-            row |= {"n_clusters_needed": needed, "n_clusters": units, "cluster_size": size}
+            row |= {"n_clusters_needed": needed(known), "n_clusters": units, "cluster_size": size}
             row |= {"share_between": clusters.share_between}
         return row | {"verdict": f"{known.metric.name}: {self._verdict(row)}"}
 
     def _verdict(self, row: Mapping[str, Any]) -> str:
         size, in_clusters = f"{self.difference:.3g}", "n_clusters" in row
         if math.isnan(row["n_needed"]):
-            why = "the mean cannot move so far, or no set is large enough"
-            return f"a difference of {size} cannot be resolved: {why}"
+            return f"a difference of {size} cannot be resolved"
         needed = f"{rounded_count(int(row['n_needed']))} queries"
         if in_clusters:
-            n_clusters = rounded_count(int(row["n_clusters_needed"]))
-            needed = f"{n_clusters} clusters of {row['cluster_size']:.3g} queries, {needed} in all"
+            needed = f"{rounded_count(int(row['n_clusters_needed']))} clusters, {needed} in all"
         sentence = f"to detect {size}, ask about {needed}"
         if (self.repeats, self.judges) != (1, 1):
             runs, judges = counted(self.repeats, "run"), counted(self.judges, "judge")
             sentence += f" with {runs} and {judges} of each"
         if not math.isnan(row["n_needed_low"]):
             low, high = (_count_or_many(row[name]) for name in ("n_needed_low", "n_needed_high"))
-            unit = " queries" if in_clusters else ""
-            sentence += f" ({low} to {high}{unit} if the pipelines' scores are more or less alike)"
+            sentence += f" ({low} to {high} if the pipelines' scores are more or less alike)"
         if math.isnan(row["n"]):
             return sentence
         n = int(row["n_clusters"] if in_clusters else row["n"])
+        these = f"the {n} {'clusters' if in_clusters else 'queries'} of this set"
         if n < FEWEST_UNITS:
-            word = "clusters" if in_clusters else "queries"
-            return f"{sentence}; {n} {word} are too few for any test"
-        these = f"the {n}{' clusters' if in_clusters else ''} of this set"
+            return f"{sentence}; {these} are too few for any test"
         if row["n"] >= row["n_needed"]:
             return f"{sentence}; {these} are enough"
-        chance = f"would show it in {100 * row['power']:.0f} % of the comparisons"
-        # Below one half, most of the evaluations would miss the difference.
-        if row["power"] < 0.5:
-            return f"{sentence}; it cannot be resolved with {these}, which {chance}"
-        return f"{sentence}; {these} {chance}"
+        share = f"{100 * row['power']:.0f} %"
+        return f"{sentence}; {these} would show it in {share} of the comparisons"
 
 
 def _count_or_many(count: float) -> str:
@@ -469,34 +451,19 @@ def _notes(
 ) -> Iterator[str]:
     if is_guessed:
         yield (
-            "the correlation of the two pipelines' scores of a query is taken as "
-            f"{USUAL_CORRELATION:g}, the median of public evaluations; the range shows 0.8 and "
-            "0.2. Give correlation=, or a pilot run as candidate="
+            f"the correlation of the two pipelines' scores is taken as {USUAL_CORRELATION:g}, the "
+            "range shows 0.8 and 0.2; give correlation=, or a pilot run as candidate="
         )
     if is_assumed and known[0].is_binary:
-        yield (
-            "without the standard deviation of the scores they are taken as 0 and 1, which vary "
-            "most; give sd= if they do not"
-        )
+        yield "the scores are taken as 0 and 1, which vary most; give sd= if they do not"
     counts = [each.clusters.sizes.size for each in known if each.clusters is not None]
-    if counts and any(math.isnan(each.sd_difference) for each in known):
-        yield (
-            "clusters are taken to differ as much in the pipelines' differences as in the "
-            "baseline's scores; a pilot run as candidate= measures it"
-        )
     if counts and min(counts) < _FEW_CLUSTERS:
-        yield (
-            f"how much clusters differ was measured on {min(counts)} clusters only, so the plan is "
-            "rough"
-        )
+        yield f"how much clusters differ was measured on {min(counts)} only: the plan is rough"
     if tests > 1:
         yield f"the level is that of {tests} tests corrected together (n_tests=)"
     shifted = [k.metric.name for k in known if k.noise and k.noise.variance_of("run") > 0.0]
     if shifted:
-        yield (
-            f"{', '.join(shifted)}: whole runs are shifted against each other, which no number of "
-            "queries removes; compare several runs, and see variance()"
-        )
+        yield f"{', '.join(shifted)}: whole runs are shifted, which no number of queries removes"
 
 
 # -- somebody's claim
@@ -534,11 +501,6 @@ def audit(
         One row per case, the best for the claim first: ``case``, ``difference``, ``ci_low``,
         ``ci_high``, ``pvalue``, ``is_shown``, ``n_needed`` (queries with which a difference of this
         size is shown with the power), ``verdict``.
-
-    Raises
-    ------
-    DataError
-        If a number makes no sense.
 
     Notes
     -----
@@ -657,14 +619,9 @@ def _verdict_on(frame: pd.DataFrame, n: int) -> str:
         return f"too few queries for any test; at least {FEWEST_UNITS} are needed"
     pvalues, needed = frame["pvalue"].tolist(), float(frame["n_needed"][0])
     values = f"p {pvalue_text(pvalues[0])} at best"
-    if len(frame) > 1:
-        values += f", {pvalue_text(pvalues[-1]).removeprefix('= ')} at worst"
     if frame["is_shown"].all():
         return f"a difference is shown in every case ({values})"
     if frame["is_shown"].any():
         return f"whether a difference is shown depends on the unpublished scores ({values})"
-    more = "" if math.isnan(needed) else " or more"
-    return (
-        f"no difference is shown, whatever the scores are ({values}); a difference of this size "
-        f"needs {_count_or_many(needed)} queries{more}"
-    )
+    queries = f"{_count_or_many(needed)} queries"
+    return f"no difference is shown, whatever the scores are ({values}); it needs {queries}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from string import ascii_letters
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -27,30 +27,27 @@ from rageval_report.analysis.arguments import (
     read_evaluations,
     scans_among,
 )
-from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
-from rageval_report.analysis.figures import Aims, RankSettings
 from rageval_report.analysis.lineup import Lineup, ScoreBlock, choose_shared_metrics, line_up
 from rageval_report.analysis.objectives import (
+    Aims,
     ObjectivesArgument,
+    RankSettings,
     check_margins,
     choose_objectives,
 )
 from rageval_report.analysis.pairing import MissingTreatment
-from rageval_report.analysis.pareto import ParetoFront, pareto_front
 from rageval_report.analysis.report import interval_of_clusters
+from rageval_report.analysis.verdicts import CorrectionFamily, adjust_with_hidden, levels_left
 from rageval_report.analysis.weighted import (
     BEST,
     MAY_BE_BEST,
     WORSE,
+    ParetoFront,
     WeightedScores,
+    pareto_front,
     weighted_scores,
 )
-from rageval_report.errors import (
-    MOST_NAMED,
-    DataError,
-    check_options,
-    is_doubt,
-)
+from rageval_report.errors import MOST_NAMED, DataError, check_options, is_doubt
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
@@ -63,15 +60,17 @@ from rageval_report.reports.ranking_sentences import (
     standing_sentence,
 )
 from rageval_report.reports.sentences import (
+    direction_notes,
+    direction_question,
     filled_notes,
     group_notes,
     join_names,
     number,
-    pvalue_text,
 )
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
+from rageval_report.scores.shown import DIRECTION_UNKNOWN
 from rageval_report.stats.base import Interval
 from rageval_report.stats.corrections import WESTFALL_YOUNG, shared_flips, uses_midp
 from rageval_report.stats.many_pairs import AllPairs, run_all_tests
@@ -94,6 +93,14 @@ _PAIR_HEADLINE = (
     *("baseline", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),
     *("ci_low", "ci_high", "pvalue_adjusted", "wins", "ties", "losses"),
 )
+
+
+class DrawKeywords(TypedDict, total=False):
+    """The level of intervals and what draws at random; what is omitted is the ranking's."""
+
+    n_resamples: int | None
+    seed: int | None
+    confidence_level: float | None
 
 
 @dataclass(frozen=True)
@@ -266,16 +273,9 @@ class Ranking(Result):
         )
         rows = [row for each in blocks for row in _pair_rows(*each, self.plan)]
         family = CorrectionFamily.of(self.blocks[name].metric for name in self.tests)
-        n_tests = int(str(self.settings["family_size"]))
-        which = f"these {len(rows)} pairs"
-        if "tried" in self.settings:
-            which = f"{n_tests} pairs of all that were tried"
-        elif family.outside:
-            which = f"the {n_tests} pairs of quality metrics"
-        if family.outside:
-            which += f", those of {join_names(family.outside)} apart"
-        correction = self.settings["correction"]
-        note = f"p-values are adjusted ({correction}) over {which}; the intervals are not"
+        n_tests, correction = int(str(self.settings["family_size"])), self.settings["correction"]
+        apart = f", those of {join_names(family.outside)} apart" if family.outside else ""
+        note = f"p-values are adjusted ({correction}) over {n_tests} pairs{apart}"
         return Result(
             "All pairs of pipelines",
             pd.DataFrame(rows),
@@ -291,27 +291,13 @@ class Ranking(Result):
         rows = []
         for name in self.tests:
             block = self.blocks[name]
-            up, k = block.metric.greater_is_better, len(block.names)
-            test = block.columns.friedman(greater_is_better=up)
+            test = block.columns.friedman(greater_is_better=block.metric.greater_is_better)
+            row = {"metric": name, "n": test.n, "k": len(block.names), "statistic": test.statistic}
+            row |= {"degrees_of_freedom": test.degrees_of_freedom, "pvalue": test.pvalue}
             differ = "differ" if test.pvalue <= self.alpha else "are not shown to differ"
-            rows.append(
-                {
-                    "metric": name,
-                    "n": test.n,
-                    "k": k,
-                    "statistic": test.statistic,
-                    "degrees_of_freedom": test.degrees_of_freedom,
-                    "pvalue": test.pvalue,
-                    "concordance": test.concordance,
-                    "verdict": f"the ranks of the {k} pipelines {differ} on {name} "
-                    f"(p {pvalue_text(test.pvalue)}, concordance {number(test.concordance)}, "
-                    f"{test.n} {block.units.word})",
-                }
-            )
-        note = (
-            "the test is about ranks within queries, not about means; on metrics with many ties "
-            "it has little power"
-        )
+            verdict = f"the ranks of the {len(block.names)} pipelines {differ} on {name}"
+            rows.append({**row, "concordance": test.concordance, "verdict": verdict})
+        note = "a test of ranks within queries, not of means; with many ties it has little power"
         settings = {"test": "friedman", "alpha": self.alpha}
         return Result("Friedman's test", pd.DataFrame(rows), settings, (note,))
 
@@ -321,9 +307,7 @@ class Ranking(Result):
         objectives: ObjectivesArgument = None,
         *,
         margins: Mapping[str, float] | None = None,
-        n_resamples: int | None = None,
-        seed: int | None = None,
-        confidence_level: float | None = None,
+        **settings: Unpack[DrawKeywords],
     ) -> WeightedScores:
         """One score per pipeline from weighted objectives, and how much the order depends on them.
 
@@ -367,9 +351,7 @@ class Ranking(Result):
         >>> scores.frame["pipeline"].tolist()
         ['hybrid', 'bm25']
         """
-        return weighted_scores(
-            self._aims(objectives, weights, margins, (n_resamples, seed, confidence_level))
-        )
+        return weighted_scores(self._aims(objectives, weights, margins, settings))
 
     def pareto(
         self,
@@ -377,9 +359,7 @@ class Ranking(Result):
         weights: Mapping[str, float] | None = None,
         *,
         margins: Mapping[str, float] | None = None,
-        n_resamples: int | None = None,
-        seed: int | None = None,
-        confidence_level: float | None = None,
+        **settings: Unpack[DrawKeywords],
     ) -> ParetoFront:
         """The pipelines that no other one dominates, and how certain that is.
 
@@ -418,7 +398,6 @@ class Ranking(Result):
         >>> front.frame["pipeline"].tolist()
         ['hybrid', 'bm25']
         """
-        settings = n_resamples, seed, confidence_level
         aims = self._aims(objectives, weights, margins, settings)
         is_default = objectives is None and (weights is not None or self.plan.objectives is None)
         return pareto_front(aims, as_quality=is_default)
@@ -463,11 +442,6 @@ class Ranking(Result):
             ``title``, ``by``, ``correct``, ``k``, ``pictures`` and ``longest_text``, as in
             `rageval_report.reports.report_ranking`.
 
-        Returns
-        -------
-        rageval_report.reports.Report
-            Its ``save("report.html")`` writes the page.
-
         Examples
         --------
         >>> from rageval_report.demo import demo_evaluations
@@ -483,7 +457,7 @@ class Ranking(Result):
         objectives: ObjectivesArgument,
         weights: Mapping[str, float] | None,
         margins: Mapping[str, float] | None,
-        settings: tuple[int | None, int | None, float | None],
+        settings: DrawKeywords,
     ) -> Aims:
         """The objectives of a call; what it does not say is that of the ranking."""
         plan = self.plan
@@ -491,15 +465,10 @@ class Ranking(Result):
             raise DataError("this Ranking has no scores; create it with rank()")
         if weights is None and objectives is None:
             weights, objectives = plan.weights, plan.objectives
-        names = ("n_resamples", "seed", "confidence_level")
-        own = dict(zip(names, settings, strict=True))
-        chosen: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        own: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+        plan = replace(plan, correction=str(self.settings["correction"]), **own)
         return Aims.of(
-            self.lineup,
-            replace(plan, correction=str(self.settings["correction"]), **chosen),
-            objectives,
-            weights,
-            plan.margins if margins is None else margins,
+            *(self.lineup, plan, objectives, weights), plan.margins if margins is None else margins
         )
 
 
@@ -568,15 +537,6 @@ def rank(
         (the number of pipelines it is shown to be better, worse than), ci_method, and the verdict
         of the metric beside its best pipeline; then gain_of_noise, by which noise alone is expected
         to lift the mean of the best of as many equal pipelines.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two pipelines, two have the same name, or a setting makes no sense.
-    AlignmentError
-        If no query, or no metric, is in all of them.
-    UnknownNameError
-        If a metric, an objective or a setting is not known.
 
     Notes
     -----
@@ -666,16 +626,15 @@ def _rank_blocks(
     apart = {**settings, "family_size": n_apart}
     tables = (
         _metric_rows(
-            *(block, tests.get(name), lineup),
-            apart if name in family.outside else settings,
-            plan,
+            *(block, tests.get(name), lineup), apart if name in family.outside else settings, plan
         )
         for name, block in blocks.items()
     )
     listed = f"{n} pipelines" if n > 3 else join_names(lineup.names)
     rows = pd.DataFrame(chain.from_iterable(tables))
     basis = basis_of_ranking(rows, settings, family.outside, blocks)
-    key_notes = (basis, *_notes_on_luck(blocks, tests, settings))
+    unknown = direction_notes(block.metric for block in blocks.values())
+    key_notes = (*unknown, basis, *_notes_on_luck(blocks, tests, settings))
     return Ranking(
         f"Ranking of {listed}",
         rows,
@@ -751,11 +710,7 @@ def _correct(
 
 
 class Standing:
-    """The order of the pipelines on one metric, and which pairs are shown to differ.
-
-    ``order`` has the columns, the best first; ``ranks`` those of each column, where equal means
-    share one; ``beats`` whether the pipeline of the row is shown to be better than the column's.
-    """
+    """The order of the pipelines on one metric, and which pairs are shown to differ."""
 
     def __init__(self, block: ScoreBlock, tests: AllPairs, alpha: float) -> None:
         columns, sign = block.columns, 1.0 if block.metric.greater_is_better else -1.0
@@ -781,24 +736,7 @@ class Standing:
 
 
 def groups_of(differs: npt.ArrayLike) -> list[tuple[int, ...]]:
-    """The groups within which no difference is shown, by inserting and absorbing.
-
-    Two members share a group if and only if no difference between them is shown. All start in one
-    group; each difference splits every group that contains both, and a group that another one
-    contains is absorbed.
-
-    References
-    ----------
-    .. [1] Piepho (2004). An algorithm for a letter-based representation of all-pairwise
-       comparisons. Journal of Computational and Graphical Statistics 13(2).
-    .. [2] Gramm et al. (2007). Algorithms for compact letter displays: comparison and evaluation.
-       Computational Statistics & Data Analysis 52(2).
-
-    Examples
-    --------
-    >>> groups_of([[False, False, True], [False, False, False], [True, False, False]])
-    [(0, 1), (1, 2)]
-    """
+    """The groups within which no difference is shown, by inserting and absorbing."""
     matrix: BoolArray = np.asarray(differs, dtype=bool)
     groups = [frozenset(range(len(matrix)))]
     for first, second in zip(*np.nonzero(np.triu(matrix, 1)), strict=True):
@@ -814,13 +752,7 @@ def groups_of(differs: npt.ArrayLike) -> list[tuple[int, ...]]:
 
 
 def letters_of(differs: npt.ArrayLike) -> list[str]:
-    """The letters of each member, the best first; beyond 52 groups numbers in brackets.
-
-    Examples
-    --------
-    >>> letters_of([[False, False, True], [False, False, False], [True, False, False]])
-    ['a', 'ab', 'b']
-    """
+    """The letters of each member, the best first; beyond 52 groups numbers in brackets."""
     letters = [""] * len(np.asarray(differs))
     for place, group in enumerate(groups_of(differs)):
         for member in group:
@@ -860,26 +792,29 @@ def _metric_rows(
         return
     standing, columns = Standing(block, tests, plan.alpha), block.columns
     up, order, beats = block.metric.greater_is_better, standing.order, standing.beats
+    is_known = block.metric.direction_is_known
     intervals = _mean_intervals(block, plan)
     average, wins = _average_ranks(tests, up), columns.alone_best(greater_is_better=up)
     lift = _gain_of_noise(tests, settings, len(block.names))
     for place, letters in zip(order, letters_of(standing.differs), strict=True):
         interval, is_first = intervals[place], place == order[0]
         sentence = standing_sentence(block, standing, interval, settings) if is_first else None
+        if is_first and not is_known:
+            sentence = f"{block.metric.name}: {direction_question(block.metric.name)}"
         yield row(
             block.names[place],
-            rank=int(standing.ranks[place]),
+            rank=int(standing.ranks[place]) if is_known else math.nan,
             n=columns.n,
             mean=interval.estimate,
             ci_low=interval.low,
             ci_high=interval.high,
             letters=letters,
-            is_best=bool(standing.ranks[place] == 1),
-            standing=standing.word(place),
+            is_best=is_known and bool(standing.ranks[place] == 1),
+            standing=standing.word(place) if is_known else DIRECTION_UNKNOWN,
             average_rank=float(average[place]),
             wins=int(wins[place]),
-            beats=int(beats[place].sum()),
-            beaten_by=int(beats[:, place].sum()),
+            beats=int(beats[place].sum()) if is_known else 0,
+            beaten_by=int(beats[:, place].sum()) if is_known else 0,
             ci_method=interval.method,
             verdict=sentence,
             gain_of_noise=lift,
@@ -919,12 +854,7 @@ def _average_ranks(tests: AllPairs, greater_is_better: bool) -> FloatArray:
 
 
 def _gain_of_noise(tests: AllPairs, settings: Mapping[str, object], n: int) -> float:
-    """By how much noise alone lifts the mean of the best of as many equal pipelines.
-
-    What the pipelines share cannot be chosen, and half the variance of a difference is each
-    pipeline's own. In simulated sets of 2, 4, 8 and 16 equal pipelines the best was lifted by 0.4,
-    0.75, 1.0 and 1.3 standard errors of a difference; this says 0.40, 0.73, 1.01 and 1.25.
-    """
+    """By how much noise alone lifts the mean of the best of as many equal pipelines."""
     largest = float(tests.standard_deviation.max(initial=0.0))
     if not largest > 0.0:
         return math.nan
@@ -988,27 +918,22 @@ def _difference_limits(pairs: Pairs, metric: Metric, plan: RankPlan) -> tuple[fl
 
 
 def _notes(
-    blocks: Mapping[str, ScoreBlock],
-    tests: Mapping[str, AllPairs],
-    lineup: Lineup,
-    plan: RankPlan,
+    blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], lineup: Lineup, plan: RankPlan
 ) -> Iterator[str]:
     """What was left out of each metric, and the margins."""
-    on_metrics = (
+    notes = (
         (name, note)
         for name, block in blocks.items()
         for note in _block_notes(block, lineup, plan.alpha)
     )
-    yield from group_notes(on_metrics, len(blocks))
+    yield from group_notes(notes, len(blocks))
     margins = [f"{name} {number(plan.margins[name])}" for name in tests if name in plan.margins]
     if margins:
         yield f"margins, beyond which a difference matters: {', '.join(margins)}"
 
 
 def _notes_on_luck(
-    blocks: Mapping[str, ScoreBlock],
-    tests: Mapping[str, AllPairs],
-    settings: Mapping[str, object],
+    blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], settings: Mapping[str, object]
 ) -> Iterator[str]:
     """That the best was chosen on these queries, and what luck alone gives to it."""
     tests = {name: own for name, own in tests.items() if np.isfinite(own.pvalue).any()}
@@ -1016,44 +941,29 @@ def _notes_on_luck(
         return
     sizes = {name: len(blocks[name].names) for name in tests}
     lifts = {name: _gain_of_noise(pairs, settings, sizes[name]) for name, pairs in tests.items()}
-    known = [f"{number(lift)} on {name}" for name, lift in lifts.items() if lift > 0.0]
+    known = [
+        f": by luck alone by about {number(x)} on {name}" for name, x in lifts.items() if x > 0
+    ]
     tried = int(str(settings.get("tried", max(sizes.values()))))
     note = "the best was chosen on these queries, so its mean is too favourable"
-    if known:
-        note += (
-            f": by luck alone, the best of {tried} equal pipelines would look better by about "
-            f"{known[0]}"
-        )
-    if tried > 2:
-        note += f"; to compare it with a baseline, use tried={tried} or new queries"
-    yield note
+    advice = f"; to compare it with a baseline, use tried={tried} or new queries"
+    yield f"{note}{''.join(known[:1])}{advice if tried > 2 else ''}"
 
 
 def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> Iterator[str]:
-    n_common = lineup.n_queries
-    n, n_units = n_common - block.n_not_applicable, block.columns.n_units
+    n_common, n_units, fewest = lineup.n_queries, block.columns.n_units, fewest_units(alpha)
+    n = n_common - block.n_not_applicable
     if block.n_not_applicable:
         yield f"does not apply to {block.n_not_applicable} of {n_common} common queries"
     if block.empty:
-        are = "is" if len(block.empty) == 1 else "are"
-        yield f"not scored at all by {', '.join(block.empty)}, which {are} not ranked"
+        yield f"not scored at all by, and without a rank for, {', '.join(block.empty)}"
     left_out = n - block.columns.n
-    if len(block.names) > 1 and left_out == n:
-        yield f"no query is scored by all of {', '.join(block.names)}; not ranked"
-    elif left_out and block.names:
+    if left_out and block.names:
         order = np.argsort(-block.unscored, kind="stable")
         counted = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
-        n_more = len(counted) - MOST_NAMED
-        more = f" and {n_more} more pipelines" if n_more > 0 else ""
-        yield (
-            f"{left_out} of {n} common queries are left out, as some pipeline did not "
-            f"score them ({', '.join(counted[:MOST_NAMED])}{more})"
-        )
-    fewest = fewest_units(alpha)
+        what = f"{left_out} of {n} common queries are left out, as some pipeline did not score them"
+        yield f"{what} ({join_names(counted, MOST_NAMED)})"
     if 0 < n_units < fewest and len(block.names) > 1:
-        yield (
-            f"too few {block.units.word} for a test: {n_units} that all scored; at least {fewest} "
-            "are needed"
-        )
+        yield f"too few {block.units.word} for a test: {n_units}; at least {fewest} are needed"
     if not left_out and lineup.missing == "worst" and block.unscored.any():
         yield from filled_notes(int(block.unscored.sum()))

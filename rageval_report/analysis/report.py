@@ -7,20 +7,31 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import arguments
-from rageval_report.analysis.outcomes import check_two_names
+from rageval_report.analysis.arguments import (
+    check_percentiles,
+    choose_metrics,
+    percentile_column,
+    scores_of,
+    threshold_value,
+)
+from rageval_report.analysis.breakdown import check_two_names
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import DataError, UnknownNameError, check_choice, check_options
 from rageval_report.files.writing import write_atomically
-from rageval_report.reports.sentences import number
-from rageval_report.results import Answer, Result, answer_of
-from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.scores.catalogue.dialects import dialect_settings, percentile_method
+from rageval_report.reports.sentences import counted, direction_notes, number
+from rageval_report.results import Answer, QueryFrame, Result, answer_of
+from rageval_report.scores import Correct, Metric, Scored, join_details, normalise_name
+from rageval_report.scores.catalogue.dialects import (
+    dialect_settings,
+    note_on_percentiles,
+    percentile_method,
+)
 from rageval_report.scores.correct_notion import (
     CorrectCounts,
     CorrectNotion,
@@ -38,9 +49,16 @@ from rageval_report.scores.states import (
     states_frame,
     unscored_reasons,
 )
+from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.stats.base import Interval, check_level
-from rageval_report.stats.means import QUARTILES, percentiles_of, quantile_interval
+from rageval_report.stats.means import (
+    QUARTILES,
+    PercentileMethod,
+    percentiles_of,
+    quantile_interval,
+)
 from rageval_report.stats.units import ClusteredStandardError, interval_of_error
+from rageval_report.types import BoolArray
 
 OutputFormat = Literal["json", "csv", "df"]
 HaystackReport = dict[str, list[Any]] | str | pd.DataFrame
@@ -62,11 +80,7 @@ def summarise(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Result:
-    """Describe each metric of a pipeline: one row per metric, those of one group together.
-
-    With clusters the intervals are those of CR2, within the metric's bounds, or without them if
-    the interval is "t"; all other numbers stay as they are.
-    """
+    """Describe each metric of a pipeline: one row per metric, those of one group together."""
     cuts, table = arguments.check_percentiles(percentiles), table_of(evaluation, clusters)
     rule, names = percentile_method(table.sample), [*map(arguments.percentile_column, cuts)]
     known = sorted(
@@ -259,21 +273,18 @@ def _typical_note(row: Mapping[str, Any], table: PipelineTable, level: float | N
     """The typical and the bad case of latency or cost: a mean says little about a long tail."""
     column = table.column(table.sample.metrics[row["metric"]])
     cuts = percentiles_of(column, (50.0, 95.0), method=percentile_method(table.sample)).tolist()
-    parts = [f"median {number(cuts[0])}", f"p95 {number(cuts[1])}"]
-    if level is not None:
-        for place, share in enumerate((0.5, 0.95)):
-            limits = quantile_interval(column, share, confidence_level=level)
-            ends = f"{100 * level:g} % CI {number(limits.low)} to {number(limits.high)}"
-            is_unknown = math.isnan(limits.low + limits.high)
-            parts[place] += f" ({'too few queries for an interval' if is_unknown else ends})"
+    parts = []
+    for name, share, cut in zip(("median", "p95"), (0.5, 0.95), cuts, strict=True):
+        limits = quantile_interval(column, share, confidence_level=level or 0.95)
+        ends = f" ({100 * (level or 0.95):g} % CI {number(limits.low)} to {number(limits.high)})"
+        is_known = level is not None and not math.isnan(limits.low + limits.high)
+        parts.append(f"{name} {number(cut)}{ends if is_known else ''}")
     note = f"{row['metric']}: {', '.join(parts)}"
     if row["n"] > 1 and row["mean"] != 0.0:
         without = (row["mean"] * row["n"] - row["max"]) / (row["n"] - 1)
         if 0.0 <= without <= _DOMINATED * row["mean"]:
-            note += (
-                f"; one score dominates the mean and its interval: without the largest, "
-                f"{number(row['max'])}, the mean is {number(without)}"
-            )
+            largest = f"without the largest, {number(row['max'])}, the mean is {number(without)}"
+            note += f"; one score dominates the mean: {largest}"
     return note
 
 
@@ -414,3 +425,110 @@ def _in_format(
     if csv_file is not None:
         write_atomically(csv_file, text)
     return text
+
+
+def find_thresholds(
+    evaluation: Scored,
+    metrics: str | Iterable[str] | None = None,
+    percentiles: Sequence[float] = (25, 50, 75),
+    method: PercentileMethod | None = None,
+) -> Result:
+    """The percentiles (``p25``), the mean and the counts of each metric."""
+    table = table_of(evaluation)
+    sample, checked = table.sample, check_percentiles(percentiles)
+    rule = method or percentile_method(sample)
+    names, chosen, rows = [*map(percentile_column, checked)], choose_metrics(sample, metrics), []
+    for metric in chosen:
+        column = table.column(metric)
+        cuts = percentiles_of(column, checked, method=rule)
+        counts = {"mean": column.mean, "n": column.n, "n_unscored": table.n_queries - column.n}
+        rows.append({"metric": metric.name, **dict(zip(names, cuts, strict=True)), **counts})
+    settings = {
+        "percentiles": checked,
+        "percentile_method": rule,
+        **dialect_settings([sample]),
+        **table.settings,
+    }
+    notes = (*note_on_percentiles(sample, rule), *table.notes(chosen))
+    return Result(f"Thresholds of {sample.name}", pd.DataFrame(rows), settings, notes)
+
+
+def below_threshold(
+    evaluation: Scored, metric: str, threshold: float | str, method: PercentileMethod | None = None
+) -> pd.DataFrame:
+    """The queries that score strictly below a threshold, worst first; unscored ones never do."""
+    known = choose_metrics(evaluation, metric)[0]
+    values = scores_of(evaluation, known)
+    cut = threshold_value(known, values, threshold, method or percentile_method(evaluation))
+    return QueryFrame(_worst_first(evaluation, known, values < cut))
+
+
+def _worst_first(evaluation: Scored, metric: Metric, is_selected: BoolArray) -> pd.DataFrame:
+    """Scores and details of some queries, the metric first; equal ones keep their order."""
+    scores = evaluation.scores[is_selected]
+    first = scores[[metric.name, *(name for name in scores if name != metric.name)]]
+    rows = join_details(first, evaluation.details[is_selected])
+    return rows.sort_values(metric.name, ascending=metric.greater_is_better, kind="stable")
+
+
+def failures(
+    evaluation: Scored,
+    metric: str,
+    threshold: float | str,
+    only: pd.Series | None = None,
+    method: PercentileMethod | None = None,
+) -> Result:
+    """The queries on the wrong side of a threshold, worst first, with texts and reasons."""
+    known = choose_metrics(evaluation, metric)[0]
+    values = scores_of(evaluation, known)
+    rule = method or percentile_method(evaluation)
+    cut = threshold_value(known, values, threshold, rule)
+    is_wrong = values < cut if known.greater_is_better else values > cut  # NaN is neither
+    if only is not None:
+        is_wrong &= only.to_numpy(dtype=bool)
+    rows = _worst_first(evaluation, known, is_wrong)
+    n_scored = int((~np.isnan(values)).sum())
+    counts = FailureCounts(len(rows), n_scored, values.size - n_scored)
+    return failures_of_rows(evaluation, known, rows, counts, cut, threshold, rule)
+
+
+class FailureCounts(NamedTuple):
+    """How many queries lie on the wrong side, are scored, and are not."""
+
+    n_wrong: int
+    n_scored: int
+    n_unscored: int
+
+
+def failures_of_rows(
+    evaluation: Scored,
+    known: Metric,
+    rows: pd.DataFrame,
+    counts: FailureCounts,
+    cut: float,
+    threshold: float | str,
+    rule: PercentileMethod,
+) -> Result:
+    """The table of `failures`, of the worst rows; ``cut`` is the threshold as a number."""
+    by_name = {normalise_name(str(column)): column for column in rows.columns}
+    reasons = [f"{stem}_{word}" for stem in (known.name, known.known_as) for word in REASON]
+    wanted = dict.fromkeys((*QUESTION, *ANSWER, *REFERENCE, *reasons, *REASON))
+    texts = [by_name[name] for name in wanted if by_name.get(name, known.name) != known.name]
+    side = "below" if known.greater_is_better else "above"
+    n_wrong, n_scored, n_unscored = counts
+    notes = [f"{n_wrong} of {n_scored} scored queries lie {side} {cut:.4g} on {known.name}"]
+    notes += direction_notes([known])
+    if n_unscored:
+        notes.append(f"{counted(n_unscored, 'query', 'queries')} without a score: not listed")
+    settings: dict[str, object] = {"metric": known.name, "threshold": cut}
+    settings |= {"threshold_rule": str(threshold), "side": side}
+    if arguments.is_percentile(threshold):
+        notes += note_on_percentiles(evaluation, rule)
+        settings["percentile_method"] = rule
+    return Result(
+        f"Failures of {evaluation.name} on {known.title}",
+        rows[[known.name, *texts, *(c for c in rows if c not in (known.name, *texts))]],
+        {**settings, **dialect_settings([evaluation])},
+        tuple(notes),
+        headline=(known.name, *texts),
+    )

@@ -1,16 +1,4 @@
-"""A rule, such as "ci_low(recall@5) >= 0.7": its grammar, and what it asks of a pipeline.
-
-::
-
-    rule      = call [operator number]
-    call      = figure [ "(" [argument {"," argument}] ")" ]
-    argument  = [keyword "="] (call | name | number)
-    operator  = ">=" | ">" | "<=" | "<" | "=="
-    number    = as in Python, optionally followed by "%"
-    name      = anything without ( ) , = < > and quotes, or anything in quotes
-
-Blanks are free. An error points at the place in the rule.
-"""
+"""A rule, such as "ci_low(recall@5) >= 0.7": its grammar, and what it asks of a pipeline."""
 
 from __future__ import annotations
 
@@ -26,6 +14,7 @@ from rageval_report.analysis import gate_figures as gf
 from rageval_report.analysis.paired_metric import what_strict_lacks
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.names.widths import display_width
+from rageval_report.reports.sentences import direction_question
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.equivalence import STRICT
 
@@ -44,26 +33,7 @@ _INVISIBLE = ("Cc", "Cf", "Zl", "Zp")
 
 
 class RuleError(DataError):
-    """A rule that makes no sense, with the place of what is wrong.
-
-    Parameters
-    ----------
-    problem : str
-        What is wrong and what to do.
-    rule : str
-        The rule as it was written.
-    place : int
-        The character to which the message points, counted from 0.
-    source : str
-        Where the rule comes from, such as "gates.toml, line 3"; the message begins with it.
-
-    Examples
-    --------
-    >>> print(RuleError("expected a number", "mean(mrr) >= high", 13))
-    expected a number
-      mean(mrr) >= high
-                   ^
-    """
+    """A rule that makes no sense, with the place of what is wrong."""
 
     def __init__(self, problem: str, rule: str, place: int, source: str = ""):
         self.problem, self.rule, self.place, self.source = problem, rule, place, source
@@ -94,10 +64,7 @@ class UnknownInRuleError(RuleError, UnknownNameError):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A name, a number or a figure in a rule; ``arguments`` is None if there are no brackets.
-
-    ``place`` is the index of its first character, ``end`` that of the one after it.
-    """
+    """A name, a number or a figure in a rule; ``arguments`` is None if there are no brackets."""
 
     text: str
     place: int = 0
@@ -147,21 +114,7 @@ class Rule:
 
 
 def parse_rule(text: str | Rule, source: str = "") -> Rule:
-    """Parse a rule; one that is parsed already is returned as it is.
-
-    Raises
-    ------
-    RuleError
-        If it cannot be read; the message points at the character.
-    DataError
-        If it is not a text.
-
-    Examples
-    --------
-    >>> rule = parse_rule("share_below('Own Score', 0.5) <= 5%", "gates.toml, line 3")
-    >>> rule.call.text, rule.operator, rule.threshold
-    ('share_below', '<=', 0.05)
-    """
+    """Parse a rule; one that is parsed already is returned as it is."""
     if isinstance(text, Rule):
         return text
     if not isinstance(text, str):
@@ -297,12 +250,7 @@ def bind_arguments(rule: Rule, call: Word, parameters: tuple[str, ...]) -> dict[
 
 @dataclass(frozen=True, eq=False)
 class RuleRequest:
-    """What a rule asks of one pipeline.
-
-    ``metric`` is None if the figure is of the whole run; ``limit`` is "ci_low" or "ci_high" if the
-    rule is on that end of the figure's interval. ``arguments`` are the others, numbers and words.
-    Of a claim, operator and threshold are those that it implies.
-    """
+    """What a rule asks of one pipeline."""
 
     rule: Rule
     name: str
@@ -347,6 +295,10 @@ class RuleRequest:
         if self.metric is not None:
             target = run.pair(self.metric) if self.is_pair else run.column(self.metric)
         measured = self.figure.measure(target, **self.arguments)
+        needs_direction = self.name in (gf.NO_REGRESSION, "wins", "losses")
+        if needs_direction and self.metric and not self.metric.direction_is_known:
+            question = (direction_question(self.metric.name),)
+            return replace(measured, value=math.nan, test=None, notes=question, is_impossible=True)
         if not self.limit:
             return measured
         value = measured.low if self.limit == "ci_low" else measured.high
@@ -354,14 +306,7 @@ class RuleRequest:
 
 
 def resolve_rule(rule: Rule, run: gf.GatedRun) -> RuleRequest:
-    """The request that a rule is for one pipeline.
-
-    Raises
-    ------
-    RuleError
-        If a name is unknown, an argument is missing or superfluous, or the rule can never fail or
-        never hold; the message points at the character.
-    """
+    """The request that a rule is for one pipeline."""
     request = _resolve_call(rule, rule.call, run)
     if request.is_claim:
         if rule.operator:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, MeanKeywords, mean_limits
-from rageval_report.analysis.family import CorrectionFamily, correct_in_family
 from rageval_report.analysis.paired_metric import (
     DEFAULT_PLAN,
     ComparisonLike,
@@ -29,13 +27,12 @@ from rageval_report.analysis.tables import (
     group_labels,
     table_of,
 )
-from rageval_report.analysis.verdicts import answer_table
+from rageval_report.analysis.verdicts import CorrectionFamily, answer_table, correct_in_family
 from rageval_report.errors import check_options
 from rageval_report.names.short_names import shorten_names
 from rageval_report.reports.sentences import (
     correction_name,
     correction_note,
-    correction_text,
     counted,
     false_discovery_notes,
     number,
@@ -99,36 +96,7 @@ def slice_summary(
     clusters: Clusters | None = None,
     **settings: Unpack[MeanKeywords],
 ) -> Result:
-    """Describe each metric in each group of queries.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        A pipeline's scores and details.
-    by : str
-        A column of the details.
-    metrics : str or iterable of str, optional
-        The metrics; all of them if omitted.
-    clusters, **settings
-        As in `summarise`.
-
-    Returns
-    -------
-    SliceSummary
-        One row per metric and group: ``metric``, the column of the groups, then the columns of
-        `summarise`; after ``ci_method`` follow ``pooled_mean``, ``pooled_ci_low``,
-        ``pooled_ci_high`` and ``shrinkage``: the mean pulled towards the common mean of the groups
-        by that share of the way, because small groups are noisy (empirical Bayes, see
-        `rageval_report.stats.partial_pooling`). With fewer than four groups, or no spread within
-        them, these repeat the mean and its interval.
-
-    Raises
-    ------
-    UnknownNameError
-        If `by` is not a column of the details.
-    DataError
-        If every query is a group of its own.
-    """
+    """Describe each metric in each group of queries."""
     check_options("slice_summary()", settings, MeanKeywords.__annotations__)
     table = table_of(evaluation, clusters)
     groups = table.groups(by)
@@ -247,20 +215,9 @@ def _insert_pooled(frame: pd.DataFrame, pools: Sequence[_Pool], what: str, *, af
 
 
 def _pooling_notes(pools: Sequence[_Pool], what: str) -> list[str]:
-    """What the pooled columns are, and which metrics are not pooled; nothing if none is."""
-    by_metric = {pool.metric: pool.are_pooled for pool in pools}
-    others = [name for name, is_pooled in by_metric.items() if not is_pooled]
-    if len(others) == len(by_metric):
-        return []
-    note = (
-        f"pooled_{what} is the {what} of a group pulled towards that of all groups, "
-        "because small groups are noisy"
-    )
-    lone = (
-        f"{', '.join(others)}: not pooled, because fewer than {FEWEST_GROUPS} groups have "
-        f"scores or no scores of a group differ; pooled_{what} repeats the {what}"
-    )
-    return [note, lone] if others else [note]
+    """What the pooled columns are; nothing if no metric is pooled."""
+    text = f"pooled_{what} is the {what} of a group pulled towards that of all groups, because "
+    return [f"{text}small groups are noisy"] if any(pool.are_pooled for pool in pools) else []
 
 
 # -- a pair of pipelines
@@ -291,7 +248,7 @@ class SliceComparison(Result):
         return tuple(
             f"where {by} is {row[by]}, {verdict_sentence(row, words)}; over all queries it is "
             f"{row['overall_difference']:+.3f}, and "
-            f"{_others_part(row, words.correction, words.family_size, words.alpha)}"
+            f"{_others_part(row, words.alpha)}"
             for row in rows
         )
 
@@ -341,18 +298,15 @@ class SliceComparison(Result):
         return answer_table(self, self.summary, columns, order, notes, most_rows=_MOST_ROWS)
 
 
-def _others_part(row: Mapping[str, Any], correction: str, n_tests: int, alpha: float) -> str:
+def _others_part(row: Mapping[str, Any], alpha: float) -> str:
     """Whether the other queries are shown to differ in the opposite direction."""
     if math.isnan(row["others_difference"]):
         return "the other queries are too few for a test"
-    difference, pvalue = f"{row['others_difference']:+.3f}", row["reversal_pvalue_adjusted"]
-    if pvalue <= alpha:
-        name = "" if n_tests == 1 else f"{correction_text(correction)} "
-        return f"the other queries show the opposite: {difference} ({name}p {pvalue_text(pvalue)})"
-    return (
-        f"the other queries do not show the opposite: {difference} "
-        f"(p {pvalue_text(row['others_pvalue'])} before correction)"
-    )
+    is_shown = row["reversal_pvalue_adjusted"] <= alpha
+    verb = "show" if is_shown else "do not show"
+    pvalue = row["reversal_pvalue_adjusted" if is_shown else "others_pvalue"]
+    difference = f"{row['others_difference']:+.3f} (p {pvalue_text(pvalue)})"
+    return f"the other queries {verb} the opposite: {difference}"
 
 
 def slice_comparison(
@@ -361,46 +315,7 @@ def slice_comparison(
     metrics: str | Iterable[str] | None = None,
     correction: str = "holm",
 ) -> SliceComparison:
-    """Compare two runs in each group of queries, and test whether the groups agree.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Its settings apply to the groups too.
-    by : str
-        A column of the baseline's details.
-    metrics : str or iterable of str, optional
-        The metrics; all that were compared if omitted.
-    correction : str
-        The correction of the p-values of all rows of this table.
-
-    Returns
-    -------
-    SliceComparison
-        One row per metric, candidate and group: ``metric``, ``candidate``, the column of the
-        groups, ``n``, ``n_dropped``, both means, ``difference``, ``ci_low``, ``ci_high``, ``test``,
-        ``pvalue``, ``pvalue_adjusted``, ``wins``, ``ties``, ``losses``, and, for the whole metric,
-        ``heterogeneity_pvalue`` (Welch's form of Cochran's Q: do the groups differ?) and
-        ``crossing_pvalue`` (Gail & Simon: do they differ in opposite directions?).
-        ``pooled_difference``, ``pooled_ci_low``, ``pooled_ci_high`` and ``shrinkage`` are as in
-        `slice_summary`. ``verdict`` is a word. ``overall_difference`` is that of all queries;
-        ``reversal_pvalue_adjusted`` tests whether the group and all other queries differ in
-        opposite directions; ``others_difference`` and ``others_pvalue`` are those of the other
-        queries, where the group is shown to differ from all queries together.
-
-    Raises
-    ------
-    UnknownNameError
-        If `by` is not a column of the details, a metric was not compared, or there is no such
-        correction.
-
-    Notes
-    -----
-    Of a few slices one nearly always differs in the other direction, by chance. A reversal needs
-    both tests to reject: that of the group, and that of the other queries in the opposite
-    direction. Its p-value is the larger of the two, and needs no correction for being made of two
-    (Berger 1982); it is corrected over all rows.
-    """
+    """Compare two runs in each group of queries, and test whether the groups agree."""
     plan, column = comparison.plan, _column_for(by, comparison.frame)
     tables: list[list[_Slice]] = []
     notes: dict[str, None] = {}
@@ -425,12 +340,9 @@ def slice_comparison(
         return np.minimum(1.0, plan.tried * corrected)
 
     frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", correct(raw))
-    frame["reversal_pvalue_adjusted"] = _adjusted_reversals(slices, correct, plan.fewest_units)
+    frame["reversal_pvalue_adjusted"] = correct(np.array([part.reversal_pvalue for part in slices]))
     is_shown = frame["pvalue_adjusted"] <= plan.alpha
-    others = [
-        part.others if shown and part.is_opposed else None
-        for shown, part in zip(is_shown, slices, strict=True)
-    ]
+    others = [part.others if shown else None for shown, part in zip(is_shown, slices, strict=True)]
     frame["overall_difference"] = [part.overall for part in slices]
     frame["others_difference"] = [math.nan if each is None else each.difference for each in others]
     frame["others_pvalue"] = [math.nan if each is None else each.pvalue for each in others]
@@ -527,12 +439,10 @@ def _count_differing(pairing: Pairing, by: str) -> int:
     alignment = pairing.alignment
     if alignment.candidate_rows is None and before.equals(after):  # the usual case, at no cost
         return 0
-    sides = pd.Series(alignment.baseline(before)), pd.Series(alignment.candidate(after))
-    known = sides[0].notna() & sides[1].notna()
-    ours, theirs = (side[known].map(str).to_numpy(dtype=object) for side in sides)
-    is_other = np.asarray(ours != theirs, dtype=bool)
+    ours, theirs = pd.Series(alignment.baseline(before)), pd.Series(alignment.candidate(after))
+    differs = (ours.map(str) != theirs.map(str)) & ours.notna() & theirs.notna()
     # 1 and 1.0 are one group. NaN, of a text that is not a number, equals nothing.
-    numbers = [pd.to_numeric(side[is_other], errors="coerce") for side in (ours, theirs)]
+    numbers = [pd.to_numeric(side[differs], errors="coerce") for side in (ours, theirs)]
     return int((numbers[0] != numbers[1]).sum())
 
 
@@ -553,32 +463,25 @@ def _notes_on_groups(sliced: SlicedPairs, pairing: Any, by: str) -> Iterator[str
 
 @dataclass(frozen=True, eq=False)
 class _Slice:
-    """One metric of two runs in a group, beside the ``n_others`` queries outside of it."""
+    """One metric of two runs in a group, and the test of all other queries where it is opposed."""
 
     label: str
     row: MetricComparison
     overall: float
-    n_others: int
-    test_others: Callable[[], PairedResult | None]
-
-    @property
-    def is_opposed(self) -> bool:
-        """Whether the group is tested, and differs in the other direction than all queries."""
-        test = self.row.test
-        return test.difference * self.overall < 0 and math.isfinite(test.pvalue)
-
-    @cached_property
-    def others(self) -> PairedResult | None:
-        """The test of the queries outside the group; None if they are too few for one."""
-        return self.test_others()
+    others: PairedResult | None
 
     @property
     def reversal_pvalue(self) -> float:
         """The p-value of a reversal: 1 if the directions agree, NaN if a test is missing."""
         own = self.row.test.pvalue
-        if not self.is_opposed:
+        if not _is_opposed(self.row, self.overall):
             return math.nan if math.isnan(own) else 1.0
         return math.nan if self.others is None else max(own, self.others.pvalue)
+
+
+def _is_opposed(row: MetricComparison, overall: float) -> bool:
+    """Whether a group is tested, and differs in the other direction than all queries."""
+    return row.test.difference * overall < 0 and math.isfinite(row.test.pvalue)
 
 
 def _tested(
@@ -594,10 +497,12 @@ def _tested(
         overall = total / n if n else math.nan
         yield [
             _Slice(
-                *(label, row, overall, n - row.pairs.differences.n),
-                partial(_test_others, sliced.pairing, metric, place_of, plan),
+                *(label, row, overall),
+                _test_others(sliced.pairing, metric, rows_of, plan)
+                if _is_opposed(row, overall)
+                else None,
             )
-            for (label, place_of), row in zip(sliced.places, rows, strict=True)
+            for (label, rows_of), row in zip(sliced.places, rows, strict=True)
         ]
 
 
@@ -608,37 +513,6 @@ def _test_others(
     if pairs.n < plan.fewest_units:
         return None
     return paired_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
-
-
-def _adjusted_reversals(
-    slices: Sequence[_Slice], correct: Callable[[FloatArray], FloatArray], fewest_units: int
-) -> FloatArray:
-    """The corrected p-values of the reversals of all slices."""
-    # Of clusters it is not known before how many there are outside a slice.
-    is_open = np.array(
-        [
-            part.is_opposed
-            and not part.row.known.units.are_clusters
-            and part.n_others >= fewest_units
-            for part in slices
-        ]
-    )
-    low = np.array(
-        [
-            part.row.test.pvalue if late else part.reversal_pvalue
-            for part, late in zip(slices, is_open, strict=True)
-        ],
-        dtype=np.float64,
-    )
-    high = np.where(is_open, 1.0, low)
-    while True:
-        adjusted, highest = correct(low), correct(high)
-        if np.array_equal(adjusted, highest, equal_nan=True):
-            return adjusted
-        differs = (low < high) & (adjusted != highest)
-        # What is known may still depend on what is open.
-        for place in np.flatnonzero(differs if differs.any() else low < high).tolist():
-            low[place] = high[place] = slices[place].reversal_pvalue
 
 
 def _records(

@@ -1,15 +1,4 @@
-"""Evaluations that stop when they know: the rules, and the evidence for each so far.
-
-::
-
-    better(metric)  worse(metric)  different(metric)     against the baseline
-    no_regression(metric, margin=0.02)                   against the baseline
-    ci_low(metric) >= 0.8    ci_high(metric) <= 0.7      of the mean
-    ci_width(metric) <= 0.05                             of the mean
-
-The first three take ``effect=``, the size of the difference that is expected. One more rule is one
-function, which makes a `MeanClaim` or a `Width` of a `StopRequest`, and one line in ``STOP_RULES``.
-"""
+"""Evaluations that stop when they know: the rules, and the evidence for each so far."""
 
 from __future__ import annotations
 
@@ -57,14 +46,7 @@ _HEADLINE = ("rule", "holds", "n", "estimate", "ci_low", "ci_high", "evidence", 
 
 @dataclass(frozen=True, eq=False)
 class MeanClaim:
-    """A statement about a mean that the scores can show.
-
-    ``values`` are scores, or paired differences, in the order in which the queries were asked, NaN
-    where unscored, within ``bounds`` if there are any; ``limit`` is what their mean must differ
-    from, and ``n_planned`` the number of queries that can be asked. ``share`` is the part of alpha
-    that the claim may use: 1/2 for one side of a two-sided statement. ``effect`` is the distance
-    from the limit that is expected.
-    """
+    """A statement about a mean that the scores can show."""
 
     values: FloatArray
     bounds: Bounds | None
@@ -86,11 +68,7 @@ class MeanClaim:
         return SizeBets.for_effect(self.effect / (self.bounds[1] - self.bounds[0]))
 
     def evalues(self, alpha: float) -> FloatArray:
-        """The e-value after each query, times the share; enough at 1 / alpha.
-
-        A query without a value leaves it as it was. Values without bounds have asymptotic e-values,
-        which are 0 before the first look and two-sided in themselves, so that no share is taken.
-        """
+        """The e-value after each query, times the share; enough at 1 / alpha."""
         values, limit, side = self.values, self.limit, self.alternative
         if self.bounds is None:
             wealth = sequential.asymptotic_evalues(
@@ -149,12 +127,7 @@ class Width:
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """A member of ``STOP_RULES``.
-
-    ``description`` says what has been shown when the rule holds, and ``goal`` makes a `MeanClaim`
-    or a `Width` of a `StopRequest`. ``parameters`` are the names of the arguments; one that ends
-    with "?" may be omitted. A rule with an ``operator`` needs a threshold, too.
-    """
+    """A member of ``STOP_RULES``."""
 
     description: str
     goal: Callable[[StopRequest], MeanClaim | Width]
@@ -180,11 +153,7 @@ class ParsedStopRule:
 
 @dataclass(frozen=True, eq=False)
 class StopRequest:
-    """What a rule asks of the scores so far; a `RuleError` without its metric.
-
-    The queries of the candidate are in the order in which they were asked; ``n_planned`` is the
-    number of queries that can be asked, and ``parsed.numbers`` are the other arguments of the rule.
-    """
+    """What a rule asks of the scores so far; a `RuleError` without its metric."""
 
     parsed: ParsedStopRule
     candidate: Scored
@@ -289,14 +258,7 @@ STOP_RULES: Registry[StopRule] = Registry(
 def parse_stop_rules(
     rules: str | Rule | Sequence[str | Rule], *, has_baseline: bool
 ) -> tuple[ParsedStopRule, ...]:
-    """The rules, checked as far as possible without scores; a `RuleError` points at a mistake.
-
-    Examples
-    --------
-    >>> rule, *_ = parse_stop_rules("no_regression(mrr, margin=2%)", has_baseline=True)
-    >>> rule.metric.text, rule.numbers
-    ('mrr', {'margin': 0.02})
-    """
+    """The rules, checked as far as possible without scores; a `RuleError` points at a mistake."""
     texts = [rules] if isinstance(rules, str | Rule) else list(rules)
     if not texts:
         raise DataError('stop_when must be a rule such as "better(recall@5)", or several; got none')
@@ -329,11 +291,7 @@ def _checked(rule: Rule, has_baseline: bool) -> ParsedStopRule:
 
 @dataclass(frozen=True)
 class StopPlan:
-    """The rules of an evaluation, which stops as soon as one holds.
-
-    ``alpha`` is the probability that any claim is shown although it is false. With ``looks`` the
-    claims are tested at so many looks with alpha spending; otherwise by betting, at any time.
-    """
+    """The rules of an evaluation, which stops as soon as one holds."""
 
     rules: tuple[ParsedStopRule, ...]
     n_planned: int
@@ -349,11 +307,7 @@ class StopPlan:
 
 
 def open_looks(n_planned: int) -> list[int]:
-    """The numbers of queries after which rules that hold at any time are looked at.
-
-    Every tenth at first, and later after each twentieth part of what was asked, so that the work of
-    looking stays small. A rule that held between two looks is noticed at the next.
-    """
+    """The numbers of queries after which rules that hold at any time are looked at."""
     sizes, size = [], 0
     while size < n_planned:
         size = min(n_planned, size + max(10, size // 20))
@@ -362,13 +316,7 @@ def open_looks(n_planned: int) -> list[int]:
 
 
 def planned_looks(n_planned: int, looks: int) -> list[int]:
-    """The numbers of queries of equally spaced looks, none before 100 queries if there are as many.
-
-    Examples
-    --------
-    >>> planned_looks(1000, 5), planned_looks(200, 5), planned_looks(60, 2)
-    ([200, 400, 600, 800, 1000], [100, 125, 150, 175, 200], [30, 60])
-    """
+    """The numbers of queries of equally spaced looks, none before 100 queries if possible."""
     check_integer("looks", looks, 1)
     # The first look is late enough, and the others share what follows.
     first = -(-n_planned // looks)
@@ -380,16 +328,7 @@ def planned_looks(n_planned: int, looks: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StopDecision(Result):
-    """Whether the evaluation may stop, and why: one row per rule.
-
-    Columns: ``rule``, ``holds``, ``metric``, ``n`` (scored queries, or complete pairs),
-    ``estimate`` of the mean or of the mean difference with ``ci_low``, ``ci_high`` and their
-    ``confidence_level``, ``evidence``, ``needed``, ``decided_at`` (the number of queries after
-    which the rule held for the first time), ``verdict``. The evidence is the largest e-value so
-    far, which must be at least what is needed; with planned looks the p-value at the latest look,
-    which must be at most the level of this look; of a width the width, which must be at most the
-    goal.
-    """
+    """Whether the evaluation may stop, and why: one row per rule."""
 
     @property
     def may_stop(self) -> bool:
@@ -398,17 +337,7 @@ class StopDecision(Result):
 
 
 def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) -> StopDecision:
-    """Whether a rule holds with the scores so far, in the random order in which they were asked.
-
-    Examples
-    --------
-    >>> from rageval_report.demo import demo_evaluations
-    >>> bm25, hybrid = demo_evaluations()
-    >>> plan = StopPlan(parse_stop_rules("better(recall@5)", has_baseline=True), 200)
-    >>> decision = decide(plan, hybrid, bm25)
-    >>> decision.may_stop, int(decision.frame["decided_at"].iloc[0])
-    (True, 141)
-    """
+    """Whether a rule holds with the scores so far, in the random order in which they were asked."""
     requests = [StopRequest(rule, candidate, baseline, plan.n_planned) for rule in plan.rules]
     goals = [request.parsed.kind.goal(request) for request in requests]
     claims = [goal for goal in goals if isinstance(goal, MeanClaim)]
@@ -505,14 +434,7 @@ def _row(request: StopRequest, state: _State) -> dict[str, object]:
 def rejected_at_looks(
     pvalues: FloatArray, times: FloatArray, alpha: float, one_sided: Sequence[float]
 ) -> tuple[FloatArray, list[int | None]]:
-    """Holm's steps over several claims, each with alpha spending over the looks.
-
-    As long as no claim is shown each is tested at alpha over their number. Each that is shown
-    leaves its part to the others, from that look on (Maurer and Bretz 2013). The p-values are those
-    of each claim at the looks so far, and ``times`` the share of the planned queries at each look;
-    ``one_sided`` is the part of alpha that the one side of a claim may use, 0 if it is two-sided.
-    The level of each claim at the latest look, and the look at which it was shown, are returned.
-    """
+    """Holm's steps over several claims, each with alpha spending over the looks."""
     n_claims, n_looks = pvalues.shape
     decided: list[int | None] = [None] * n_claims
     levels = np.zeros(n_claims)

@@ -1,8 +1,4 @@
-"""What an analysis of one pipeline asks of its table: columns with counts, also by group.
-
-A table in memory answers by itself; that of a scan is counted by an engine. So every analysis of
-means, thresholds and slices is written once.
-"""
+"""What an analysis of one pipeline asks of its table: columns with counts, also by group."""
 
 from __future__ import annotations
 
@@ -41,15 +37,7 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class PipelineTable:
-    """The scores of a pipeline in memory; of a scan `CountedTable` has the same, counted.
-
-    Parameters
-    ----------
-    sample : Scored
-        The evaluation; of a scan that of the first rows, with the metrics of all of them.
-    units : Units
-        The independent units of its rows.
-    """
+    """The scores of a pipeline in memory; of a scan `CountedTable` has the same, counted."""
 
     sample: Scored
     units: Units = QUERIES
@@ -158,37 +146,13 @@ def no_groups(by: str, first: str) -> DataError:
 
 
 def order_of_groups(sizes: Mapping[str, int]) -> list[str]:
-    """The groups in the order of a table: the largest first, equal ones by name.
-
-    Examples
-    --------
-    >>> order_of_groups({"tax": 3, "trade": 5, "law": 3})
-    ['trade', 'law', 'tax']
-    """
+    """The groups in the order of a table: the largest first, equal ones by name."""
     return sorted(sizes, key=lambda label: (-sizes[label], label))
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows sorted by group, the largest group first; within a group they keep their order.
-
-    Parameters
-    ----------
-    labels : tuple of str
-        The groups.
-    rows : ndarray of int, shape (n_rows,)
-        The rows, group by group.
-    ends : ndarray of int, shape (n_groups,)
-        Where each group ends among them.
-    codes : ndarray of int, shape (n_rows,)
-        For each row the place of its group among the labels.
-
-    Examples
-    --------
-    >>> grouped = GroupedRows.of(pd.Series(["b", "a", "b"]))
-    >>> [(label, rows.tolist()) for label, rows in grouped]
-    [('b', [0, 2]), ('a', [1])]
-    """
+    """Rows sorted by group, the largest group first; within a group they keep their order."""
 
     labels: tuple[str, ...]
     rows: IntArray
@@ -230,13 +194,7 @@ class GroupedRows:
         return places
 
     def sort(self, column: npt.NDArray[T]) -> npt.NDArray[T]:
-        """One number per row, sorted as the rows are.
-
-        Examples
-        --------
-        >>> GroupedRows.of(pd.Series(["b", "a", "b"])).sort(np.array([0.25, 0.5, 0.75]))
-        array([0.25, 0.75, 0.5 ])
-        """
+        """One number per row, sorted as the rows are."""
         # Row by row, each to its group: to read the rows group by group would go through all of
         # the column for each of them, past the cache.
         ordered = np.empty_like(column)

@@ -1,17 +1,19 @@
-"""What is shown of each metric of two pipelines, as data: better, worse, equivalent, undecided."""
+"""The verdicts of paired differences, and the families of tests that are corrected together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.reports.sentences import (
     counted,
+    join_names,
     needed_in,
     pair_answer,
     queries_text,
@@ -20,8 +22,10 @@ from rageval_report.reports.sentences import (
     with_commas,
 )
 from rageval_report.results import Answer, Result
+from rageval_report.scores import Metric
 from rageval_report.scores.shown import (
     BETTER,
+    DIRECTION_UNKNOWN,
     EQUIVALENT,
     IDENTICAL,
     NOT_TESTED,
@@ -32,39 +36,19 @@ from rageval_report.scores.shown import (
     changed_text,
     shown_by,
 )
+from rageval_report.stats.corrections import adjust_pvalues, level_left
 from rageval_report.stats.units import FEWEST_UNITS
+from rageval_report.types import FloatArray, IndexArray
 
-SHOWN_IN_ORDER: tuple[Shown, ...] = (WORSE, BETTER, EQUIVALENT, IDENTICAL, UNDECIDED, NOT_TESTED)
+SHOWN_IN_ORDER: tuple[Shown, ...] = (
+    *(WORSE, BETTER, DIRECTION_UNKNOWN, EQUIVALENT, IDENTICAL, UNDECIDED, NOT_TESTED),
+)
 """The order in which a reader wants to see them."""
 
 
 @dataclass(frozen=True)
 class MetricVerdict:
-    """One metric of two pipelines, as a page shows it.
-
-    Parameters
-    ----------
-    metric, label, baseline, candidate : str
-        The metric, what it is called in sentences, and the pipelines.
-    shown : str
-        "better" and "worse" are those of the candidate; "not tested" if there are too few queries.
-    greater_is_better : bool
-        The metric's direction.
-    n, n_dropped : int
-        The queries compared, and those that one of the two did not score.
-    means : (float, float)
-        That of the baseline and that of the candidate.
-    difference, ci_low, ci_high, pvalue, pvalue_adjusted, wins, ties, losses
-        As in the table.
-    detectable : float
-        The smallest difference that as many queries detect in 80 of 100 cases; NaN if unknown.
-    needed : tuple of (float, float)
-        Differences of a useful size, and the number of queries that each needs.
-    margin : float
-        The difference that is too small to matter; NaN without one.
-    is_share : bool
-        Whether its scores lie between 0 and 1 by definition.
-    """
+    """One metric of two pipelines, as a page shows it."""
 
     metric: str
     label: str
@@ -104,6 +88,8 @@ class MetricVerdict:
         n, missing = with_commas(self.n), self.missing_queries
         if self.shown == EQUIVALENT:
             return f"within ±{size_text(self.margin)}, your margin"
+        if self.shown == DIRECTION_UNKNOWN:
+            return "is higher better?"
         if self.shown == IDENTICAL:
             return f"equal on all {n} queries"
         if self.shown == NOT_TESTED:
@@ -132,6 +118,12 @@ class MetricVerdict:
         )
 
 
+_COPIED = (
+    *("metric", "baseline", "candidate", "greater_is_better", "n", "difference", "ci_low"),
+    *("ci_high", "pvalue", "pvalue_adjusted", "wins", "ties", "losses"),
+)
+
+
 def verdicts_of(
     frame: pd.DataFrame,
     *,
@@ -139,46 +131,22 @@ def verdicts_of(
     margins: Mapping[str, float] | float | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> list[MetricVerdict]:
-    """The verdict of each row of a table of paired comparisons, in its order.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        That of a `Comparison`, or of `Ranking.pairs`.
-    alpha : float
-        The error rate.
-    margins : float or mapping of str to float, optional
-        The margins of equivalence.
-    labels : mapping of str to str, optional
-        What metrics are called, by their names; the names themselves if omitted.
-    """
-    by_metric = margins if isinstance(margins, Mapping) else None
-    every = math.nan if margins is None or by_metric is not None else float(cast("float", margins))
-    named, verdicts = labels or {}, []
-    for row in frame.to_dict("records"):
+    """The verdict of each row of a table of paired comparisons, in its order."""
+    rows: list[Any] = frame.to_dict("records")
+    verdicts = []
+    for row in rows:
         name = str(row["metric"])
+        margin = margins.get(name) if isinstance(margins, Mapping) else margins
         verdicts.append(
             MetricVerdict(
-                metric=name,
-                label=named.get(name, name),
-                baseline=str(row["baseline"]),
-                candidate=str(row["candidate"]),
-                shown=shown_by(cast("dict[str, Any]", row), alpha),
-                greater_is_better=bool(row["greater_is_better"]),
-                n=int(row["n"]),
+                **{column: row[column] for column in _COPIED},
+                label=(labels or {}).get(name, name),
+                shown=shown_by(row, alpha),
                 n_dropped=int(row.get("n_dropped", 0)),
-                means=(float(row["baseline_mean"]), float(row["candidate_mean"])),
-                difference=float(row["difference"]),
-                ci_low=float(row["ci_low"]),
-                ci_high=float(row["ci_high"]),
-                pvalue=float(row["pvalue"]),
-                pvalue_adjusted=float(row["pvalue_adjusted"]),
-                wins=int(row["wins"]),
-                ties=int(row["ties"]),
-                losses=int(row["losses"]),
+                means=(row["baseline_mean"], row["candidate_mean"]),
                 detectable=float(row.get("min_detectable_difference", math.nan)),
-                needed=needed_in(cast("dict[str, Any]", row)),
-                margin=every if by_metric is None else float(by_metric.get(name, math.nan)),
+                needed=needed_in(row),
+                margin=math.nan if margin is None else float(margin),
                 is_share=row.get("kind") in ("binary", "proportion"),
             )
         )
@@ -208,17 +176,7 @@ def of_shown(verdicts: Iterable[MetricVerdict], shown: Shown) -> list[MetricVerd
 def pair_text(
     verdicts: Sequence[MetricVerdict], names: ShortNames, fewest: int = FEWEST_UNITS
 ) -> str:
-    """The answer for two pipelines in one sentence.
-
-    Parameters
-    ----------
-    verdicts : sequence of MetricVerdict
-        At least one; all of the same two pipelines.
-    names : ShortNames
-        The short names of the two.
-    fewest : int
-        The fewest queries that are tested.
-    """
+    """The answer for two pipelines in one sentence."""
     labels = {shown: [own.label for own in of_shown(verdicts, shown)] for shown in SHOWN_IN_ORDER}
     pair = names.of(verdicts[0].baseline), names.of(verdicts[0].candidate)
     return pair_answer(labels, pair, max(verdict.n for verdict in verdicts), fewest)
@@ -240,11 +198,16 @@ def answer_of(verdicts: Sequence[MetricVerdict], fewest: int) -> str:
     names = shorten_names([verdicts[0].baseline, *groups])
     if len(groups) == 1:
         return pair_text(verdicts, names, fewest)
+    baseline = names.of(verdicts[0].baseline)
+    unknown = dict.fromkeys(own.label for own in of_shown(verdicts, DIRECTION_UNKNOWN))
+    if unknown and not any(own.shown in (BETTER, WORSE) for own in verdicts):
+        on = join_names([*unknown], 3)
+        return f"Candidates differ from {baseline} on {on}; is higher better?"
     shown = {
         name: (len(of_shown(own, BETTER)), len(of_shown(own, WORSE)))
         for name, own in groups.items()
     }
-    return several_answer(shown, names.of(verdicts[0].baseline), names)
+    return several_answer(shown, baseline, names)
 
 
 def answer_table(
@@ -256,23 +219,7 @@ def answer_table(
     *,
     most_rows: int | None = None,
 ) -> Answer:
-    """What is printed of a table of paired differences.
-
-    Parameters
-    ----------
-    result : Result
-        The whole.
-    answer : str
-        The answer in a sentence.
-    columns : sequence of str
-        The columns that are shown if the table has them; "candidate" heads the rows of each.
-    order : mapping of str to Series
-        What orders the rows, the first key first.
-    notes : sequence of str
-        What stands below.
-    most_rows : int, optional
-        How many rows are shown.
-    """
+    """What is printed of a table of paired differences."""
     frame = result.frame
     names = shorten_names([*frame["baseline"].unique(), *frame["candidate"].unique()])
     candidates = list(dict.fromkeys(frame["candidate"]))
@@ -299,3 +246,88 @@ def answer_table(
         answer=answer,
         rows_left_out=len(frame) - len(shown),
     )
+
+
+# Takes the positions of the tests that are corrected together, and returns their p-values.
+CorrectTests = Callable[[IndexArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class CorrectionFamily:
+    """The metrics of a table whose tests are corrected together."""
+
+    members: tuple[str, ...]
+    outside: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, metrics: Iterable[Metric]) -> CorrectionFamily:
+        """The families of these metrics."""
+        is_quality = {metric.name: metric.group != "performance" for metric in metrics}
+        members = tuple(name for name, is_member in is_quality.items() if is_member)
+        outside = tuple(name for name, is_member in is_quality.items() if not is_member)
+        return cls(members, outside) if members else cls(outside)
+
+    def correct(
+        self, names: Sequence[str], pvalues: FloatArray, correct: CorrectTests
+    ) -> FloatArray:
+        """The corrected p-values, those of each family among themselves."""
+        corrected = np.full(len(pvalues), np.nan)
+        for family in (self.members, self.outside):
+            places = np.array([i for i, name in enumerate(names) if name in family], dtype=np.intp)
+            if places.size:
+                corrected[places] = correct(places)
+        return corrected
+
+    def sizes(self, names: Sequence[str], pvalues: FloatArray) -> list[int]:
+        """The number of tests in the family of each; NaN p-values are not tests."""
+        counts = self.correct(
+            names, pvalues, lambda own: np.full(own.size, np.isfinite(pvalues[own]).sum())
+        )
+        return [int(count) for count in counts]
+
+    def size(self, names: Sequence[str], pvalues: FloatArray) -> int:
+        """The number of tests of quality metrics."""
+        tested = np.isfinite(pvalues).tolist()
+        return sum(name in self.members and test for name, test in zip(names, tested, strict=True))
+
+    def notes(self) -> list[str]:
+        """Which metrics are corrected apart."""
+        if not self.outside:
+            return []
+        return [f"{', '.join(self.outside)}: corrected apart from the quality metrics"]
+
+
+def correct_in_family(
+    family: CorrectionFamily, names: Sequence[str], pvalues: FloatArray, method: str
+) -> FloatArray:
+    """The corrected p-values by a method of the table ``rageval_report.stats.CORRECTIONS``."""
+    return family.correct(names, pvalues, lambda own: adjust_pvalues(pvalues[own], method=method))
+
+
+def levels_left(
+    family: CorrectionFamily,
+    names: Sequence[str],
+    pvalues: FloatArray,
+    correction: str,
+    alpha: float,
+    *,
+    hidden: float = 0.0,
+) -> FloatArray:
+    """The level that a correction leaves to each test that is not shown."""
+    # Westfall and Young's factor depends on more than the number of tests; Holm's is never smaller.
+    method = "holm" if correction == "westfall-young" else correction
+
+    def level_of(own: IndexArray) -> FloatArray:
+        adjusted = adjust_with_hidden(pvalues[own], method, hidden)
+        n_tests, n_shown = int(np.isfinite(adjusted).sum()), int((adjusted <= alpha).sum())
+        n_counted = n_tests + round(hidden * n_tests)
+        return np.full(own.size, level_left(n_counted, n_shown, method, alpha=alpha))
+
+    return family.correct(names, pvalues, level_of)
+
+
+def adjust_with_hidden(pvalues: FloatArray, correction: str, hidden: float = 0.0) -> FloatArray:
+    """The corrected p-values of tests that were selected from more tests."""
+    n_hidden = round(hidden * int(np.isfinite(pvalues).sum()))
+    counted = np.concatenate([pvalues, np.ones(n_hidden)])
+    return adjust_pvalues(counted, correction)[: len(pvalues)]

@@ -1,21 +1,33 @@
-"""One score per pipeline from weighted objectives: which differ, and whatever the weights are."""
+"""One score per pipeline from weighted objectives, and the Pareto front of objectives."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
 import scipy
 
-from rageval_report.analysis.figures import Aims, Figure, RankSettings
 from rageval_report.analysis.lineup import Lineup
-from rageval_report.analysis.objectives import OBJECTIVES, SCORE, WEIGHTS, ObjectiveMapping
+from rageval_report.analysis.objectives import (
+    OBJECTIVES,
+    QUALITY,
+    SCORE,
+    WEIGHTS,
+    Aims,
+    Figure,
+    ObjectiveMapping,
+    RankSettings,
+)
 from rageval_report.errors import DataError
-from rageval_report.reports.sentences import correction_text, join_names, number, pvalue_text
+from rageval_report.plots import plot
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
+from rageval_report.reports.sentences import join_names, number
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.base import TIE_TOLERANCE
@@ -23,49 +35,34 @@ from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.stats.units import FEWEST_UNITS
 from rageval_report.types import BoolArray, FloatArray
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 BEST, MAY_BE_BEST, WORSE = "best", "may be best", "worse"
 WHOLE = "weighted score"
 _FRONT = ("rank", "pipeline", "standing", "score", "ci_low", "ci_high")
 _SHARES = ("share_of_resamples", "share_of_weights", "share_of_weights_shown")
+_PARTS = ("objective", "weight", "effective_weight", "value", "contribution", "made_of")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedScores(Result):
-    """One row per pipeline, the highest score first.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    objectives : DataFrame
-        One row per objective and pipeline: objective, weight, effective_weight, made_of, pipeline,
-        value (between 0 and 1), contribution; those without data have NaN.
-    tests : ScoreTests, optional
-        The tests of all pairs of pipelines.
-    """
+    """One row per pipeline, the highest score first."""
 
     objectives: pd.DataFrame | None = None
-    tests: ScoreTests | None = None
+    pair_table: pd.DataFrame | None = None
 
-    @cached_property
+    @property
     def pairs(self) -> Result:
-        """Every pair of pipelines: the difference of the scores, its interval and its test.
-
-        Columns: baseline, candidate, n, baseline_score, candidate_score, difference, ci_low,
-        ci_high, margin, test, pvalue and pvalue_adjusted (that the difference is no larger than the
-        margin), is_shown, share_of_weights_shown and share_of_weights_reversed (under which the
-        difference is shown in this direction, in the opposite one), verdict.
-        """
-        rows = [] if self.tests is None else [*self.tests.rows()]
-        corrected = self.settings.get("correction")
-        which = f"({corrected}) over these {len(rows)} pairs"
+        """Every pair of pipelines: the difference of the scores, its interval and its test."""
+        frame = pd.DataFrame() if self.pair_table is None else self.pair_table
+        correction = self.settings.get("correction")
+        note = f"p-values are adjusted ({correction}) over these {len(frame)} pairs"
         return Result(
             "Differences of the weighted scores",
-            pd.DataFrame(rows),
+            frame,
             self.settings,
-            (f"p-values are adjusted {which}; the intervals are not",)
-            if corrected != "none" and len(rows) > 1
-            else (),
+            (f"{note}; the intervals are not",) if correction != "none" and len(frame) > 1 else (),
             headline=(
                 *("baseline", "candidate", "n", "difference", "ci_low", "ci_high"),
                 *("pvalue_adjusted", "is_shown", "share_of_weights_shown"),
@@ -79,7 +76,7 @@ class WeightedScores(Result):
             "What the weighted scores are made of",
             pd.DataFrame() if self.objectives is None else self.objectives,
             self.settings,
-            headline=("pipeline", "weight", "effective_weight", "value", "contribution", "made_of"),
+            headline=("pipeline", *_PARTS[1:]),
             grouped_by="objective",
         )
 
@@ -99,8 +96,8 @@ def weighted_scores(aims: Aims) -> WeightedScores:
     margins = np.array([figure.margin for figure in figures])
     margin = aims.margins.get(SCORE, float(margins @ weights))
     whole = replace(aims.figure(WHOLE, with_data), margins={WHOLE: margin})
-    pairs, alone = _weights_shown(whole, values, drawn, aims.margins.get(SCORE, margins))
-    tests = ScoreTests(whole, names, pairs)
+    shares, alone = _weights_shown(whole, values, drawn, aims.margins.get(SCORE, margins))
+    tests = ScoreTests(whole, names, shares)
     low, high = whole.mean_limits()
     frame = pd.DataFrame(
         {
@@ -118,16 +115,15 @@ def weighted_scores(aims: Aims) -> WeightedScores:
             **dict(zip((aim.name for aim in with_data), (values * weights).T, strict=True)),
         }
     ).sort_values("rank", kind="stable", ignore_index=True)
-    sentences = [tests.sentence(frame), *[None] * (len(frame) - 1)]
-    parts = _contributions(aims, dict(zip((aim.name for aim in with_data), values.T, strict=True)))
+    frame["verdict"] = pd.Series([tests.sentence(frame)], dtype=object).reindex(frame.index)
     return WeightedScores(
         "Weighted scores",
-        frame.assign(verdict=pd.Series(sentences, dtype=object)),
+        frame,
         aims.shown_settings(weights={aim.name: aim.weight for aim in aims.every}),
         (*_notes(aims), *tests.notes()),
         headline=(*_FRONT, *_SHARES, *(aim.name for aim in with_data)),
-        objectives=parts,
-        tests=tests,
+        objectives=_contributions(aims, values),
+        pair_table=pd.DataFrame(tests.rows()),
     )
 
 
@@ -143,16 +139,12 @@ def weighted_score(
         # Beside the caller's own, the default ones.
         objectives, weights = {**OBJECTIVES, **objectives}, weights or WEIGHTS
     scores = weighted_scores(Aims.of(lineup, RankSettings(), objectives or None, weights or None))
-    columns = ("objective", "weight", "effective_weight", "value", "contribution", "made_of")
     whole = scores.frame[["score", "ci_low", "ci_high"]].rename(columns={"score": "value"})
     whole = whole.assign(objective=WHOLE, contribution=whole["value"])
-    parts = scores.contributions.frame[list(columns)]
+    rows = [*whole.to_dict("records"), *scores.contributions.frame.to_dict("records")]
     return Result(
         f"Weighted score of {evaluation.name}",
-        pd.DataFrame(
-            [*whole.to_dict("records"), *parts.to_dict("records")],
-            columns=[*columns, "ci_low", "ci_high"],
-        ),
+        pd.DataFrame(rows, columns=[*_PARTS, "ci_low", "ci_high"]),
         scores.settings,
         scores.notes,
         headline=("objective", "value", "ci_low", "ci_high", "weight", "contribution"),
@@ -164,11 +156,7 @@ def weighted_score(
 
 @dataclass(frozen=True, eq=False)
 class ScoreTests:
-    """The tests of a figure between all pipelines.
-
-    ``weight_shares`` is the share of all weights under which the pipeline of the row is shown to be
-    better than that of the column.
-    """
+    """The tests of a figure between all pipelines."""
 
     figure: Figure
     names: tuple[str, ...]
@@ -196,8 +184,7 @@ class ScoreTests:
         """The standing of each pipeline beside the one with the highest score."""
         scores, beaten = self.figure.values, self.beats[self.figure.values.argmax()]
         behind = np.where(beaten, WORSE, MAY_BE_BEST)
-        is_best = scores >= scores.max() - TIE_TOLERANCE
-        return [str(word) for word in np.where(is_best, BEST, behind)]
+        return np.where(scores >= scores.max() - TIE_TOLERANCE, BEST, behind).astype(str).tolist()
 
     def rows(self) -> Iterator[dict[str, object]]:
         """The table of pairs; see `WeightedScores.pairs`."""
@@ -206,6 +193,8 @@ class ScoreTests:
         for i, j in combinations(range(len(names)), 2):
             low, high = figure.limits(i, j)
             ahead, behind = (j, i) if values[j] >= values[i] else (i, j)
+            is_shown, few = bool(self.beats[ahead, behind]), f"too few: {figure.too_few}"
+            better = f"{names[ahead]} has a higher score than {names[behind]}"
             yield {
                 "baseline": names[i],
                 "candidate": names[j],
@@ -219,93 +208,42 @@ class ScoreTests:
                 "test": "paired bootstrap" if figure.by_query is None else "sign-flip",
                 "pvalue": float(self.pvalues[0, i, j]),
                 "pvalue_adjusted": float(self.pvalues[1, i, j]),
-                "is_shown": bool(self.beats[ahead, behind]),
+                "is_shown": is_shown,
                 "share_of_weights_shown": float(shares[ahead, behind]),
                 "share_of_weights_reversed": float(shares[behind, ahead]),
-                "verdict": self._pair_sentence(
-                    (ahead, behind), (low, high) if ahead == j else (-high, -low)
-                ),
+                "verdict": better if is_shown else few if figure.too_few else "undecided",
             }
-
-    def _pvalue_text(self, pvalue: float) -> str:
-        return f"{correction_text(self.figure.settings.stepwise)} p {pvalue_text(pvalue)}"
-
-    def _pair_sentence(self, pair: tuple[int, int], limits: tuple[float, float]) -> str:
-        """That the first is better than the second, or that no difference is shown."""
-        figure, (ahead, behind) = self.figure, pair
-        first, second = self.names[ahead], self.names[behind]
-        word = figure.units.word
-        if figure.too_few:
-            return f"too few {word} for a test of {first} and {second}: {figure.too_few}"
-        size = number(abs(float(figure.values[ahead] - figure.values[behind])))
-        level = f"{100 * (1 - figure.settings.alpha):g} % CI"
-        beyond = f" beyond the margin of {number(figure.margin)}" if figure.margin else ""
-        how = (
-            f"{size} ({level} {number(limits[0])} to {number(limits[1])}), "
-            f"{self._pvalue_text(float(self.pvalues[1][pair]))}, {figure.n} "
-            f"{word if figure.units.are_clusters else 'paired queries'}"
-        )
-        if self.beats[pair]:
-            return f"{first} has a higher weighted score than {second}{beyond}, by {how}"
-        return (
-            f"no difference of the weighted scores of {first} and {second} is shown{beyond}: {how}"
-        )
 
     def sentence(self, frame: pd.DataFrame) -> str:
         """The verdict on the first of the table, as a person can repeat it."""
         first, leaders = frame.iloc[0], frame.loc[frame["rank"] == 1, "pipeline"]
-        verb, each = ("has", "") if len(leaders) == 1 else ("share", " each")
         level = f"{100 * self.figure.settings.confidence_level:g} % CI"
         return (
-            f"{join_names([*leaders])} {verb} the highest weighted score, {number(first['score'])} "
-            f"({level} {number(first['ci_low'])} to {number(first['ci_high'])})"
-            f"{''.join(f', {part}' for part in self._rivals(frame))}: "
+            f"{join_names([*leaders])} {'has' if len(leaders) == 1 else 'share'} the highest "
+            f"weighted score, {number(first['score'])} ({level} {number(first['ci_low'])} to "
+            f"{number(first['ci_high'])}){''.join(f', {part}' for part in self._rivals(frame))}: "
             f"first in {percent(first['share_of_resamples'])} of the resamples of the queries, and "
-            f"under {percent(first['share_of_weights'])} of all weights{each}"
+            f"under {percent(first['share_of_weights'])} of all weights"
         )
 
     def _rivals(self, frame: pd.DataFrame) -> Iterator[str]:
         """Which pipelines the first is shown to be better than, and which not."""
-        figure, best = self.figure, self.names.index(frame["pipeline"].iloc[0])
-        worse, undecided = (
-            list(frame.loc[frame["standing"] == word, "pipeline"]) for word in (WORSE, MAY_BE_BEST)
-        )
-        margin = number(figure.margin)
-        if worse:
-            pvalue = max(self.pvalues[1][best, self.names.index(name)] for name in worse)
-            by_more = f" by more than {margin}" if figure.margin else ""
-            text = self._pvalue_text(float(pvalue))
-            yield f"higher than that of {join_names(worse)}{by_more} ({text})"
-        if undecided and figure.too_few:
-            what = f"too few {figure.units.word} for a test against {join_names(undecided)}"
-            yield f"{what}: {figure.too_few}"
-        elif undecided:
-            within = f" within the margin of {margin}" if figure.margin else ""
-            yield f"but {join_names(undecided)} may be as good{within}"
+        figure, by_standing = self.figure, frame.groupby("standing")["pipeline"].apply(list)
+        if worse := by_standing.get(WORSE):
+            by_more = f" by more than {number(figure.margin)}" if figure.margin else ""
+            yield f"higher than that of {join_names(worse)}{by_more}"
+        if undecided := by_standing.get(MAY_BE_BEST):
+            names = join_names(undecided)
+            few = f"too few {figure.units.word} for a test against {names}: {figure.too_few}"
+            yield few if figure.too_few else f"but {names} may be as good"
 
     def notes(self) -> Iterator[str]:
-        """How differences were tested, and under which weights the order that is shown holds."""
+        """How differences were tested."""
         figure = self.figure
-        if len(self.names) < 2:
-            return
-        if figure.by_query is None:
-            yield (
-                "the score is not a mean over queries (a median, a percentile, or a value beyond "
-                "the worst that counts, is part of it), so its differences are tested by a paired "
-                "bootstrap"
-            )
-        else:
-            each = "cluster by cluster" if figure.units.are_clusters else "query by query"
-            yield (
-                f"the score is a mean over {figure.n} {figure.units.word}, so its differences are "
-                f"tested by their signs, {each}"
-            )
-        if self.beats.any():
-            yield (
-                "the differences that are shown here are shown under at least "
-                f"{percent(self.weight_shares[self.beats].min())} of all weights each, in the same "
-                "direction"
-            )
+        if len(self.names) > 1 and figure.by_query is None:
+            yield "the score is not a mean over queries, so it is tested by a paired bootstrap"
+        elif len(self.names) > 1:
+            yield f"the score is a mean over {figure.n} {figure.units.word}, tested by sign-flips"
 
 
 def percent(share: float) -> str:
@@ -316,36 +254,30 @@ def percent(share: float) -> str:
 
 
 def _notes(aims: Aims) -> Iterator[str]:
-    total = sum(aim.weight for aim in aims.with_data)
-    shown = []
+    total, shown = sum(aim.weight for aim in aims.with_data), []
     for aim in aims.with_data:
         # The values that count as 0 and as 1, unless they are the bounds.
         scales = dict.fromkeys(part.own_scale for part in aim.parts if part.own_scale)
-        made_of = "; ".join([aim.description, *scales])
-        shown.append(f"{aim.name} {aim.weight:g} ({aim.weight / total:.3f}; {made_of})")
+        parts = "; ".join([aim.description, *scales])
+        shown.append(f"{aim.name} {aim.weight:g} ({aim.weight / total:.3f}; {parts})")
     yield from aims.lineup.notes
-    yield (
-        "a score is a sum over the objectives: the effective weight times a value between 0 "
-        "(worst) and 1 (best)"
-    )
     yield f"weights, with the effective weights in brackets: {', '.join(shown)}"
     yield from aims.notes()
     used = {part.block.metric.name for aim in aims.every for part in aim.parts}
     used |= {notion.column for aim in aims.every for notion in aim.notions}
-    unused = [name for name in aims.lineup.metrics if name not in used]
-    if unused:
+    if unused := [name for name in aims.lineup.metrics if name not in used]:
         yield f"metrics in no objective: {', '.join(unused)}"
 
 
-def _contributions(aims: Aims, values: Mapping[str, FloatArray]) -> pd.DataFrame:
-    total = sum(aim.weight for aim in aims.with_data)
+def _contributions(aims: Aims, values: FloatArray) -> pd.DataFrame:
+    total, columns = sum(aim.weight for aim in aims.with_data), iter(values.T)
     parts = []
     for aim in aims.every:
         weight = aim.weight / total if aim.parts else 0.0
-        value = values.get(aim.name, np.full(len(aims.lineup.names), np.nan))
-        about = {"objective": aim.name, "weight": aim.weight, "effective_weight": weight}
-        about |= {"made_of": aim.description, "pipeline": aims.lineup.names}
-        parts.append(pd.DataFrame({**about, "value": value, "contribution": value * weight}))
+        value = next(columns) if aim.parts else np.nan
+        part = {"objective": aim.name, "weight": aim.weight, "effective_weight": weight}
+        part |= {"value": value, "contribution": value * weight, "made_of": aim.description}
+        parts.append(pd.DataFrame({**part, "pipeline": aims.lineup.names}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -362,11 +294,7 @@ def winning_shares(scores: FloatArray, margin: float = 0.0) -> FloatArray:
 
 
 def simplex_shares(values: FloatArray, *, n_draws: int = 9999, seed: int = 0) -> FloatArray:
-    """The share of all possible weights under which each pipeline has the highest score.
-
-    The values have one row per pipeline and one column per objective. With more than two objectives
-    weights are drawn, uniform on the simplex (Dirichlet with all parameters 1).
-    """
+    """The share of all possible weights under which each pipeline has the highest score."""
     if values.shape[1] == 1:
         return winning_shares(values.T)
     if values.shape[1] > 2:
@@ -388,11 +316,7 @@ def simplex_shares(values: FloatArray, *, n_draws: int = 9999, seed: int = 0) ->
 def _weights_shown(
     whole: Figure, values: FloatArray, drawn: FloatArray, margin: FloatArray | float
 ) -> tuple[FloatArray, FloatArray]:
-    """The share of all weights under which a pipeline is shown to be better: than each, than all.
-
-    Each of the random weights is tested by the t approximation with the covariance of the
-    resamples, Bonferroni-adjusted for the number of pairs.
-    """
+    """The share of all weights under which a pipeline is better than each, and than all."""
     (size, n_objectives), settings, n = values.shape, whole.settings, whole.n
     pairs, alone = np.zeros((size, size)), np.zeros(size)
     if whole.too_few or n < FEWEST_UNITS or len(drawn) < 2:
@@ -415,3 +339,158 @@ def _weights_shown(
             is_alone &= is_shown
         alone[i] = is_alone.mean()
     return pairs, alone
+
+
+# The standing of a pipeline: no other is ahead; one is ahead, which may be chance; it is dominated.
+ON_FRONT, MAY_BE_ON_FRONT, DOMINATED = "on the front", "may be on the front", "dominated"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParetoFront(Result):
+    """One row per pipeline, those on the front first."""
+
+    axes: tuple[Figure, ...] = ()
+    dominance: pd.DataFrame | None = None
+
+    @property
+    def front(self) -> tuple[str, ...]:
+        """The pipelines on the front of these queries; see the column standing, too."""
+        return tuple(self.frame.loc[self.frame["on_front"], "pipeline"])
+
+    def plot(
+        self,
+        kind: FrontPlot | Plot = "pareto",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
+        """Draw the front; parameters as in `Ranking.plot`."""
+        return plot(self, kind, *args, ax=ax, **options)
+
+
+def pareto_front(aims: Aims, *, as_quality: bool) -> ParetoFront:
+    """The pipelines that no other one dominates; see `Ranking.pareto`."""
+    names, settings, axes = aims.lineup.names, aims.settings, _axes(aims, as_quality=as_quality)
+    deciding = [axis for axis in axes if not axis.is_constant]
+    observed = _dominates(deciding, [axis.values for axis in deciding], (len(names),))
+    drawn = _dominates(deciding, [axis.drawn for axis in deciding], (0, len(names)))
+    share = drawn.mean(axis=0) if len(drawn) else np.zeros(observed.shape)
+    dominance = pd.DataFrame(
+        {
+            "pipeline": names[i],
+            "other": names[j],
+            "is_ahead": bool(observed[i, j]),
+            "probability": float(share[i, j]),
+            # Without an advantage on these queries there is nothing to test.
+            "pvalue": _dominance_pvalue(deciding, i, j) if observed[i, j] else 1.0,
+        }
+        for i, j in permutations(range(len(names)), 2)
+    )
+    adjusted = adjust_pvalues(dominance["pvalue"].to_numpy(), settings.stepwise)
+    dominance = dominance.assign(pvalue_adjusted=adjusted, dominates=adjusted <= settings.alpha)
+    on_front: BoolArray = ~np.any(observed, axis=0)
+    frame = _front_frame(names, axes, on_front, dominance)
+    if deciding:
+        frame["probability_on_front"] = (~drawn.any(axis=1)).mean(axis=0)
+    order = np.lexsort((-axes[0].sign * axes[0].values, ~on_front))
+    frame = frame.iloc[order].reset_index(drop=True)
+    front = join_names(frame.loc[frame["on_front"], "pipeline"].tolist())
+    sentences = [f"on the front: {front}", *map(_front_sentence, frame.to_dict("records")[1:])]
+    if not deciding:
+        sentences[0] = "no objective distinguishes the pipelines: all are on the front"
+    return ParetoFront(
+        f"Pareto front over {join_names([axis.name for axis in axes])}",
+        frame.assign(verdict=pd.Series(sentences, dtype=object)),
+        aims.shown_settings(objectives={axis.name: axis.made_of for axis in axes}),
+        (*aims.lineup.notes, *_front_notes(aims, axes, deciding)),
+        headline=("pipeline", "standing", "probability_on_front", *(axis.name for axis in axes)),
+        axes=axes,
+        dominance=dominance,
+    )
+
+
+def _axes(aims: Aims, *, as_quality: bool) -> tuple[Figure, ...]:
+    """One figure per objective; or one for quality as a whole, if there is also cost or latency."""
+    alone, axes = aims.with_data, list[Figure]()
+    spent = [aim for aim in alone if aim.is_spent]
+    quality = [aim for aim in alone if not aim.is_spent]
+    if as_quality and spent and len(quality) > 1:
+        alone, axes = spent, [aims.figure(QUALITY, quality)]
+    # A single metric stands in its own unit.
+    axes += [aims.figure(aim.name, [aim], as_shares=len(aim.parts) > 1) for aim in alone]
+    return tuple(axes)
+
+
+def dominance_matrix(values: FloatArray, tie: FloatArray) -> BoolArray:
+    """Whether each pipeline dominates each other one: better somewhere, worse nowhere."""
+    size = values.shape[-2]
+    result = np.zeros((*values.shape[:-2], size, size), dtype=bool)
+    # One pipeline at a time: all pairs on all resamples at once would take k times the memory.
+    for row in range(size):
+        ahead = values[..., row : row + 1, :] - values
+        result[..., row, :] = (ahead >= -tie).all(axis=-1) & (ahead > tie).any(axis=-1)
+    return result
+
+
+def _dominates(
+    figures: Sequence[Figure], values: Sequence[FloatArray], shape: tuple[int, ...]
+) -> BoolArray:
+    """Whether the row dominates the column; of the shape that is named if nothing decides."""
+    if not figures:
+        return np.zeros((*shape, shape[-1]), dtype=bool)
+    signs = np.array([figure.sign for figure in figures])
+    tie = np.array([figure.tie for figure in figures])
+    return dominance_matrix(np.stack(values, axis=-1) * signs, tie)
+
+
+def _dominance_pvalue(figures: Sequence[Figure], first: int, second: int) -> float:
+    """The p-value that the first pipeline dominates the second, beyond the margins."""
+    differing = [figure for figure in figures if not figure.is_same(second, first)]
+    if not differing:
+        return 1.0
+    not_worse = max(figure.pvalue_better(second, first) for figure in differing)
+    with_margin = [figure for figure in differing if figure.margin]
+    if len(with_margin) < len(differing):
+        # Better without a margin on one of them, which is among the claims already.
+        return not_worse
+    beyond = min(figure.pvalue_better(second, first, figure.margin) for figure in with_margin)
+    return min(1.0, max(not_worse, len(with_margin) * beyond))
+
+
+def _front_frame(
+    names: Sequence[str], axes: Sequence[Figure], on_front: BoolArray, dominance: pd.DataFrame
+) -> pd.DataFrame:
+    shown = dominance[dominance["dominates"]]
+    above, below = (
+        [", ".join(shown.loc[shown[side] == name, other]) for name in names]
+        for side, other in (("other", "pipeline"), ("pipeline", "other"))
+    )
+    behind = np.where(np.array(above) != "", DOMINATED, MAY_BE_ON_FRONT)
+    columns: dict[str, object] = {
+        "pipeline": list(names),
+        "standing": np.where(on_front, ON_FRONT, behind),
+        "on_front": on_front,
+        "probability_on_front": 1.0,
+    }
+    for axis in axes:
+        columns[axis.name] = axis.values
+        columns[f"{axis.name}_ci_low"], columns[f"{axis.name}_ci_high"] = axis.mean_limits()
+    return pd.DataFrame({**columns, "dominated_by": above, "dominates": below})
+
+
+def _front_sentence(row: Mapping[Any, Any]) -> str | None:
+    """The sentence on a pipeline that another one is ahead of."""
+    if row["standing"] == DOMINATED:
+        return f"{row['pipeline']} is dominated by {row['dominated_by']}"
+    open_text = f"{row['pipeline']} may be on the front: no pipeline is shown to be ahead of it"
+    return None if row["on_front"] else open_text
+
+
+def _front_notes(aims: Aims, axes: Sequence[Figure], deciding: Sequence[Figure]) -> Iterator[str]:
+    for axis in axes:
+        yield f"{axis.name}: {axis.made_of}{'' if axis.sign > 0 else ', lower is better'}"
+    yield from aims.notes()
+    if constant := [axis.name for axis in axes if axis not in deciding]:
+        yield f"equal for all pipelines, so that it decides nothing: {', '.join(constant)}"
+    if short := next((axis for axis in deciding if axis.too_few), None):
+        yield f"too few {short.units.word} for a test: {short.too_few}"

@@ -7,7 +7,7 @@ import click
 from rageval_report.cli.inspect import InspectArguments
 from rageval_report.cli.output import Output
 from rageval_report.cli.sources import Loading, parse_source
-from rageval_report.evaluation.inspection import inspect as inspect_file
+from rageval_report.inspection import inspect as inspect_file
 
 
 def inspect(options: InspectArguments) -> None:

@@ -18,8 +18,7 @@ from rageval_report.cli.options import OutputOptions
 from rageval_report.errors import DataError, UnknownNameError, is_doubt
 from rageval_report.files.writing import check_free, write_atomically
 from rageval_report.render import RENDERERS, Renderer, renderer_for
-from rageval_report.render.layout import NARROWEST
-from rageval_report.render.plain_text import WIDTH
+from rageval_report.render.plain_text import NARROWEST, WIDTH
 from rageval_report.results import Result
 
 _DEFAULT_LIMIT = 20

@@ -16,8 +16,7 @@ import numpy as np
 from rageval_report.analysis.compare import Comparison
 from rageval_report.render.cell_text import confidence
 from rageval_report.render.display import wrap
-from rageval_report.render.layout import NARROWEST, table_lines
-from rageval_report.render.plain_text import WIDTH
+from rageval_report.render.plain_text import NARROWEST, WIDTH, table_lines
 from rageval_report.render.text_table import TextColumn, TextTable, table_of
 from rageval_report.results import Result
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from rageval_report.analysis.variance import Variance
-from rageval_report.analysis.variance import variance as split_noise
+from rageval_report.analysis.noise import Variance
+from rageval_report.analysis.noise import variance as split_noise
 from rageval_report.cli.history_body import load_repeated_runs
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output

@@ -14,8 +14,7 @@ from rageval_report.evaluating.judge_setup import judges_results, noise_results
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import Judged
 from rageval_report.readers.record_files import read_records
-from rageval_report.reports.parts import Section
-from rageval_report.reports.report import Report
+from rageval_report.reports.report import Report, Section
 from rageval_report.results import Result
 from rageval_report.scores.write import save_scores
 

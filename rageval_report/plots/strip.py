@@ -35,6 +35,7 @@ _MARKS: dict[Shown, dict[str, Any]] = {
     shown.EQUIVALENT: {"marker": "D", "markersize": 5.5},
     shown.IDENTICAL: {"marker": "D", "markersize": 5.5},
     shown.UNDECIDED: {"marker": canvas.EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
+    shown.DIRECTION_UNKNOWN: {"marker": canvas.EQUAL_MARKER, "markersize": 6.5},
     shown.NOT_TESTED: {"marker": canvas.EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
 }
 _WORDS: dict[Shown, str] = {shown.NOT_TESTED: "too few queries"}

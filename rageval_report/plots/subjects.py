@@ -20,13 +20,13 @@ from rageval_report.types import FloatArray
 if TYPE_CHECKING:  # the results that plots draw, which stand above this room
     from rageval_report.analysis.calibrate import Calibration as Calibration
     from rageval_report.analysis.compare import Comparison as Comparison
-    from rageval_report.analysis.figures import Figure as Figure
     from rageval_report.analysis.history import History as History
     from rageval_report.analysis.monitor import Monitoring as Monitoring
+    from rageval_report.analysis.noise import Variance as Variance
+    from rageval_report.analysis.objectives import Figure as Figure
     from rageval_report.analysis.pairing import Pairing as Pairing
-    from rageval_report.analysis.pareto import ParetoFront as ParetoFront
     from rageval_report.analysis.rank import Ranking as Ranking
-    from rageval_report.analysis.variance import Variance as Variance
+    from rageval_report.analysis.weighted import ParetoFront as ParetoFront
 
 # More rows would not be readable.
 MOST_ROWS = 60

@@ -1,28 +1,53 @@
-"""The pytest plug-in: each rule of a file of gates becomes a test.
-
-pytest loads this module at every start, so it loads little itself, and it changes nothing unless
-the command line has ``--rageval`` or ``--rageval-gates``::
-
-    pytest --rageval-scores scores.csv --rageval-gates gates.toml --rageval-baseline baseline.csv
-
-Tests can use the fixtures `rageval_evaluation`, `rageval_baseline` and `rageval_gates`, which read
-these files, and `assert_gates`, which takes any evaluation.
-"""
+"""The pytest plug-in: each rule of a file of gates becomes a test."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rageval_report._registry import Registry, lazy_face
-from rageval_report.pytest.options import gates_path, is_requested
+
+
+def is_requested(config: pytest.Config) -> bool:
+    """Whether the command line asks for gates; the configuration file alone does not."""
+    return bool(config.getoption("rageval") or config.getoption("rageval_gates"))
+
+
+def file_named(config: pytest.Config, name: str) -> str:
+    """The file of an option, or else of the configuration; empty if none is named."""
+    on_command_line = config.getoption(f"rageval_{name}")
+    if on_command_line:
+        return str(on_command_line)
+    configured = str(config.getini(f"rageval_{name}"))
+    # A path in a configuration file is relative to that file, as pytest's own are.
+    folder = config.rootpath if config.inipath is None else config.inipath.parent
+    beside = folder / configured
+    return str(beside) if configured and beside.exists() else configured
+
+
+def require_file(config: pytest.Config, name: str) -> str:
+    """The file of an option; without one, the test or the session fails."""
+    path = file_named(config, name)
+    if not path:
+        raise pytest.UsageError(
+            f"--rageval-{name} is missing: name a file, or set rageval_{name} in the configuration "
+            "file of pytest"
+        )
+    return path
+
+
+def gates_path(config: pytest.Config) -> Path:
+    """The file of gates."""
+    return config.invocation_params.dir / require_file(config, "gates")
+
 
 if TYPE_CHECKING:
     from rageval_report.analysis.gates_file import Gates
     from rageval_report.evaluation import RAGPipelineEvaluation
-    from rageval_report.pytest.assertions import assert_gates as assert_gates
+    from rageval_report.pytest.rule_items import assert_gates as assert_gates
 else:
     # Only `__getattr__`: with a `__dir__` of the public names pytest would not see the hooks.
     __getattr__, _, __all__ = lazy_face(__name__)
@@ -34,8 +59,8 @@ _PARTS: Registry[Callable[..., Any]] = Registry(
     "part of the pytest plug-in",
     {
         "collector": f"{_HERE}.rule_items:GatesCollector",
-        "scores": f"{_HERE}.score_files:score_files",
-        "gates": f"{_HERE}.score_files:gates_of",
+        "scores": f"{_HERE}.rule_items:score_files",
+        "gates": f"{_HERE}.rule_items:gates_of",
     },
 )
 

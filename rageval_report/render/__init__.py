@@ -1,22 +1,129 @@
-"""A result becomes text, in one of the formats of `RENDERERS`, or a file of its suffix.
-
-A new format is a function from a `Result` to text and an entry in `RENDERERS`; `Renderer` says what
-an entry states. Another distribution offers one through the entry point group
-``rageval_report.renderers``.
-"""
+"""What a format is: the functions that write it, its suffixes, its name on the command line."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, overload
 
-from rageval_report._registry import Registry
-from rageval_report.errors import UnknownNameError
+from rageval_report._registry import Registry, resolve
+from rageval_report.errors import UnknownNameError, check_options
 from rageval_report.files.writing import check_free, write_atomically
-from rageval_report.render.formats import FormatName, Renderer, RenderOptions
 
 if TYPE_CHECKING:
     from rageval_report.results import Result
+
+FormatName: TypeAlias = Literal["csv", "html", "json", "junit", "latex", "markdown", "text", "tsv"]
+RenderFunction: TypeAlias = Callable[..., str]
+JoinFunction: TypeAlias = Callable[[Sequence[str]], str]
+
+
+class RenderOptions(TypedDict, total=False):
+    """Every option of every built-in format."""
+
+    columns: Sequence[str] | None
+    delimiter: str
+    label: str | None
+    longest: int
+    max_columns: int | None
+    max_rows: int | None
+    neutralise_formulas: bool
+    width: int
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """A format: all that a caller, the command line included, must know of it.
+
+    A function is given itself or as "module:attribute", which is imported on first use; so the
+    formats can be listed without importing what writes them.
+
+    Parameters
+    ----------
+    name : str
+        Its name for `rageval_report.render.render`.
+    render : callable or "module:attribute"
+        The function from a `Result` and keywords to text, for a notebook or a log: it may leave
+        out rows to fit.
+    suffixes : tuple of str
+        The suffixes of its files, such as ".md", the usual one first.
+    render_file : callable or "module:attribute", optional
+        The function that writes a file, or what the command line prints: everything, and a page
+        that stands alone. `render` if omitted.
+    cli_name : str
+        Its name for ``--format``; `name` if omitted.
+    for_programs : bool
+        Whether programs read it, so that the command line writes every row and no hint for people.
+    values_only : bool
+        Whether it has no room for a title and notes, as CSV. Several results then become one table
+        with a column of their names, and the command line prints notes on standard error.
+    fits_terminal : bool
+        Whether its functions take ``width=``, the columns of the terminal.
+    join : callable or "module:attribute", optional
+        The function from the texts of several results to the text of one file; two empty lines
+        between them if omitted.
+
+    Examples
+    --------
+    A format added from outside; ``rageval-report compare a.csv b.csv --format rst`` and
+    ``-o out.rst`` write it too::
+
+        RENDERERS.add("rst", Renderer("rst", render_rst, suffixes=(".rst",)))
+
+    >>> import pandas as pd
+    >>> from rageval_report.render import RENDERERS
+    >>> from rageval_report.results import Result
+    >>> csv, result = RENDERERS["csv"], Result("Means", pd.DataFrame({"mean": [0.5]}))
+    >>> csv.suffixes, csv.whole(result).split(), csv.join_texts(["one text"])
+    (('.csv',), ['mean', '0.5'], 'one text')
+    """
+
+    name: str
+    render: RenderFunction | str
+    suffixes: tuple[str, ...] = ()
+    render_file: RenderFunction | str | None = None
+    cli_name: str = ""
+    for_programs: bool = False
+    values_only: bool = False
+    fits_terminal: bool = False
+    join: JoinFunction | str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.cli_name:
+            object.__setattr__(self, "cli_name", self.name)
+
+    def __call__(self, result: Result, **options: object) -> str:
+        """The result as text for a notebook or a log."""
+        return self._call(self.render, result, options)
+
+    def whole(self, result: Result, **options: object) -> str:
+        """The whole result as the text of a file."""
+        return self._call(self.render_file or self.render, result, options)
+
+    def join_texts(self, texts: Sequence[str]) -> str:
+        """The texts of several results as the text of one file."""
+        if len(texts) == 1:
+            return texts[0]
+        join: JoinFunction = resolve(self.join or _stack)
+        return join([text.rstrip("\n") for text in texts])
+
+    def _call(
+        self, function: RenderFunction | str, result: Result, options: dict[str, object]
+    ) -> str:
+        write: RenderFunction = resolve(function)
+        parameters = list(inspect.signature(write).parameters.values())[1:]
+        # A function from outside that takes any keyword checks them itself.
+        if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+            known = [parameter.name for parameter in parameters]
+            check_options(f"format {self.name!r}", options, known)
+        return write(result, **options)
+
+
+def _stack(texts: Sequence[str]) -> str:
+    return "\n\n\n".join(texts)
+
 
 __all__ = ["RENDERERS", "RenderOptions", "Renderer", "render", "renderer_for", "save"]
 
@@ -48,7 +155,7 @@ _ENTRIES = (
     ),
     Renderer("csv", f"{_HERE}.data:render_csv", (".csv",), for_programs=True, values_only=True),
     Renderer("tsv", f"{_HERE}.data:render_tsv", (".tsv",), for_programs=True, values_only=True),
-    Renderer("junit", f"{_HERE}.junit:render", (".xml",), for_programs=True),
+    Renderer("junit", f"{_HERE}.data:render_junit", (".xml",), for_programs=True),
 )
 
 RENDERERS: Registry[Renderer] = Registry(
@@ -77,13 +184,6 @@ def render(result: Result, format_name: str | Renderer, **options: object) -> st
     **options
         The options of the format; `RenderOptions` lists those of the built-in formats.
 
-    Raises
-    ------
-    UnknownNameError
-        If there is no such format.
-    UnknownOptionError
-        If the format has no such option.
-
     Examples
     --------
     >>> import pandas as pd
@@ -103,11 +203,6 @@ def renderer_for(path: str | Path) -> Renderer:
     ----------
     path : str or Path
         A file, or only its suffix, as ".md".
-
-    Raises
-    ------
-    UnknownNameError
-        If no format has that suffix.
 
     Examples
     --------
@@ -137,20 +232,6 @@ def save(
         Whether an existing file is replaced, once the new one is complete; else it is an error.
     **options
         The options of the format, as in `render`.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    UnknownNameError
-        If the suffix stands for no format.
-    UnknownOptionError
-        If the format has no such option.
-    DataError
-        If the file exists and may not be replaced, or cannot be written.
 
     Examples
     --------

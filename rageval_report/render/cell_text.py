@@ -1,8 +1,4 @@
-"""One value as text: rounded, signed, cut. Nothing here knows a frame or a format.
-
-Minus signs are plain hyphens, so that printed numbers can be searched for and pasted into a
-program; only LaTeX turns them into minus signs.
-"""
+"""One value as text: rounded, signed, cut. Nothing here knows a frame or a format."""
 
 from __future__ import annotations
 
@@ -40,40 +36,17 @@ _DEEPEST = 3
 
 
 def number(value: float) -> str:
-    """A number with three decimals; fewer if it is large, two digits if it is small.
-
-    Parameters
-    ----------
-    value : float
-        Any number; NaN is shown as missing.
-
-    Examples
-    --------
-    >>> [number(value) for value in (0.4567, 12.345, 345.67, 1234.5, -0.00021)]
-    ['0.457', '12.35', '345.7', '1234', '-0.00021']
-    """
+    """A number with three decimals; fewer if it is large, two digits if it is small."""
     return MISSING if math.isnan(value) else _format_fixed(value, _decimals(abs(value)))
 
 
 def signed_number(value: float) -> str:
-    """A difference: as `number`, with a plus sign if it is positive.
-
-    Examples
-    --------
-    >>> signed_number(0.0434), signed_number(-0.012), signed_number(0.0)
-    ('+0.043', '-0.012', '0.000')
-    """
+    """A difference: as `number`, with a plus sign if it is positive."""
     return f"+{number(value)}" if value >= _NOISE else number(value)
 
 
 def pvalue(value: float) -> str:
-    """A p-value: three decimals, never 0.
-
-    Examples
-    --------
-    >>> [pvalue(value) for value in (0.0081, 0.0, 0.99999)]
-    ['0.008', '< 0.001', '1']
-    """
+    """A p-value: three decimals, never 0."""
     if math.isnan(value):
         return MISSING
     if value < 0.001:
@@ -83,45 +56,18 @@ def pvalue(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """A count: without decimals if it is a whole number.
-
-    Examples
-    --------
-    >>> count(200.0), count(3.5)
-    ('200', '3.500')
-    """
+    """A count: without decimals if it is a whole number."""
     is_whole = math.isfinite(value) and value == int(value)
     return integer(int(value)) if is_whole else number(value)
 
 
 def integer(value: int) -> str:
-    """An integer; with a power of ten if it has more than twenty digits.
-
-    Examples
-    --------
-    >>> integer(-12), integer(10**40)
-    ('-12', '1.000e+40')
-    """
+    """An integer; with a power of ten if it has more than twenty digits."""
     return str(value) if abs(value) < _LARGEST_INTEGER else f"{Decimal(value):.3e}"
 
 
 def interval(low: float, high: float, *, level: float | None = None) -> str:
-    """Two ends with the decimals of the larger one, and more decimals if they would look equal.
-
-    Parameters
-    ----------
-    low, high : float
-        The ends.
-    level : float, optional
-        The confidence level; omitted if the heading says it for all rows.
-
-    Examples
-    --------
-    >>> interval(0.4121, 0.5309), interval(9.5, 10.25), interval(0.41231, 0.41309)
-    ('0.412 to 0.531', '9.50 to 10.25', '0.41231 to 0.41309')
-    >>> interval(0.4121, 0.5309, level=0.9)
-    '90 %: 0.412 to 0.531'
-    """
+    """Two ends with the decimals of the larger one, and more decimals if they would look equal."""
     if math.isnan(low) and math.isnan(high):
         return MISSING
     decimals = _decimals_of_ends(low, high)
@@ -130,34 +76,13 @@ def interval(low: float, high: float, *, level: float | None = None) -> str:
 
 
 def confidence(level: object) -> str:
-    """The name of an interval with that confidence level.
-
-    Examples
-    --------
-    >>> confidence(0.95), confidence(0.999)
-    ('95 % CI', '99.9 % CI')
-    """
+    """The name of an interval with that confidence level."""
     known = isinstance(level, float) and 0.0 < level < 1.0
     return f"{100 * level:g} % CI" if known else "CI"  # type: ignore[operator]
 
 
 def cell(value: object, name: str = "", *, longest: int = LONGEST) -> str:
-    """Any value as text on one line, in the form that its column has.
-
-    Parameters
-    ----------
-    value : object
-        A number, a boolean, a text, a list, a dict, or a missing value.
-    name : str
-        The name of the column: p-values, counts and differences have forms of their own.
-    longest : int
-        The width to which texts are cut.
-
-    Examples
-    --------
-    >>> cell(0.0, "pvalue_adjusted"), cell(12.0, "n_unscored"), cell(True), cell(["d1", "d2"])
-    ('< 0.001', '12', 'yes', 'd1, d2')
-    """
+    """Any value as text on one line, in the form that its column has."""
     value = plain(value)
     if is_missing(value):
         return MISSING
@@ -178,13 +103,7 @@ def plain(value: object) -> object:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a plain value is missing: None, NaN, NA or NaT.
-
-    Examples
-    --------
-    >>> is_missing(float("nan")), is_missing(0.0)
-    (True, False)
-    """
+    """Whether a plain value is missing: None, NaN, NA or NaT."""
     if isinstance(value, float):
         return math.isnan(value)
     return value is None or value is pd.NA or value is pd.NaT

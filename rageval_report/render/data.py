@@ -1,4 +1,4 @@
-"""A result as data for other programs: JSON and delimited text. Nothing is rounded or cut."""
+"""JSON, CSV, TSV and JUnit XML: results for programs."""
 
 from __future__ import annotations
 
@@ -8,70 +8,33 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.files.outgoing_text import neutralise_formula
-from rageval_report.render.cell_text import is_missing, plain
+from rageval_report.render.cell_text import cell, is_missing, plain
+from rageval_report.render.display import clean, shorten
 from rageval_report.results import Result
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def render_json(result: Result) -> str:
-    """The whole result as JSON; NaN and infinities are null.
-
-    Parameters
-    ----------
-    result : Result
-        The result to write.
-
-    Examples
-    --------
-    >>> text = render_json(Result("Means", pd.DataFrame({"mean": [0.1, float("nan")]})))
-    >>> json.loads(text)["rows"]
-    [{'mean': 0.1}, {'mean': None}]
-    """
+    """The whole result as JSON; NaN and infinities are null."""
     text = json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
     # A lone surrogate cannot be written as UTF-8; every parser reads its escape as the same text.
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def join_json(texts: Sequence[str]) -> str:
-    r"""The texts of several results as one JSON array.
-
-    Examples
-    --------
-    >>> join_json(['{"a": 1}', '{"b": 2}'])
-    '[{"a": 1},\n{"b": 2}]'
-    """
+    r"""The texts of several results as one JSON array."""
     return "[" + ",\n".join(texts) + "]"
 
 
 def render_csv(result: Result, *, delimiter: str = ",", neutralise_formulas: bool = False) -> str:
-    """The whole table as delimited text at full precision, the named index first.
-
-    Every number is read back as the same number; a missing value is an empty field; lists and dicts
-    are written as JSON. Lines end in a line feed.
-
-    Parameters
-    ----------
-    result : Result
-        Only its frame is written, not its title, notes and settings.
-    delimiter : str
-        One character.
-    neutralise_formulas : bool
-        Whether an apostrophe is put before texts that a spreadsheet would compute, because they
-        start with ``=``, ``+``, ``-`` or ``@``. Numbers are not changed.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"query_id": ["q1"], "score": [0.1], "answer": ["=1+1"]})
-    >>> print(render_csv(Result("Scores", frame), neutralise_formulas=True), end="")
-    query_id,score,answer
-    q1,0.1,'=1+1
-    """
+    """The whole table as delimited text at full precision, the named index first."""
     names, columns = _named_columns(result.frame)
     if neutralise_formulas:
         names = [neutralise_formula(name) for name in names]
@@ -90,12 +53,7 @@ render_tsv = partial(render_csv, delimiter="\t")
 
 
 class _CsvLines:
-    """The output of a csv writer, row by row.
-
-    A csv writer quotes a field that contains a character of its line end, so its line end here is a
-    carriage return and a line feed: both are then quoted. At the end of a row they become a line
-    feed.
-    """
+    """The output of a csv writer, row by row."""
 
     end = "\r\n"
 
@@ -142,3 +100,70 @@ def _jsonable(value: object) -> Any:
     if is_missing(value):
         return None
     return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+_KINDS = {"not evaluated": "error", "undecided": "skipped"}
+_LONGEST_NAME = 300
+_LONGEST_WHY = 1000
+# Columns that have an attribute or element of their own in a case, so its text leaves them out.
+_OWN_ELEMENTS = frozenset(("passed", "pipeline", "state", "why"))
+
+
+def render_junit(result: Result) -> str:
+    """The result as JUnit XML, one case per row."""
+    frame = result.frame
+    named = [name for name in frame.index.names if name is not None]
+    rows = (frame.reset_index(named) if named else frame).to_dict("records")
+    cases = [_junit_case({str(key): value for key, value in row.items()}, result) for row in rows]
+    suite = ET.Element("testsuite", {"name": _junit_attribute(result.title), **_counts(cases)})
+    properties = ET.SubElement(suite, "properties")
+    ET.SubElement(
+        properties, "property", name="signature", value=_junit_attribute(result.signature)
+    )
+    suite.extend(cases)
+    if result.notes:
+        ET.SubElement(suite, "system-out").text = "\n".join(map(clean, result.notes))
+    suites = ET.Element("testsuites", {"name": "rageval-report", **_counts(cases)})
+    suites.append(suite)
+    ET.indent(suites)
+    xml = ET.tostring(suites, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{xml}\n'
+
+
+def _counts(cases: list[ET.Element]) -> dict[str, str]:
+    counts = {
+        "tests": len(cases),
+        "failures": sum(case.find("failure") is not None for case in cases),
+        "errors": sum(case.find("error") is not None for case in cases),
+        "skipped": sum(case.find("skipped") is not None for case in cases),
+        "time": 0,
+    }
+    return {name: str(n) for name, n in counts.items()}
+
+
+def _junit_case(row: Mapping[str, object], result: Result) -> ET.Element:
+    first = "rule" if "rule" in row else next(iter(row), "")
+    case = ET.Element(
+        "testcase",
+        classname=_junit_attribute(str(row.get("pipeline", result.title))),
+        name=_junit_attribute(str(row.get(first, ""))),
+        time="0",
+    )
+    why = shorten(str(row.get("why", "")), _LONGEST_WHY)
+    fields = (name for name in row if name not in (first, *_OWN_ELEMENTS))
+    details = [f"{name}: {cell(row[name])}" for name in fields if not is_missing(row[name])]
+    text = "\n".join([*([why] if why else []), *map(clean, details)])
+    if row.get("passed", True):
+        ET.SubElement(case, "system-out").text = text
+    else:
+        state = str(row.get("state", "failed"))
+        kind = _KINDS.get(state, "failure")
+        element = ET.SubElement(case, kind, message=why)
+        element.text = text
+        if kind != "skipped":  # which has no type in the schema of Jenkins
+            element.set("type", state)
+    return case
+
+
+def _junit_attribute(text: str) -> str:
+    return shorten(text, _LONGEST_NAME)

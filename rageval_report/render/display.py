@@ -1,7 +1,4 @@
-"""Texts for a screen: their width, and how they are cleaned, cut, wrapped and padded.
-
-Widths are counted in columns of a terminal, by `rageval_report.names.widths`.
-"""
+"""Texts for a screen: their width, and how they are cleaned, cut, wrapped and padded."""
 
 from __future__ import annotations
 
@@ -29,31 +26,12 @@ _CHARACTERS_PER_COLUMN = 2  # a limit for combining accents, which take no width
 
 
 def note_line(note: str) -> str:
-    """A note with the word before it that says what it is; a doubt begins with its own.
-
-    Examples
-    --------
-    >>> note_line("2 queries unscored"), note_line("Doubt: no answer has a text")
-    ('Note: 2 queries unscored', 'Doubt: no answer has a text')
-    """
+    """A note with the word before it that says what it is; a doubt begins with its own."""
     return note if is_doubt(note) else f"Note: {note}"
 
 
 def shorten(text: str, most: int) -> str:
-    """The clean text, cut with an ellipsis if it is wider than `most` columns.
-
-    Parameters
-    ----------
-    text : str
-        Any text, however long.
-    most : int
-        The largest width, at least 1.
-
-    Examples
-    --------
-    >>> shorten("What is the capital of France?", 12)
-    'What is the…'
-    """
+    """The clean text, cut with an ellipsis if it is wider than `most` columns."""
     beginning = text[: _CLEANED_PER_COLUMN * most]
     line = clean(beginning)
     limited = line[: _CHARACTERS_PER_COLUMN * most]
@@ -63,29 +41,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def wrap(text: str, width: int, *, hanging: int = 0, at: re.Pattern[str] = WORDS) -> list[str]:
-    """The text on lines of at most `width` columns, broken at blanks if possible.
-
-    Parameters
-    ----------
-    text : str
-        A clean text.
-    width : int
-        The largest width of a line.
-    hanging : int
-        The number of blanks by which all lines but the first are indented.
-    at : pattern
-        The pieces that are kept on one line if they fit.
-
-    Returns
-    -------
-    list of str
-        At least one line.
-
-    Examples
-    --------
-    >>> wrap("- hyde is better on faithfulness", 20, hanging=2)
-    ['- hyde is better on', '  faithfulness']
-    """
+    """The text on lines of at most `width` columns, broken at blanks if possible."""
     lines, line = [], ""
     for piece in _pieces(text, width - hanging, at):
         if line.strip() and display_width((line + piece).rstrip()) > width:
@@ -109,12 +65,6 @@ def _pieces(text: str, room: int, at: re.Pattern[str]) -> Iterator[str]:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """The text with blanks up to `width` columns.
-
-    Examples
-    --------
-    >>> pad("再現率", 8), pad("0.5", 6, right=True)
-    ('再現率  ', '   0.5')
-    """
+    """The text with blanks up to `width` columns."""
     blanks = " " * (width - display_width(text))
     return blanks + text if right else text + blanks

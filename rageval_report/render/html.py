@@ -1,9 +1,4 @@
-"""A result as HTML: a small fragment for notebooks, and a page that stands alone.
-
-The fragment has only inline styles, because notebooks and code-hosting sites strip style sheets and
-scripts, and no colours of its own, so that it is readable in light and dark themes. It stays below
-30 kB whatever the data: first its texts get shorter, then it has fewer rows and columns.
-"""
+"""A result as HTML: a small fragment for notebooks, and a page that stands alone."""
 
 from __future__ import annotations
 
@@ -88,29 +83,7 @@ _EVERYTHING = _Extent(None, None, 1000, None, LONGEST_SENTENCE, is_page=True)
 def render(
     result: Result, *, columns: Sequence[str] | None = None, max_rows: int = MOST_ROWS
 ) -> str:
-    """The result as a fragment of HTML for notebooks, below 30 kB.
-
-    Parameters
-    ----------
-    result : Result
-        The result to show.
-    columns : sequence of str, optional
-        The columns to show, in order; those of the headline if omitted.
-    max_rows : int
-        The largest number of rows; fewer are shown if they would not fit.
-
-    Raises
-    ------
-    UnknownNameError
-        If `columns` names one that the result does not have.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> fragment = render(Result("Means", pd.DataFrame({"metric": ["<b>"], "mean": [0.5]})))
-    >>> '<th scope="row"' in fragment, "<b>" in fragment, "<script" in fragment
-    (True, False, False)
-    """
+    """The result as a fragment of HTML for notebooks, below 30 kB."""
     fragment = ""
     for extent in _EXTENTS:
         fragment = _fragment(result, columns, extent, max_rows)
@@ -120,21 +93,7 @@ def render(
 
 
 def table_of_queries(frame: pd.DataFrame) -> str:
-    """Rows of queries as a fragment of HTML for notebooks, below 30 kB: the table and its size.
-
-    Parameters
-    ----------
-    frame : DataFrame, index query_id
-        Columns with long names, such as ``{pipeline}_{metric}``, get short ones, with a legend.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> ids = pd.Index(["q1"], name="query_id")
-    >>> fragment = table_of_queries(pd.DataFrame({"question": ["why? " * 100]}, index=ids))
-    >>> len(fragment) < 1000, "1 query, 1 column" in fragment
-    (True, True)
-    """
+    """Rows of queries as a fragment of HTML for notebooks, below 30 kB: the table and its size."""
     wide = [name for name in map(str, frame.columns) if display_width(name) > _WIDEST_COLUMN]
     names = shorten_names(wide)
     shown = Result("Queries", pd.DataFrame(frame).rename(columns=names.of))
@@ -156,27 +115,7 @@ def table_of_queries(frame: pd.DataFrame) -> str:
 
 
 def page(result: Result, *, columns: Sequence[str] | None = None) -> str:
-    """The result as a page of its own, with every row and column.
-
-    Parameters
-    ----------
-    result : Result
-        The result to show.
-    columns : sequence of str, optional
-        The columns to show, in order; those of the headline if omitted.
-
-    Raises
-    ------
-    UnknownNameError
-        If `columns` names one that the result does not have.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> text = page(Result("Means", pd.DataFrame({"metric": ["mrr"], "mean": [0.5]})))
-    >>> "<title>Means</title>" in text
-    True
-    """
+    """The result as a page of its own, with every row and column."""
     fragment = _fragment(result, columns, _EVERYTHING, None)
     title = escape(shorten(result.title, LONGEST_SENTENCE))
     return _PAGE.format(title=title, fragment=fragment)

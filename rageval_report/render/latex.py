@@ -74,36 +74,7 @@ def render(
     longest: int = LONGEST,
     label: str | None = None,
 ) -> str:
-    r"""The result as a ``table`` environment, its notes below the rules.
-
-    Parameters
-    ----------
-    result : Result
-        The result to show.
-    columns, longest
-        As in `rageval_report.render.RenderOptions`.
-    label : str, optional
-        The label for ``\ref``; made from the title if omitted.
-
-    Raises
-    ------
-    UnknownNameError
-        If `columns` names one that the result does not have.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> lines = render(Result("Means", pd.DataFrame({"metric": ["mrr"], "mean": [0.5]})))
-    >>> print("\n".join(lines.splitlines()[5:13]))
-      \label{tab:means}
-      \begin{tabular}{lr}
-        \toprule
-        metric & mean \\
-        \midrule
-        mrr & 0.500 \\
-        \bottomrule
-      \end{tabular}
-    """
+    r"""The result as a ``table`` environment, its notes below the rules."""
     table = table_of(result, columns=columns, longest=longest)
     body = [*_tabular(result, table), *_below(result, table.names)]
     lines = [
@@ -119,41 +90,18 @@ def render(
 
 
 def escape_latex(text: str) -> str:
-    r"""The text with every special character of LaTeX escaped.
-
-    Parameters
-    ----------
-    text : str
-        On one line.
-
-    Examples
-    --------
-    >>> print(escape_latex("50 % of $x_1$ -- [a]"))
-    50 \% of \$x\_1\$ -{}- {[}a{]}
-    """
+    r"""The text with every special character of LaTeX escaped."""
     # In one pass, because the escapes contain characters that are escaped themselves.
     return _SPECIALS.sub(lambda match: _ESCAPES.get(match[0], "{}-"), text)
 
 
 def escape_sentence(text: str) -> str:
-    r"""A sentence of any length or number of lines, escaped, on one line.
-
-    Examples
-    --------
-    >>> print(escape_sentence("recall@5\nrose by 10 %"))
-    recall@5 rose by 10 \%
-    """
+    r"""A sentence of any length or number of lines, escaped, on one line."""
     return escape_latex(shorten(text, LONGEST_SENTENCE))
 
 
 def label_of(text: str) -> str:
-    r"""The text as a label: letters, digits, colons and hyphens.
-
-    Examples
-    --------
-    >>> label_of("tab:Means, by group")
-    'tab:Means-by-group'
-    """
+    r"""The text as a label: letters, digits, colons and hyphens."""
     return _NOT_FOR_LABELS.sub("-", text[:LONGEST]).strip("-:") or "tab"
 
 

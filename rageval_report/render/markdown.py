@@ -1,9 +1,10 @@
-"""A result as GitHub-flavoured Markdown."""
+"""Markdown: results for a repository or a chat, and the comment on a pull request."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from tabulate import tabulate
@@ -23,35 +24,7 @@ def render(
     max_columns: int | None = 40,
     longest: int = LONGEST,
 ) -> str:
-    r"""The result as Markdown: title, verdicts, one pipe table per group, notes, signature.
-
-    Texts of the data are shown as they are: no HTML, no images, no links, no mentions.
-
-    Parameters
-    ----------
-    result : Result
-        The result to show.
-    columns, max_rows, max_columns, longest
-        As in `rageval_report.render.RenderOptions`.
-
-    Raises
-    ------
-    UnknownNameError
-        If `columns` names one that the result does not have.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"metric": ["a|b"], "mean": [0.5]})
-    >>> print(render(Result("Means", frame)).partition("`")[0])
-    ### Means
-    <BLANKLINE>
-    | metric   |   mean |
-    |:---------|-------:|
-    | a\|b     |  0.500 |
-    <BLANKLINE>
-    <BLANKLINE>
-    """
+    r"""The result as Markdown: title, verdicts, one pipe table per group, notes, signature."""
     table = table_of(
         result, columns=columns, max_rows=max_rows, max_columns=max_columns, longest=longest
     )
@@ -71,24 +44,12 @@ render_file = partial(render, max_rows=None, max_columns=None)
 
 
 def escape_sentence(text: str) -> str:
-    r"""A sentence, escaped so that it may start a line and links to nothing.
-
-    Examples
-    --------
-    >>> print(escape_sentence("1. not a list"))
-    1\. not a list
-    """
+    r"""A sentence, escaped so that it may start a line and links to nothing."""
     return inert_markdown(shorten(text, LONGEST_SENTENCE))
 
 
 def code(text: str) -> str:
-    """The text as inline code, between more backticks than it contains in a row.
-
-    Examples
-    --------
-    >>> code("seed:0"), code("a``b")
-    ('`seed:0`', '```a``b```')
-    """
+    """The text as inline code, between more backticks than it contains in a row."""
     line = clean(text)
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     blank = " " if line.startswith("`") or line.endswith("`") else ""
@@ -118,3 +79,128 @@ def _pipe_table(table: TextTable, group: RowGroup) -> str:
         # The texts are finished: tabulate would parse numbers and write them anew.
         disable_numparse=True,
     )
+
+
+LONGEST = 64_500
+"""GitHub accepts 65,536 characters; the rest is for what a program adds to the comment."""
+
+MARKER = "<!-- rageval-report gate -->"
+"""The first line, by which a program finds its earlier comment."""
+
+_SIGNS = {"passed": "✅", "failed": "❌", "not evaluated": "⚠️", "undecided": "❔"}
+# The worst first.
+_ORDER = ("failed", "not evaluated", "undecided", "passed")
+_MOST_RULES, _MOST_QUERIES, _MOST_NOTES = 200, 20, 20
+_COLUMNS = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored")
+
+
+def pull_request_comment(
+    result: Result, failing: Sequence[Result] = (), *, longest: int = LONGEST
+) -> str:
+    """The comment: how many gates failed, the rules, the reasons, and the queries to read."""
+    # A third of the room at most for the rules, a sixth each for reasons and notes: about a third
+    # is left for the queries.
+    head = [
+        MARKER + "\n" + _head_line(result),
+        _fit_rows(partial(_gates, result), _MOST_RULES, longest // 3),
+    ]
+    why = _fit_rows(partial(_reasons, result), _MOST_RULES, longest // 6)
+    end = [_fit_rows(partial(_notes, result), _MOST_NOTES, longest // 6), code(result.signature)]
+    fixed = "\n\n".join(part for part in (*head, why, *end) if part)
+    room = longest - len(fixed) - len(_left_out(len(failing))) - 8
+    tables = list(_folded_tables(failing, room))
+    lost = len(failing) - len(tables)
+    parts = (*head, why, *tables, _left_out(lost) if lost else "", *end)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head_line(result: Result) -> str:
+    states, n = result.frame["state"], len(result.frame)
+    undecided = int((states == "undecided").sum())
+    broken = n - undecided - int((states == "passed").sum())
+    sign = _SIGNS["failed" if broken else "undecided" if undecided else "passed"]
+    parts = [f"{broken} of {n} failed"] if broken else []
+    parts += [f"{undecided} of {n} undecided"] if undecided else []
+    count = ", ".join(parts) or f"all {n} passed"
+    return f"### {sign} {escape_sentence(result.title)}: {count}"
+
+
+def _gates(result: Result, most: int) -> str:
+    """One row per rule, those that do not hold first."""
+    frame = result.frame.sort_values(
+        "state", kind="stable", key=lambda states: states.map(_ORDER.index)
+    )
+    columns = [name for name in _COLUMNS if name in frame.columns]
+    shown = replace(result, frame=frame, grouped_by="")
+    signs = [_SIGNS.get(str(state), "") for state in frame["state"]]
+    return _table(shown, most, columns, signs)
+
+
+def _table(
+    result: Result, most: int, columns: Sequence[str] | None = None, signs: Sequence[str] = ()
+) -> str:
+    """A pipe table of the first rows, with the signs in front of them."""
+    table = table_of(result, columns=columns, max_rows=most)
+    alignment = ["right" if column.is_numeric else "left" for column in table.columns]
+    rows = [[inert_cell(text) for text in table.row(place)] for place in range(table.n_rows)]
+    heads = [inert_cell(column.heading) for column in table.columns]
+    if signs:
+        rows = [[sign, *row] for sign, row in zip(signs, rows, strict=False)]
+        heads, alignment = ["", *heads], ["left", *alignment]
+    text = tabulate(rows, heads, tablefmt="pipe", colalign=alignment, disable_numparse=True)
+    left_out = [f"... and {table.left_out}"] if table.left_out else []
+    below = [*left_out, *table.names.legend]
+    return "\n\n".join([text, *map(inert_cell, below)])
+
+
+def _reasons(result: Result, most: int) -> str:
+    broken = result.frame[~result.frame["passed"].astype(bool)]["why"]
+    more = len(broken) - most
+    lines = [f"- {escape_sentence(str(why))}" for why in broken.head(most)]
+    return "\n".join([*lines, *([f"- ... and {more} more"] if more > 0 else [])])
+
+
+def _notes(result: Result, most: int) -> str:
+    if not result.notes:
+        return ""
+    more = len(result.notes) - most
+    lines = [f"- {escape_sentence(note)}" for note in result.notes[:most]]
+    listed = "\n".join([*lines, *([f"- ... and {more} more"] if more > 0 else [])])
+    return _fold("Notes", listed)
+
+
+def _folded_tables(failing: Sequence[Result], room: int) -> Iterator[str]:
+    """The tables of queries, each of them folded, as long as there is room."""
+    for place, result in enumerate(failing):
+        share = room // (len(failing) - place)
+        text = _fit_rows(partial(_queries, result), _MOST_QUERIES, share - 2)
+        if text:
+            room -= len(text) + 2
+            yield text
+
+
+def _queries(result: Result, most: int) -> str:
+    title = (
+        f"{result.title} ({result.settings['rule']})" if "rule" in result.settings else result.title
+    )
+    return _fold(escape_sentence(title), _table(result, most))
+
+
+def _fold(summary: str, content: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"
+
+
+def _fit_rows(build: Callable[[int], str], most: int, room: int) -> str:
+    """The text with as many rows as there is room for; empty if not one fits."""
+    while most >= 1:
+        text = build(most)
+        if len(text) <= room:
+            return text
+        # Halved, so that even 200 rows take no more than eight attempts.
+        most //= 2
+    return ""
+
+
+def _left_out(n: int) -> str:
+    what = "table of queries is" if n == 1 else "tables of queries are"
+    return f"{n} more {what} left out because there is no room."

@@ -1,8 +1,4 @@
-"""Which rows and columns of a result are shown, under which headings, in which groups.
-
-All formats share this half of rendering: a `Table` contains finished texts, without layout and
-escapes.
-"""
+"""Which rows and columns of a result are shown, under which headings, in which groups."""
 
 from __future__ import annotations
 
@@ -62,17 +58,7 @@ _NamedColumns: TypeAlias = list[tuple[str, list[object]]]
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """A column of finished texts.
-
-    Parameters
-    ----------
-    heading : str
-        One line.
-    cells : tuple of str
-        One line of text per row.
-    is_numeric : bool
-        Whether the texts are numbers, which are aligned on the right.
-    """
+    """A column of finished texts."""
 
     heading: str
     cells: tuple[str, ...]
@@ -90,19 +76,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """The part of a result that is shown, as texts.
-
-    Parameters
-    ----------
-    columns : tuple of TextColumn
-        The first column names the rows.
-    groups : tuple of RowGroup
-        All rows, in order; one group with an empty heading if the rows are not grouped.
-    rows_left_out, columns_left_out : int
-        The numbers of rows and columns that are not shown.
-    names : ShortNames
-        The pipelines of the result; the cells have their short names.
-    """
+    """The part of a result that is shown, as texts."""
 
     columns: tuple[TextColumn, ...]
     groups: tuple[RowGroup, ...]
@@ -139,33 +113,7 @@ def table_of(
     max_columns: int | None = None,
     longest: int = cells.LONGEST,
 ) -> TextTable:
-    """The table of a result: its rows and columns as texts.
-
-    Parameters
-    ----------
-    result : Result
-        Its headline columns are shown, or all but the verdicts if it has no headline; a named index
-        comes first.
-    columns : sequence of str, optional
-        Other columns to show, in order.
-    max_rows, max_columns : int, optional
-        The largest number of rows and columns; all if omitted.
-    longest : int
-        The width to which texts are cut.
-
-    Raises
-    ------
-    DataError
-        If a limit is negative.
-    UnknownNameError
-        If `columns` names one that the result does not have.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"metric": ["recall"], "ci_low": [0.4], "ci_high": [0.5]})
-    >>> [column.heading for column in table_of(Result("Means", frame)).columns]
-    ['metric', 'CI']
-    """
+    """The table of a result: its rows and columns as texts."""
     for parameter, most in (("max_rows", max_rows), ("max_columns", max_columns)):
         if most is not None and most < 0:
             raise DataError(f"{parameter} must be an integer >= 0; got {most}")
@@ -293,10 +241,7 @@ def _are_ends(names: tuple[str, ...]) -> bool:
 
 
 def _interval_column(
-    name: str,
-    low: list[object],
-    high: list[object],
-    settings: Mapping[str, object],
+    name: str, low: list[object], high: list[object], settings: Mapping[str, object]
 ) -> TextColumn:
     estimate = name.removesuffix("ci_low").rstrip("_")
     level = settings.get(_LEVEL)
@@ -322,23 +267,7 @@ def _text_column(
 
 
 def column_heading(name: str, settings: Mapping[str, object]) -> str:
-    """The heading of a column in plain words.
-
-    Parameters
-    ----------
-    name : str
-        The name of the column.
-    settings : mapping of str to object
-        The settings of the result: ``correction`` of the p-values, and ``weights``, the objectives
-        whose columns are parts of a weighted score.
-
-    Examples
-    --------
-    >>> column_heading("n_unscored", {}), column_heading("pvalue_adjusted", {"correction": "holm"})
-    ('unscored', 'p (holm)')
-    >>> column_heading("retrieval", {"weights": {"retrieval": 2}})
-    'from retrieval'
-    """
+    """The heading of a column in plain words."""
     headings = settings.get("headings")
     if isinstance(headings, Mapping) and name in headings:
         return shorten(str(headings[name]), _LONGEST_HEADING)

@@ -1,9 +1,4 @@
-"""The report file: one page that holds verdicts, tables, pictures, slices and every query.
-
-`report_evaluation`, `report_comparison` and `report_ranking` collect the parts from the analyses,
-and a `Report` writes them: an HTML page that needs no other file, or Markdown, LaTeX or plain text.
-This package computes nothing itself: it stands above analyses, renderers and plots.
-"""
+"""The report file: one page that holds verdicts, tables, pictures, slices and every query."""
 
 from __future__ import annotations
 

@@ -10,10 +10,16 @@ from rageval_report.analysis.report import evaluation_report
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.tables import table_of
 from rageval_report.plots.subjects import is_scored, of_one_scale
-from rageval_report.reports.common_sections import (
+from rageval_report.reports.pictures import Picture
+from rageval_report.reports.query_table import QueryTable
+from rageval_report.reports.report import (
     DEFAULT_LEVEL,
     LONGEST_OF_SOME,
     MeansSettings,
+    Report,
+    Section,
+    answers_of,
+    causes_of,
     check_longest,
     doubts_in,
     listed_runs,
@@ -21,17 +27,9 @@ from rageval_report.reports.common_sections import (
     origin_section,
     slice_columns_of,
     slice_picture,
+    verdicts_of_evaluation,
     without_empty,
 )
-from rageval_report.reports.parts import (
-    Section,
-    answers_of,
-    causes_of,
-    verdicts_of_evaluation,
-)
-from rageval_report.reports.pictures import Picture
-from rageval_report.reports.query_table import QueryTable
-from rageval_report.reports.report import Report
 from rageval_report.reports.wording import Wording
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.correct_notion import CorrectNotion, find_notion
@@ -79,17 +77,6 @@ def report_evaluation(
         By any of their names; all of them if omitted.
     percentiles, interval, confidence_level, n_resamples, seed, clusters
         Of the tables of means, as in `rageval_report.analysis.report.summarise`.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    UnknownNameError
-        If a metric or a column is not known.
-    DataError
-        If an option has an impossible value.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""The results of the analyses become a report of candidates beside a baseline."""
+"""The page of candidates beside a baseline: its headline and its sections."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -15,53 +15,215 @@ from rageval_report.analysis.rank import rank
 from rageval_report.analysis.report import evaluation_report
 from rageval_report.analysis.tables import table_of
 from rageval_report.analysis.verdicts import (
+    MetricVerdict,
+    alpha_of_result,
+    answer_of,
     by_candidate,
     comparison_verdicts,
+    of_shown,
     pair_text,
 )
 from rageval_report.errors import DataError, RagevalError
-from rageval_report.reports.common_sections import (
-    LONGEST_OF_SOME,
+from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.reports.query_table import QueryTable
+from rageval_report.reports.ranking_sentences import ranking_headline
+from rageval_report.reports.report import (
+    ContentKeywords,
     MeansSettings,
-    causes_section,
-    check_longest,
-    doubts_in,
-    listed_runs,
-    notes_of,
-    origin_section,
-    queries_of,
-    slice_columns_of,
-    slice_picture,
-    without_empty,
-)
-from rageval_report.reports.comparison_headline import best_first_key, comparison_headline
-from rageval_report.reports.parts import (
-    ReportVerdict,
+    PageContent,
+    Report,
     Section,
-    causes_of,
     named_outcomes,
+    origin_section,
     outcome_names,
     outcome_result,
     outcomes_of,
+    slice_picture,
     verdicts_of_comparison,
+    without_empty,
 )
-from rageval_report.reports.query_table import QueryTable
-from rageval_report.reports.ranking_sentences import ranking_headline
-from rageval_report.reports.report import Report
-from rageval_report.reports.sentences import Headline
+from rageval_report.reports.sentences import (
+    Headline,
+    counted,
+    names_with_rest,
+    number,
+    signed,
+    size_text,
+    undecided_text,
+    with_commas,
+)
 from rageval_report.reports.views.changed import Changed, plain_outcomes
-from rageval_report.reports.views.slice_matrix import SliceMatrix
-from rageval_report.reports.views.strip import Strip
+from rageval_report.reports.views.strip import SliceMatrix, Strip
 from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.correct_notion import (
     CorrectNotion,
-    declare_all,
     describe_notions,
-    shared_notions,
 )
+from rageval_report.scores.shown import BETTER, EQUIVALENT, IDENTICAL, NOT_TESTED, UNDECIDED, WORSE
 from rageval_report.stats.means import QUARTILES
+
+# Below it a comparison finds large differences only, and the headline says so.
+_FEW_QUERIES = 30
+_MOST_EXCEPTIONS = 2
+_MOST_CANDIDATES = 3
+
+
+def comparison_headline(
+    comparison: Comparison,
+    slices: Iterable[Result] = (),
+    *,
+    labels: Mapping[str, str] | None = None,
+) -> Headline:
+    """The answer of a comparison in plain sentences, with short names of pipelines."""
+    verdicts = comparison_verdicts(comparison, labels)
+    groups, fewest = by_candidate(verdicts), comparison.plan.fewest_units
+    names = shorten_names([verdicts[0].baseline, *groups])
+    if len(groups) == 1:
+        details = tuple(filter(None, _pair_details(verdicts, fewest)))
+    else:
+        details = tuple(_details_of_several(groups, names))
+    exceptions = sorted(
+        (
+            exception
+            for result in slices
+            for exception in _exceptions(result, alpha_of_result(comparison), names, labels or {})
+        ),
+        key=lambda exception: exception[0],
+    )
+    lines = [text for _, text in exceptions[:_MOST_EXCEPTIONS]]
+    if more := len(exceptions) - len(lines):
+        lines.append(f"The same holds for {counted(more, 'more group')}, see below.")
+    basis = " · ".join(_basis(comparison, verdicts, names))
+    return Headline(answer_of(verdicts, fewest), basis, details, tuple(lines))
+
+
+def _pair_details(verdicts: Sequence[MetricVerdict], fewest: int) -> Iterator[str]:
+    """The sizes of what is shown, and what is equivalent, undecided, or too small to see."""
+    if all(verdict.shown == NOT_TESTED for verdict in verdicts):
+        return
+    for shown in (BETTER, WORSE):
+        names = [f"{own.label} ({signed(own.difference)})" for own in of_shown(verdicts, shown)]
+        if names:
+            yield f"{shown.capitalize()} on {names_with_rest(names)}."
+    for shown, end in (
+        (EQUIVALENT, "equivalent within your margins"),
+        (IDENTICAL, "equal on every query"),
+    ):
+        if n := len(of_shown(verdicts, shown)):
+            yield f"{counted(n, 'metric is', 'metrics are')} {end}."
+    yield undecided_text(of_shown(verdicts, UNDECIDED))
+    if n := len(of_shown(verdicts, NOT_TESTED)):
+        yield (
+            f"{counted(n, 'metric has', 'metrics have')} fewer than {fewest} queries in common, "
+            "too few for a test."
+        )
+    most = max(verdict.n for verdict in verdicts)
+    if most >= _FEW_QUERIES:
+        return
+    start = f"Only {counted(most, 'query', 'queries')}"
+    detectable = [
+        own.detectable
+        for own in verdicts
+        if own.is_share and own.shown != NOT_TESTED and own.detectable < 1.0
+    ]
+    if detectable:
+        yield f"{start}: differences below about {size_text(min(detectable))} do not show."
+    else:
+        yield f"{start}: only large differences show."
+
+
+def _details_of_several(
+    groups: Mapping[str, Sequence[MetricVerdict]], names: ShortNames
+) -> Iterator[str]:
+    """A line for each of the first candidates that differ from the baseline, the best first."""
+    labels = {
+        name: {shown: [own.label for own in of_shown(verdicts, shown)] for shown in (BETTER, WORSE)}
+        for name, verdicts in groups.items()
+    }
+    counts = {name: (len(own[BETTER]), len(own[WORSE])) for name, own in labels.items()}
+    best_first = sorted(groups, key=lambda name: best_first_key(groups[name]))
+    differing = [name for name in best_first if any(counts[name])]
+    for name in differing[:_MOST_CANDIDATES]:
+        parts = [f"{shown} on {names_with_rest(own)}" for shown, own in labels[name].items() if own]
+        yield f"{names.of(name)}: {', '.join(parts)}."
+    if (more := len(differing) - _MOST_CANDIDATES) > 0:
+        yield f"{more} more {'differs' if more == 1 else 'differ'}, see below."
+    quiet = len(groups) - len(differing)
+    if quiet and differing:
+        yield f"No difference is shown for {counted(quiet, 'candidate')}."
+
+
+def best_first_key(verdicts: Sequence[MetricVerdict]) -> tuple[int, int, int]:
+    """Better on something only, then better and worse, then neither, then worse only."""
+    better, worse = (len(of_shown(verdicts, shown)) for shown in (BETTER, WORSE))
+    kind = int(worse > 0) if better else 2 + int(worse > 0)
+    return kind, worse, -better
+
+
+def _basis(
+    comparison: Comparison, verdicts: Sequence[MetricVerdict], names: ShortNames
+) -> Iterator[str]:
+    candidates = list(by_candidate(verdicts))
+    noun = "candidate" if len(candidates) == 1 else "candidates"
+    shown = names_with_rest([names.of(name) for name in candidates])
+    yield f"baseline {names.of(verdicts[0].baseline)}, {noun} {shown}"
+    common = [pairing.n_common for pairing in comparison.pairings]
+    yield counted(
+        max(common or [own.n + own.n_dropped for own in verdicts]), "paired query", "paired queries"
+    )
+    yield counted(len({verdict.metric for verdict in verdicts}), "metric")
+    if alone := max((pairing.n_alone for pairing in comparison.pairings), default=0):
+        yield f"{alone} in one run only"
+    if dropped := max(verdict.n_dropped for verdict in verdicts):
+        yield f"up to {dropped} unscored on a metric"
+
+
+def _exceptions(
+    result: Result, alpha: float, names: ShortNames, labels: Mapping[str, str]
+) -> Iterator[tuple[tuple[bool, float, float], str]]:
+    """The groups that are shown to differ in the opposite direction, with what orders them."""
+    by, frame = str(result.settings["by"]), result.frame
+    total = int(frame.groupby("metric")["n"].sum().max())
+    is_reversed = frame["reversal_pvalue_adjusted"] <= alpha
+    for _, rows in frame[frame[by].isin(frame.loc[is_reversed, by])].groupby(
+        ["candidate", by], sort=False
+    ):
+        opposed = rows[rows["reversal_pvalue_adjusted"] <= alpha]
+        if not len(opposed):
+            continue
+        first = opposed.sort_values(["reversal_pvalue_adjusted", "pvalue"], kind="stable").iloc[0]
+        order = (
+            bool(first["improvement"] > 0),  # worse ones first
+            float(first["reversal_pvalue_adjusted"]),
+            -abs(float(first["effect_size"])),
+        )
+        metric = labels.get(str(first["metric"]), str(first["metric"]))
+        yield order, _exception_text(rows, first, f"{by} {first[by]}", total, alpha, names, metric)
+
+
+def _exception_text(
+    rows: pd.DataFrame,
+    first: pd.Series,
+    group: str,
+    total: int,
+    alpha: float,
+    names: ShortNames,
+    metric: str,
+) -> str:
+    """One sentence: the group, on how many metrics the opposite is shown, and an example."""
+    is_better = bool(first["improvement"] > 0)
+    shown = rows["pvalue_adjusted"] <= alpha
+    n_same = int((shown & ((rows["improvement"] > 0) == is_better)).sum())
+    before, after = float(first["baseline_mean"]), float(first["candidate_mean"])
+    return (
+        f"On {group} ({with_commas(int(rows['n'].max()))} of {with_commas(total)}) "
+        f"{names.of(first['candidate'])} is {BETTER if is_better else WORSE} on {n_same} of "
+        f"{counted(rows['metric'].nunique(), 'metric')}: {metric} "
+        f"{'rises' if after > before else 'falls'} from {number(before)} to {number(after)}."
+    )
+
 
 FAMILIES = (
     "p-values are corrected within each table, not across tables: looking through the slices is a "
@@ -73,16 +235,13 @@ def report_comparison(
     comparison: Comparison,
     *,
     title: str | None = None,
-    by: str | Iterable[str] | None = None,
-    correct: Correct | None = None,
-    k: int | None = None,
     pictures: bool = True,
-    longest_text: int | None = None,
     percentiles: Sequence[float] = QUARTILES,
     interval: str = "auto",
     confidence_level: float | None = None,
     n_resamples: int = 9999,
     seed: int = 0,
+    **options: Unpack[ContentKeywords],
 ) -> Report:
     """The report of candidates beside a baseline.
 
@@ -97,10 +256,6 @@ def report_comparison(
         Of each pipeline's own table of means, as in `rageval_report.analysis.report.summarise`;
         if `confidence_level` is omitted, it is that of the comparison.
 
-    Returns
-    -------
-    Report
-
     Examples
     --------
     >>> from rageval_report import compare
@@ -109,70 +264,53 @@ def report_comparison(
     >>> report_comparison(comparison, pictures=False).headline.text
     'hybrid is better than bm25 on 1 of 2 metrics and worse on Latency (ms).'
     """
-    check_longest(longest_text)
-    runs = _runs(comparison)
+    runs, metrics = _runs(comparison), metrics_of_comparison(comparison)
     level = float(str(comparison.settings["confidence_level"]))
-    metrics = metrics_of_comparison(comparison)
-    listed, some_queries = listed_runs(runs, _names_in(metrics, 0))
-    if some_queries:
-        longest_text = longest_text or LONGEST_OF_SOME
-    notions = shared_notions(listed, correct)
-    by_run = notions or (None,) * len(runs)
-    causes = [
-        causes_of(run, part, notion, k, level)
-        for run, part, notion in zip(runs, listed, by_run, strict=True)
-    ]
-    columns = slice_columns_of(listed, by)
-    slices = _comparison_slices(comparison, columns)
-    are_scans = is_scan(runs[0])
-    outcomes = [] if notions is None or are_scans else _outcomes(runs, notions)
-    counts = _outcome_counts(runs, notions, correct, outcomes)
-    settings, cluster_notes = _means_settings(
-        comparison, level if confidence_level is None else confidence_level
-    )
-    settings |= {"interval": interval, "n_resamples": n_resamples, "seed": seed}
+    wording = Wording.of(runs, [by_run[0] for by_run in metrics])
+    content = PageContent.of(runs, _names_in(metrics, 0), level, wording, options)
+    notions, correction = content.notions, str(comparison.settings["correction"])
+    correction = "holm" if correction == "westfall-young" else correction  # see `Comparison.slices`
+    slices = tuple(comparison.slices(name, correction=correction) for name in content.columns)
+    outcomes = [] if notions is None or is_scan(runs[0]) else _outcomes(runs, notions)
+    counts = _outcome_counts(runs, notions, options.get("correct"), outcomes)
+    named, cluster_notes = named_clusters(comparison)
+    settings: MeansSettings = {
+        "interval": interval,
+        "confidence_level": level if confidence_level is None else confidence_level,
+        "n_resamples": n_resamples,
+        "seed": seed,
+        "clusters": named,
+    }
     means = (
         evaluation_report(
             run, notion, metrics=_names_in(metrics, place), percentiles=percentiles, **settings
         )
-        for place, (run, notion) in enumerate(zip(runs, by_run, strict=True))
+        for place, (run, notion) in enumerate(zip(runs, content.by_run, strict=True))
     )
-    wording = Wording.of(runs, [by_run[0] for by_run in metrics])
     sections = (
         strip_section(comparison, wording),
         _changed_section(comparison, notions, outcomes, counts, wording, level),
-        causes_section(causes, runs, wording),
+        content.causes_section,
         slices_section(comparison, slices, wording, pictures),
         Section("pipelines", "Each pipeline", tuple(means)),
         origin_section(runs),
     )
-    doubts = doubts_in(runs)
+    headline = comparison_headline(comparison, slices, labels=wording.labels)
     return Report(
         title=title or comparison.title,
         subtitle=_subtitle(runs, metrics),
-        verdicts=(
-            *doubts,
-            *([] if notions is None or are_scans else [ReportVerdict(declare_all(runs, notions))]),
-            *verdicts_of_comparison(comparison, slices),
-        ),
+        verdicts=(*content.verdicts, *verdicts_of_comparison(comparison, slices)),
         sections=without_empty(sections),
-        queries=queries_of(listed, metrics, columns, by_run, causes, wording),
+        queries=content.queries(metrics),
         notes=(
-            *([some_queries] if some_queries else []),
-            *comparison.notes,
-            *notes_of(listed, notions, longest_text),
+            *content.notes(*comparison.notes),
             *((FAMILIES,) if slices else ()),
             *cluster_notes,
         ),
-        longest_text=longest_text,
-        headline=_led_by_ranking(
-            comparison_headline(comparison, slices, labels=wording.labels),
-            runs,
-            comparison,
-            wording,
-        ),
+        longest_text=content.longest_text,
+        headline=_led_by_ranking(headline, runs, comparison, wording),
         wording=wording,
-        some_queries=some_queries,
+        some_queries=content.some_queries,
     )
 
 
@@ -319,19 +457,6 @@ def _plain_outcomes(runs: Sequence[Scored], outcomes: Sequence[pd.Series]) -> tu
     )
 
 
-def _means_settings(comparison: Comparison, level: float) -> tuple[MeansSettings, tuple[str, ...]]:
-    """How each pipeline's own means are computed, and a note if that differs from the whole."""
-    named, notes = named_clusters(comparison)
-    settings: MeansSettings = {
-        "interval": "auto",
-        "confidence_level": level,
-        "n_resamples": 9999,
-        "seed": 0,
-        "clusters": named,
-    }
-    return settings, notes
-
-
 def _subtitle(runs: tuple[Scored, ...], metrics: tuple[dict[int, Metric], ...]) -> str:
     names = ", ".join(run.name for run in runs[1:])
     n_queries = (
@@ -378,21 +503,6 @@ def _names_in(metrics: Iterable[dict[int, Metric]], place: int) -> list[str]:
     return [by_run[place].name for by_run in metrics if place in by_run]
 
 
-def _comparison_slices(comparison: Comparison, columns: Iterable[str]) -> tuple[Result, ...]:
-    correction = correction_of_slices(comparison)
-    return tuple(comparison.slices(column, correction=correction) for column in columns)
-
-
-def correction_of_slices(comparison: Result) -> str:
-    """The correction of the slices of a comparison: its own, or Holm's.
-
-    Westfall and Young's correction needs the joint distribution of all tests; slices are tested
-    apart from each other.
-    """
-    correction = str(comparison.settings["correction"])
-    return "holm" if correction == "westfall-young" else correction
-
-
 def _outcomes(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> list[pd.Series]:
     """For each candidate the outcome of every query beside the baseline."""
     candidates = zip(runs[1:], notions[1:], strict=True)
@@ -410,19 +520,7 @@ def outcome_tables(
     counts: Sequence[Mapping[str, int]],
     level: float,
 ) -> tuple[Result, ...]:
-    """How many answers of the baseline and of each candidate are right.
-
-    Parameters
-    ----------
-    runs : sequence of Scored
-        The pipelines, the baseline first.
-    notions : sequence of CorrectNotion
-        What is correct in each.
-    counts : sequence of mapping of str to int
-        For each candidate the number of queries by outcome.
-    level : float
-        The confidence level of the shares.
-    """
+    """How many answers of the baseline and of each candidate are right."""
     settings = {"confidence_level": level, "correct": words_of(notions)}
     return tuple(
         outcome_result(

@@ -3,7 +3,7 @@
 const pairView = document.getElementById("pair");
 const NAMED_TONES = { better: "better", worse: "worse", equivalent: "equivalent", identical: "equivalent" };
 const SHAPES = { better: ["path", { d: "M0-6 6 5H-6Z" }], worse: ["path", { d: "M0 6 6-5H-6Z" }], equivalent: ["path", { d: "M0-6 6 0 0 6-6 0Z" }], identical: ["path", { d: "M0-6 6 0 0 6-6 0Z" }] };
-const SHOWN_ORDER = ["worse", "better", "equivalent", "identical", "undecided", "not tested"];
+const SHOWN_ORDER = ["worse", "better", "equivalent", "direction unknown", "identical", "undecided", "not tested"];
 const TURNED = { better: "worse", worse: "better" };
 
 function mark(shown) {

@@ -1,9 +1,4 @@
-"""Plots as inline SVG for a page: text stays text, and colours follow the page's theme.
-
-The page's security policy forbids style attributes, so each property of matplotlib's styles becomes
-an SVG attribute. What is drawn in the colour of text takes the page's colour of text. Every id gets
-a prefix of the picture, because all pictures of a page share one set of ids.
-"""
+"""Plots as inline SVG for a page: text stays text, and colours follow the page's theme."""
 
 from __future__ import annotations
 
@@ -53,19 +48,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A plot that is drawn when the page is written.
-
-    Parameters
-    ----------
-    kind : str
-        A name of the table `rageval_report.plots.PLOTS`.
-    subject : object
-        What is drawn.
-    caption : str
-        What the picture shows, in words.
-    options : mapping
-        Options of the plot.
-    """
+    """A plot that is drawn when the page is written."""
 
     kind: str
     subject: object

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.effects import MainEffects
@@ -10,33 +11,26 @@ from rageval_report.analysis.lineup import Lineup, ScoreBlock
 from rageval_report.analysis.rank import Ranking
 from rageval_report.analysis.verdicts import MetricVerdict
 from rageval_report.errors import DataError
-from rageval_report.reports.common_sections import (
-    LONGEST_OF_SOME,
-    causes_section,
-    check_longest,
-    doubts_in,
-    listed_runs,
-    notes_of,
-    origin_section,
-    queries_of,
-    slice_columns_of,
-    without_empty,
-)
-from rageval_report.reports.parts import (
-    ReportVerdict,
-    Section,
-    causes_of,
-)
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.ranking_sentences import RankedPipelines, ranking_headline
-from rageval_report.reports.report import Report
-from rageval_report.reports.views.effects import Effects, effects_of
-from rageval_report.reports.views.leaderboard import Leaderboard
-from rageval_report.reports.views.pair_matrix import PairMatrix, pair_verdicts, pairs_document
-from rageval_report.reports.views.widest_spread import WidestSpread
+from rageval_report.reports.report import (
+    ContentKeywords,
+    PageContent,
+    Report,
+    ReportVerdict,
+    Section,
+    origin_section,
+    without_empty,
+)
+from rageval_report.reports.views.leaderboard import Effects, Leaderboard, effects_of
+from rageval_report.reports.views.pair_matrix import (
+    PairMatrix,
+    WidestSpread,
+    pair_verdicts,
+    pairs_document,
+)
 from rageval_report.reports.wording import Wording
-from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.scores.correct_notion import declare_all, shared_notions
+from rageval_report.scores import Metric, Scored
 
 _NO_FRONT = (
     "what quality costs (the Pareto front) and which setting matters need every score in memory; "
@@ -48,11 +42,8 @@ def report_ranking(
     ranking: Ranking,
     *,
     title: str | None = None,
-    by: str | Iterable[str] | None = None,
-    correct: Correct | None = None,
-    k: int | None = None,
     pictures: bool = True,
-    longest_text: int | None = None,
+    **options: Unpack[ContentKeywords],
 ) -> Report:
     """The report of a ranking: which pipeline, what it costs, which setting matters, every pair.
 
@@ -63,15 +54,6 @@ def report_ranking(
     title, by, correct, k, pictures, longest_text
         As in `rageval_report.reports.report_evaluation`. The columns of `by` filter the queries.
 
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    DataError
-        If the ranking was not made by `rank`, or an option has an impossible value.
-
     Examples
     --------
     >>> from rageval_report import rank
@@ -80,7 +62,6 @@ def report_ranking(
     >>> report.headline.text
     'No single winner: hybrid leads on 7 of 8 metrics, bm25 on Latency (ms).'
     """
-    check_longest(longest_text)
     if ranking.lineup is None:
         raise DataError("a report needs the pipelines; make the ranking with rank(...)")
     lineup = ranking.lineup
@@ -90,74 +71,39 @@ def report_ranking(
     # The best stands first, so that no pipeline becomes the baseline by its place in the alphabet.
     runs = tuple(by_name[name] for name in ranked.pipelines)
     level = float(str(ranking.settings["confidence_level"]))
-    listed, some_queries = listed_runs(runs, ranking.metrics)
-    if some_queries:
-        longest_text = longest_text or LONGEST_OF_SOME
-    are_scans = is_scan(runs[0])
-    notions = shared_notions(listed, correct)
-    by_run = notions or (None,) * len(runs)
-    causes = [
-        causes_of(run, part, notion, k, level)
-        for run, part, notion in zip(runs, listed, by_run, strict=True)
-    ]
-    pairs = pair_verdicts(ranking, wording.labels)
-    correction = str(ranking.settings["correction"])
+    content = PageContent.of(runs, ranking.metrics, level, wording, options)
+    are_scans, pairs = is_scan(runs[0]), pair_verdicts(ranking, wording.labels)
+    document = pairs_document(
+        ranked, pairs, level=level, correction=str(ranking.settings["correction"])
+    )
     sections = (
         leaderboard_section(ranking, ranked),
         front_section(ranking, pictures=pictures),
         _effects_section(ranking, ranked, () if are_scans else runs),
         pairs_section(ranking, ranked, pairs),
         _spread_section(ranking, ranked, runs),
-        causes_section(causes, runs, wording),
+        content.causes_section,
         origin_section(runs),
     )
+    sizes = f"{lineup.n_queries:,} queries, {len(lineup.metrics)} metrics"
     return Report(
         title=title or ranking.title,
-        subtitle=(
-            f"{len(runs)} pipelines, {lineup.n_queries:,} queries, {len(lineup.metrics)} metrics"
-        ),
-        verdicts=(
-            *doubts_in(runs),
-            *([] if notions is None or are_scans else [ReportVerdict(declare_all(runs, notions))]),
-            *map(ReportVerdict, ranking.sentences),
-        ),
+        subtitle=f"{len(runs)} pipelines, {sizes}",
+        verdicts=(*content.verdicts, *map(ReportVerdict, ranking.sentences)),
         sections=without_empty(sections),
-        queries=queries_of(
-            listed,
-            metrics_by_place(lineup, ranking.metrics, runs),
-            slice_columns_of(listed, by),
-            by_run,
-            causes,
-            wording,
-            tuple(pairs_document(ranked, pairs, level=level, correction=correction)),
-        ),
-        notes=(
-            *([some_queries] if some_queries else []),
-            *([_NO_FRONT] if are_scans else []),
-            *ranking.notes,
-            *notes_of(listed, notions, longest_text),
-        ),
-        longest_text=longest_text,
+        queries=content.queries(metrics_by_place(lineup, ranking.metrics, runs), tuple(document)),
+        notes=content.notes(*([_NO_FRONT] if are_scans else []), *ranking.notes),
+        longest_text=content.longest_text,
         headline=ranking_headline(ranking, labels=wording.labels),
         wording=wording,
-        some_queries=some_queries,
+        some_queries=content.some_queries,
     )
 
 
 def metrics_by_place(
     lineup: Lineup, shown: Sequence[str], runs: Sequence[Scored]
 ) -> tuple[dict[int, Metric], ...]:
-    """Each metric as each run knows it, by the run's place on the page.
-
-    Parameters
-    ----------
-    lineup : Lineup
-        The pipelines in the order of the ranking's evaluations.
-    shown : sequence of str
-        The metrics that are ranked.
-    runs : sequence of Scored
-        The pipelines in the order of the page.
-    """
+    """Each metric as each run knows it, by the run's place on the page."""
     places = {run.name: place for place, run in enumerate(runs)}
     return tuple(
         {

@@ -24,6 +24,7 @@ from rageval_report.reports.sentences import (
     with_commas,
 )
 from rageval_report.results import Answer
+from rageval_report.scores.shown import DIRECTION_UNKNOWN
 
 MOST_NOTES = 3
 _MOST_LEADERS = 3
@@ -100,21 +101,7 @@ def basis_of_ranking(
 
 @dataclass(frozen=True, eq=False)
 class RankedPipelines:
-    """Which pipelines are in front, and by how much.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows of the ranking that were tested.
-    pipelines : tuple of str
-        All of them, the best average place first.
-    metrics : tuple of str
-        The metrics with tests.
-    names : ShortNames
-        The short names of the pipelines.
-    labels : mapping of str to str
-        What metrics are called.
-    """
+    """Which pipelines are in front, and by how much."""
 
     frame: pd.DataFrame
     pipelines: tuple[str, ...]
@@ -170,6 +157,8 @@ class RankedPipelines:
             return "too few"
         if metric in self.equal_on:
             return "equal"
+        if DIRECTION_UNKNOWN in set(rows["standing"]):
+            return DIRECTION_UNKNOWN
         names = [self.names.of(name) for name in rows.loc[rows["standing"] != "worse", "pipeline"]]
         if len(names) == len(rows):
             return "undecided"
@@ -235,10 +224,7 @@ class RankedPipelines:
 
 
 def printed_ranking(ranking: Any, ranked: RankedPipelines, notes: list[str]) -> Answer:
-    """What is printed of a ranking: its answer, one table that ends with verdicts, its notes.
-
-    Up to four pipelines stand beside each other, with one row per metric; more are rows.
-    """
+    """What is printed of a ranking: its answer, one table that ends with verdicts, its notes."""
     frame = ranking.frame
     order = pd.DataFrame({"metric": ranking.metrics})
     groups = [ranking.blocks[name].metric.group == "performance" for name in ranking.metrics]
@@ -279,30 +265,7 @@ def ranking_answer(ranking: Any) -> str:
 def ranking_headline(
     ranking: Any, *, labels: Mapping[str, str] | None = None, is_short: bool = False
 ) -> Headline:
-    """The answer of a ranking in plain sentences.
-
-    Parameters
-    ----------
-    ranking : Ranking
-        What `rageval_report.rank` gives.
-    labels : mapping of str to str, optional
-        What metrics are called, by their names; the names themselves if omitted.
-    is_short : bool
-        Whether the details are left out.
-
-    Returns
-    -------
-    Headline
-        With short names of pipelines. The leader is the pipeline with the best average place over
-        all metrics, of those that are shown to be worse than the best on none.
-
-    Examples
-    --------
-    >>> from rageval_report import rank
-    >>> from rageval_report.demo import demo_evaluations
-    >>> print(ranking_headline(rank(*demo_evaluations())).text)
-    No single winner: hybrid leads on 7 of 8 metrics, bm25 on latency_ms.
-    """
+    """The answer of a ranking in plain sentences."""
     places, frame = RankedPipelines.of(ranking, labels), ranking.frame
     n, p = int(frame["n"].max()), len(places.pipelines)
     basis = [f"{p} pipelines", counted(n, "query", "queries")]

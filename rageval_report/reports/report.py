@@ -1,18 +1,272 @@
-"""`Report`: the parts of a report, and how it is written into a file."""
+"""The report of pipelines, its parts, and the sections that all kinds of reports share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict
+
+import numpy as np
+import pandas as pd
 
 from rageval_report._registry import Registry
+from rageval_report.analysis.arguments import Clusters, engine_setting, is_scan
+from rageval_report.analysis.breakdown import breakdown, failure_causes, outcome_table
+from rageval_report.analysis.report import EvaluationReport
+from rageval_report.analysis.tables import table_of
+from rageval_report.errors import DataError, doubts_of, is_doubt
 from rageval_report.files.writing import check_free, write_atomically
-from rageval_report.reports.parts import ReportVerdict, Section
-from rageval_report.reports.query_table import QueryTable
+from rageval_report.render.cell_text import confidence, interval, number
+from rageval_report.reports.pictures import Picture
+from rageval_report.reports.query_table import ANSWERS, QueryTable, cell_text, slice_columns
 from rageval_report.reports.sentences import Headline
+from rageval_report.reports.views.changed import Causes
 from rageval_report.reports.wording import NO_WORDING, Wording
+from rageval_report.results import Result
+from rageval_report.scores import Correct, Metric, Scored
+from rageval_report.scores.correct_notion import (
+    CorrectNotion,
+    answers_by,
+    declare_all,
+    shared_notions,
+    why_unknown,
+)
+from rageval_report.scores.roles.column_role import ColumnRole, count_roles
+from rageval_report.scores.run_file import query_set_hash
+from rageval_report.stats.means import interval_of_count
+
+Tone = Literal["better", "worse", "neutral"]
+UNKNOWN_OUTCOME = ANSWERS[-1]
+_TONES = ("worse", "better", "neutral")  # in the order in which a reader wants to see them
+# The default of `breakdown`.
+_DEFAULT_K = 5
+
+
+@dataclass(frozen=True)
+class ReportVerdict:
+    """A sentence of the report, and whether it speaks of something better or worse."""
+
+    text: str
+    tone: Tone = "neutral"
+
+
+class PageView(Protocol):
+    """A part of a page that has a template of its own."""
+
+    @property
+    def template(self) -> str:
+        """The name of the template, which is beside the module."""
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """Results and pictures under a heading."""
+
+    key: str
+    heading: str
+    results: tuple[Result, ...] = ()
+    pictures: tuple[Picture | None, ...] = ()
+    folded: bool = False
+    views: tuple[PageView, ...] = ()
+    numbers: str = ""
+
+
+# -- verdicts
+
+
+def verdicts_of_comparison(
+    comparison: Result, slices: Iterable[Result] = ()
+) -> tuple[ReportVerdict, ...]:
+    """The verdicts of a comparison and its slices: first what is worse, then what is better."""
+    verdicts = chain.from_iterable(map(_result_verdicts, (comparison, *slices)))
+    return tuple(sorted(verdicts, key=lambda verdict: _TONES.index(verdict.tone)))
+
+
+def _result_verdicts(result: Result) -> Iterator[ReportVerdict]:
+    alpha = 1.0 - float(str(result.settings["confidence_level"]))
+    # Of slices only those that go against all queries have a sentence.
+    rows: pd.DataFrame = getattr(result, "reversals", result.frame)
+    columns = zip(rows["pvalue_adjusted"], rows["improvement"], strict=True)
+    for text, (pvalue, gain) in zip(result.sentences, columns, strict=True):
+        tone: Tone = "neutral" if not pvalue <= alpha else "better" if gain > 0 else "worse"
+        yield ReportVerdict(text, tone)
+
+
+def verdicts_of_evaluation(
+    report: EvaluationReport, causes: Result | None
+) -> tuple[ReportVerdict, ...]:
+    """How many answers are right, the main cause of failures, and the mean of each metric."""
+    return (
+        *_correct_verdict(report),
+        *(_cause_verdict(causes) if causes is not None else ()),
+        *(
+            ReportVerdict(_mean_sentence(row, report.settings))
+            for _, row in report.frame.iterrows()
+        ),
+    )
+
+
+def _correct_verdict(report: EvaluationReport) -> Iterator[ReportVerdict]:
+    if not report.counts:
+        return
+    right, wrong = report.counts["nr_correct_queries"], report.counts["nr_incorrect_queries"]
+    if not right + wrong:
+        yield ReportVerdict(report.correct)
+        return
+    level = float(str(report.settings["confidence_level"]))
+    share = interval_of_count(right, right + wrong, level)
+    yield ReportVerdict(
+        f"{report.correct}; a share of {number(share.estimate)} "
+        f"({confidence(level)} {interval(share.low, share.high)})"
+    )
+
+
+def _cause_verdict(causes: Result) -> Iterator[ReportVerdict]:
+    failing = causes.frame[(causes.frame["cause"] != "fine") & (causes.frame["n"] > 0)]
+    if not len(failing):
+        return
+    n = int(failing["n"].sum())
+    first = failing.sort_values("n", ascending=False, kind="stable").iloc[0]
+    noun = "failure is" if n == 1 else "failures are"
+    yield ReportVerdict(f"{first['n']:,} of {n:,} {noun} of {first['cause']}: {first['what']}")
+
+
+def _mean_sentence(row: pd.Series, settings: Mapping[str, object]) -> str:
+    n, total = int(row["n"]), int(row["n"] + row["n_unscored"])
+    counted = f"{n:,} queries" if n == total else f"{n:,} of {total:,} queries scored"
+    if not n:
+        return f"{row['title']}: none of {total:,} queries is scored"
+    title = confidence(settings.get("confidence_level"))
+    return (
+        f"{row['title']}: mean {number(row['mean'])} "
+        f"({title} {interval(row['ci_low'], row['ci_high'])}), {counted}"
+    )
+
+
+# -- which answers are right
+
+
+def answers_of(run: Scored, notion: CorrectNotion) -> pd.Series:
+    """Whether the answer to each query is "right", "wrong" or "unknown"."""
+    right = answers_by(run, notion)
+    labels = np.where(right.fillna(False).to_numpy(dtype=bool), ANSWERS[0], ANSWERS[1])
+    labels = np.where(right.isna(), UNKNOWN_OUTCOME, labels)
+    return pd.Series(labels, index=right.index, dtype=object)
+
+
+def outcome_names(baseline: Scored, candidate: Scored) -> tuple[str, ...]:
+    """The outcomes of two runs, in the order in which they are shown."""
+    return (
+        *("both right", f"only {baseline.name} right", f"only {candidate.name} right"),
+        *("both wrong", UNKNOWN_OUTCOME, f"only in {baseline.name}", f"only in {candidate.name}"),
+    )
+
+
+def outcomes_of(
+    baseline: Scored, candidate: Scored, notion: CorrectNotion, candidate_notion: CorrectNotion
+) -> pd.Series:
+    """The outcome of each query of two runs, by `outcome_table`."""
+    table = outcome_table(baseline, candidate, notion, other_correct=candidate_notion)
+    parts = [
+        pd.Series(name, index=table[column].dropna())
+        for column, name in named_outcomes(baseline, candidate).items()
+        if column in table
+    ]
+    return pd.concat(parts)
+
+
+def named_outcomes(baseline: Scored, candidate: Scored) -> dict[str, str]:
+    """The columns of `outcome_table`, each with its name in `outcome_names`."""
+    columns = (
+        *("both_correct", f"only_{baseline.name}_correct", f"only_{candidate.name}_correct"),
+        *("both_incorrect", "unscored", f"only_in_{baseline.name}", f"only_in_{candidate.name}"),
+    )
+    return dict(zip(columns, outcome_names(baseline, candidate), strict=True))
+
+
+def outcome_result(
+    title: str,
+    counts: Mapping[str, int],
+    names: Sequence[str],
+    settings: Mapping[str, object],
+    rules: Sequence[str] = (),
+) -> Result:
+    """How many queries have each known outcome; the notes say the rules and count the others."""
+    known = {name: counts.get(name, 0) for name in names[:4]}
+    n_known = sum(known.values())
+    level = float(str(settings["confidence_level"]))
+    rows = [(name, n, *_share_of(n, n_known, level)) for name, n in known.items()]
+    others = [(name, counts[name]) for name in names[4:] if counts.get(name)]
+    others.sort(key=lambda pair: -pair[1])
+    return Result(
+        title,
+        pd.DataFrame(rows, columns=["outcome", "n", "share", "ci_low", "ci_high"]),
+        settings,
+        (*rules, *(f"{n:,} queries are {name}" for name, n in others)),
+    )
+
+
+def _share_of(n: int, total: int, level: float) -> tuple[float, float, float]:
+    """A share and its limits; NaN of nothing."""
+    if not total:
+        return math.nan, math.nan, math.nan
+    share = interval_of_count(n, total, level)
+    return share.estimate, share.low, share.high
+
+
+# -- why queries fail
+
+
+def cutoff_of(run: Scored, k: int | None) -> int:
+    """How many results the answer is made from: `k`, else 5, or the first cutoff of a metric."""
+    if k is not None:
+        return k
+    known = [metric.known_as.partition("@") for metric in run.metrics.values()]
+    cutoffs = [int(end) for stem, _, end in known if stem in ("hit", "recall") and end.isdigit()]
+    return _DEFAULT_K if _DEFAULT_K in cutoffs or not cutoffs else cutoffs[0]
+
+
+def causes_of(
+    run: Scored,
+    listed: Scored,
+    notion: CorrectNotion | None,
+    k: int | None,
+    confidence_level: float,
+) -> tuple[pd.Series, Result] | None:
+    """The causes of the listed queries, and the table of all; None without the metrics."""
+    if notion is None or (is_scan(run) and callable(notion.rule)):
+        return None
+    cutoff = cutoff_of(run, k)
+    try:
+        causes = failure_causes(listed, k=cutoff, correct=notion)
+    except DataError:
+        # What the caller asked for must not be left out silently.
+        if k is not None:
+            raise
+        return None
+    return causes, breakdown(run, k=cutoff, correct=notion, confidence_level=confidence_level)
+
+
+# -- how it was made
+
+
+def setup_table(runs: Iterable[Scored]) -> Result | None:
+    """The settings of the pipelines side by side; None if no pipeline has any."""
+    configs = {run.name: getattr(run, "config", {}) for run in runs}
+    keys = dict.fromkeys(key for config in configs.values() for key in config)
+    if not keys:
+        return None
+    columns: dict[str, list[str]] = {"setting": list(keys)}
+    for name, config in configs.items():
+        columns[name] = [cell_text(config[key]) if key in config else "unknown" for key in keys]
+    if len(configs) > 1:
+        sides = zip(*(columns[name] for name in configs), strict=True)
+        columns["same"] = ["yes" if len(set(side)) == 1 else "no" for side in sides]
+    return Result("How the pipelines were set up", pd.DataFrame(columns))
+
 
 Form: TypeAlias = Callable[["Report"], str]
 
@@ -21,9 +275,9 @@ FORMS: Registry[Form] = Registry(
     {
         ".htm": "rageval_report.reports.page:page",
         ".html": "rageval_report.reports.page:page",
-        ".md": "rageval_report.reports.text_forms:markdown",
-        ".tex": "rageval_report.reports.text_forms:latex",
-        ".txt": "rageval_report.reports.text_forms:text",
+        ".md": "rageval_report.reports.page:markdown",
+        ".tex": "rageval_report.reports.page:latex",
+        ".txt": "rageval_report.reports.page:text",
     },
 )
 
@@ -105,18 +359,6 @@ class Report:
         force : bool
             Whether an existing file is replaced, as pandas does; else it is an error.
 
-        Returns
-        -------
-        Path
-            The file.
-
-        Raises
-        ------
-        UnknownNameError
-            If the suffix is not one of them.
-        DataError
-            If the file exists and may not be replaced, or cannot be written.
-
         Examples
         --------
         >>> import tempfile
@@ -137,3 +379,212 @@ class Report:
             f"Report({self.title!r}, {len(self.verdicts)} verdicts, {len(self.sections)} sections, "
             f"{len(self.queries.ids)} queries)"
         )
+
+
+MOST_SLICES = 3  # columns, where the caller names none
+DEFAULT_LEVEL = 0.95
+# Of a scan a page lists the worst queries of each metric, with texts cut to this length, so that it
+# stays below five megabytes.
+MOST_LISTED_QUERIES = 1000
+LONGEST_OF_SOME = 300
+
+_NO_RULE = (
+    "which answers are right is not known, so outcomes and causes are not shown; pass correct=, "
+    "for example correct=('faithfulness', 0.8)"
+)
+
+
+class MeansSettings(TypedDict):
+    """How means and their intervals are computed; the same in every table of a report."""
+
+    interval: str
+    confidence_level: float
+    n_resamples: int
+    seed: int
+    clusters: Clusters | None
+
+
+def slice_columns_of(runs: Iterable[Scored], by: str | Iterable[str] | None) -> list[str]:
+    """The columns that divide the queries: those that are named, else a few that suit."""
+    if isinstance(by, str):
+        return [by]
+    if by is not None:
+        return list(dict.fromkeys(by))
+    return slice_columns(next(iter(runs)))[:MOST_SLICES]
+
+
+def slice_picture(slices: Result) -> Picture | None:
+    """The picture of a table of slices; None if nothing in it has a value."""
+    estimate = "difference" if "difference" in slices.frame else "mean"
+    if not slices.frame[estimate].notna().any():
+        return None
+    return Picture("slices", slices, f"{slices.title}: a dot and an interval for each group")
+
+
+def origin_section(runs: tuple[Scored, ...]) -> Section:
+    """What the pipelines were asked, or from where they were read, and how they were set up."""
+    first: Any = runs[0]
+    columns: dict[str, list[Any]] = {
+        "pipeline": [run.name for run in runs],
+        "queries": [table_of(run).n_queries for run in runs],
+    }
+    if is_scan(first):
+        frame = pd.DataFrame({**columns, "from": [getattr(run, "place", "") for run in runs]})
+        query_sets = Result("What was read", frame, engine_setting(first))
+    else:
+        frame = pd.DataFrame({**columns, "query set": [query_set_hash(run) for run in runs]})
+        notes = () if len(set(frame["query set"])) == 1 else ("the query sets differ",)
+        query_sets = Result("What the pipelines were asked", frame, {}, notes)
+    setup = setup_table(runs)
+    return Section("made", "How it was made", (query_sets, *([setup] if setup else [])))
+
+
+def listed_runs(runs: tuple[Any, ...], metrics: Iterable[str]) -> tuple[tuple[Scored, ...], str]:
+    """What a page lists: all queries, of large scans the worst of each; and a sentence about it."""
+    if not is_scan(runs[0]):
+        return runs, ""
+    most = MOST_LISTED_QUERIES // len(runs)
+    names = [name for name in metrics if all(name in run.metrics for run in runs)]
+    ids = list(dict.fromkeys(i for run in runs for i in run.worst_ids(names, most)))
+    listed = tuple(run.rows_of(ids) for run in runs)
+    n_queries = max(run.n_queries for run in runs)
+    n_listed = max(len(part.scores) for part in listed)
+    if n_listed >= n_queries:
+        return listed, ""
+    return listed, (
+        f"The page shows {n_listed:,} of {n_queries:,} queries: the {most} worst on each metric; "
+        "tables and pictures are of all."
+    )
+
+
+class ContentKeywords(TypedDict, total=False):
+    """What a page shows of the queries; see `rageval_report.reports.report_evaluation`."""
+
+    by: str | Iterable[str] | None
+    correct: Correct | None
+    k: int | None
+    longest_text: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class PageContent:
+    """What the pages of several pipelines share: runs, rules, causes, names, queries and notes."""
+
+    runs: tuple[Scored, ...]
+    listed: tuple[Scored, ...]
+    some_queries: str
+    longest_text: int | None
+    notions: tuple[CorrectNotion, ...] | None
+    causes: list[tuple[pd.Series, Result] | None]
+    columns: list[str]
+    wording: Wording
+
+    @classmethod
+    def of(
+        cls,
+        runs: tuple[Scored, ...],
+        metrics: Iterable[str],
+        level: float,
+        wording: Wording,
+        options: ContentKeywords,
+    ) -> PageContent:
+        """The content of these pipelines; the options are those of a report."""
+        longest = check_longest(options.get("longest_text"))
+        listed, some_queries = listed_runs(runs, metrics)
+        if some_queries:
+            longest = longest or LONGEST_OF_SOME
+        notions = shared_notions(listed, options.get("correct"))
+        by_run = notions or (None,) * len(runs)
+        causes = [
+            causes_of(run, part, notion, options.get("k"), level)
+            for run, part, notion in zip(runs, listed, by_run, strict=True)
+        ]
+        columns = slice_columns_of(listed, options.get("by"))
+        return cls(runs, listed, some_queries, longest, notions, causes, columns, wording)
+
+    @property
+    def by_run(self) -> tuple[CorrectNotion | None, ...]:
+        """What is correct in each run; None if it is not known."""
+        return self.notions or (None,) * len(self.runs)
+
+    @property
+    def verdicts(self) -> tuple[ReportVerdict, ...]:
+        """The doubts, and what is correct in runs in memory."""
+        are_declared = self.notions is not None and not is_scan(self.runs[0])
+        rule = [ReportVerdict(declare_all(self.runs, self.notions))] if are_declared else []
+        return (*doubts_in(self.runs), *rule)
+
+    @property
+    def causes_section(self) -> Section:
+        """Why the queries of each pipeline fail, side by side."""
+        sides = zip(self.runs, self.causes, strict=True)
+        known = [(run.name, cause[1]) for run, cause in sides if cause]
+        tables, names = tuple(table for _, table in known), [name for name, _ in known]
+        views = (Causes.of(tables, names, self.wording.names),) if known else ()
+        numbers = "The numbers, and the causes that are not measured"
+        return Section("causes", "Why queries fail", tables, views=views, numbers=numbers)
+
+    def queries(
+        self, metrics: tuple[dict[int, Metric], ...], pairs: tuple[dict[str, Any], ...] = ()
+    ) -> QueryTable:
+        """Every query, with the answers that are right and the causes."""
+        sides = zip(self.listed, self.by_run, strict=True)
+        return QueryTable(
+            self.listed,
+            metrics,
+            tuple(self.columns),
+            tuple(notion and answers_of(run, notion) for run, notion in sides),
+            tuple(cause and cause[0] for cause in self.causes),
+            self.wording,
+            pairs,
+        )
+
+    def notes(self, *notes: str) -> tuple[str, ...]:
+        """What a reader must know about the whole report."""
+        some = [self.some_queries] if self.some_queries else []
+        return (*some, *notes, *notes_of(self.listed, self.notions, self.longest_text))
+
+
+def without_empty(sections: Iterable[Section]) -> tuple[Section, ...]:
+    """The sections that have something to show."""
+    return tuple(
+        section for section in sections if section.results or section.pictures or section.views
+    )
+
+
+def doubts_in(runs: tuple[Scored, ...]) -> tuple[ReportVerdict, ...]:
+    """The doubts about the numbers, which a reader must see before any other verdict."""
+    notes = doubts_of(runs) if len(runs) > 1 else filter(is_doubt, getattr(runs[0], "notes", ()))
+    return tuple(ReportVerdict(note, "worse") for note in notes)
+
+
+def notes_of(
+    runs: tuple[Scored, ...], notions: Sequence[CorrectNotion] | None, longest: int | None
+) -> tuple[str, ...]:
+    """What a reader must know about the whole report, each note with the names of its pipelines."""
+    names: dict[str, list[str]] = {}
+    for run in runs:
+        # How many columns of a file became what; a run that was computed has no such columns.
+        roles: Any = getattr(run, "roles", None)
+        rows = [] if roles is None else roles.to_numpy().tolist()
+        counts = [count_roles(ColumnRole(*row) for row in rows)] if rows else []
+        for note in (*getattr(run, "notes", ()), *counts):
+            if not is_doubt(note):
+                names.setdefault(note, []).append(run.name)
+    notes = []
+    for note, own in names.items():
+        everyone = f"all {len(runs)} pipelines" if len(own) == len(runs) else ", ".join(own)
+        notes.append(note if len(runs) == 1 else f"{everyone}: {note}")
+    # That the rule for a correct answer is a guess, or why there is none.
+    rules = [next(filter(None, map(why_unknown, runs)), _NO_RULE)]
+    if notions is not None:
+        rules = list(dict.fromkeys(notion.note for notion in notions if notion.note))
+    cut = () if longest is None else (f"texts of queries are cut after {longest} characters",)
+    return (*notes, *rules, *cut)
+
+
+def check_longest(longest: int | None) -> int | None:
+    """The length of texts, if it is one."""
+    if longest is not None and longest < 1:
+        raise DataError(f"longest_text must be an integer >= 1; got {longest}")
+    return longest

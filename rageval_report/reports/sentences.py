@@ -1,7 +1,4 @@
-"""Sentences about paired differences: their numbers and lists, verdicts, and the answer above them.
-
-A verdict is data: a row of a table with its word and its numbers. Here it becomes words.
-"""
+"""Sentences about paired differences: numbers, lists, verdicts, and the answer above them."""
 
 from __future__ import annotations
 
@@ -13,7 +10,15 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.names.short_names import ShortNames
-from rageval_report.scores.shown import BETTER, EQUIVALENT, IDENTICAL, NOT_TESTED, WORSE, Shown
+from rageval_report.scores.shown import (
+    BETTER,
+    DIRECTION_UNKNOWN,
+    EQUIVALENT,
+    IDENTICAL,
+    NOT_TESTED,
+    WORSE,
+    Shown,
+)
 
 Row = Mapping[str, Any]
 
@@ -47,13 +52,7 @@ _USUAL_METHODS = ("sign-flip", "mcnemar")
 
 
 def number(value: float) -> str:
-    """A number in a sentence: three decimals for shares, fewer for large values.
-
-    Examples
-    --------
-    >>> number(0.0432), number(12.345), number(1234.5), number(2.2e-308)
-    ('0.043', '12.3', '1234', 'just above 0')
-    """
+    """A number in a sentence: three decimals for shares, fewer for large values."""
     size = abs(value)
     # The limit of an interval that does not contain 0, but all numbers beside it.
     if 0.0 < size < _BESIDE_ZERO:
@@ -77,26 +76,14 @@ def size_text(size: float) -> str:
 
 
 def pvalue_text(pvalue: float) -> str:
-    """A p-value after "p", with its sign of relation.
-
-    Examples
-    --------
-    >>> pvalue_text(0.00004), pvalue_text(0.0213), pvalue_text(0.61)
-    ('< 0.001', '= 0.021', '= 0.61')
-    """
+    """A p-value after "p", with its sign of relation."""
     if pvalue < 0.001:
         return "< 0.001"
     return f"= {pvalue:.2g}" if pvalue < 0.1 else f"= {pvalue:.2f}"
 
 
 def rounded_count(n: int) -> str:
-    """An estimated count to two significant digits, rounded up because fewer are not enough.
-
-    Examples
-    --------
-    >>> rounded_count(86), rounded_count(4873)
-    ('86', '4900')
-    """
+    """An estimated count to two significant digits, rounded up because fewer are not enough."""
     step = 10 ** max(len(str(n)) - 2, 0) if n >= 100 else 1
     return f"{math.ceil(n / step) * step}"
 
@@ -107,24 +94,12 @@ def with_commas(n: int) -> str:
 
 
 def counted(n: int, singular: str, plural: str = "") -> str:
-    """A count with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "metric"), counted(1200, "query", "queries")
-    ('1 metric', '1,200 queries')
-    """
+    """A count with its noun."""
     return f"{with_commas(n)} {singular if n == 1 else plural or f'{singular}s'}"
 
 
 def queries_text(n: float, present: int) -> str:
-    """A number of queries that are needed, beside those there are.
-
-    Examples
-    --------
-    >>> queries_text(590.2, 187), queries_text(2500.0, 187), queries_text(float("nan"), 187)
-    ('about 600 queries', 'over 1,000 queries', 'over 1,000 queries')
-    """
+    """A number of queries that are needed, beside those there are."""
     most = _MOST_TIMES * present
     if n <= most:
         return f"about {with_commas(int(rounded_count(math.ceil(n))))} queries"
@@ -133,13 +108,7 @@ def queries_text(n: float, present: int) -> str:
 
 
 def join_names(names: Sequence[str], most: int | None = None) -> str:
-    """Names as a sentence lists them, the first few if they are many.
-
-    Examples
-    --------
-    >>> join_names(["bm25"]), join_names(["a", "b", "c"]), join_names(["a", "b", "c", "d"], 2)
-    ('bm25', 'a, b and c', 'a, b and 2 more')
-    """
+    """Names as a sentence lists them, the first few if they are many."""
     shown = [*names[:most]]
     if rest := len(names) - len(shown):
         return f"{', '.join(shown)} and {rest} more"
@@ -165,13 +134,7 @@ def correction_name(correction: str) -> str:
 
 
 def correction_note(correction: str, n_tests: int, alpha: float, unit: str = "tests") -> str:
-    """The note on the correction of a table of several tests.
-
-    Examples
-    --------
-    >>> correction_note("none", 4, 0.05)
-    '4 tests without correction: expect about 0.2 false alarms where nothing differs'
-    """
+    """The note on the correction of a table of several tests."""
     if correction == "none":
         alarms = n_tests * alpha
         return (
@@ -201,13 +164,7 @@ def filled_notes(n: int) -> tuple[str, ...]:
 
 
 def group_notes(notes: Iterable[tuple[str, str]], n_metrics: int) -> list[str]:
-    """Notes on metrics, each text once with all metrics to which it applies.
-
-    Examples
-    --------
-    >>> group_notes([("recall", "2 left out"), ("f1", "2 left out"), ("f1", "identical")], 3)
-    ['recall, f1: 2 left out', 'f1: identical']
-    """
+    """Notes on metrics, each text once with all metrics to which it applies."""
     by_text: dict[str, dict[str, None]] = {}
     for metric, text in notes:
         by_text.setdefault(text, {})[metric] = None
@@ -220,14 +177,7 @@ def group_notes(notes: Iterable[tuple[str, str]], n_metrics: int) -> list[str]:
 
 
 def undecided_text(verdicts: Sequence[Any]) -> str:
-    """How many metrics are undecided, and the queries that detect a useful difference.
-
-    Parameters
-    ----------
-    verdicts : sequence of MetricVerdict
-        The undecided ones. The number is planned for a useful difference, not for the one that was
-        seen, from which it would be mostly noise.
-    """
+    """How many metrics are undecided, and the queries that detect a useful difference."""
     if not verdicts:
         return ""
     are = counted(len(verdicts), "metric is", "metrics are")
@@ -245,19 +195,7 @@ def undecided_text(verdicts: Sequence[Any]) -> str:
 
 
 def basis_text(frame: pd.DataFrame, plan: Any, correction: str, family: Any) -> str:
-    """How a comparison was tested: the test, the families of its correction, the missing scores.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table of the comparison.
-    plan : ComparisonPlan
-        Its settings.
-    correction : str
-        The correction.
-    family : CorrectionFamily
-        The quality metrics, and those that are corrected apart.
-    """
+    """How a comparison was tested: the test, the families of its correction, the missing scores."""
     test = "sign-flip" if plan.test == "auto" else plan.test
     text = f"{test} test{' of clusters' if plan.units.are_clusters else ''}"
     is_quality = frame["metric"].isin(family.members)
@@ -275,26 +213,26 @@ def basis_text(frame: pd.DataFrame, plan: Any, correction: str, family: Any) -> 
     return f"{text}. Missing scores: {names_with_rest(texts)}" if texts else text
 
 
+def direction_question(metric: str) -> str:
+    """The question that a reader must answer before a difference is better or worse."""
+    return (
+        f"is higher better? --higher {metric} / --lower {metric} "
+        f"(in Python: metrics={{{metric!r}: 'lower'}})"
+    )
+
+
+def direction_notes(metrics: Iterable[Any]) -> list[str]:
+    """The note on metrics whose direction was only guessed; none if all are known."""
+    names = list(dict.fromkeys(own.name for own in metrics if not own.direction_is_known))
+    return [f"{names_with_rest(names)}: {direction_question(names[0])}"] if names else []
+
+
 # -- the verdict of a row
 
 
 @dataclass(frozen=True)
 class TestWords:
-    """What the sentences of a table say of its tests.
-
-    Parameters
-    ----------
-    correction : str
-        The correction of the p-values.
-    family_size : int
-        The number of tests that are corrected together.
-    alpha : float
-        The error rate.
-    fewest : int
-        The fewest queries, or clusters, that are tested.
-    tried : int
-        The number of variants of which the candidate is the best.
-    """
+    """What the sentences of a table say of its tests."""
 
     __test__ = False  # for pytest
 
@@ -316,37 +254,27 @@ class TestWords:
 
 
 def verdict_sentence(row: Row, words: TestWords) -> str:
-    """The verdict of one metric of two pipelines in a sentence.
-
-    Parameters
-    ----------
-    row : mapping
-        A row of the table of a comparison.
-    words : TestWords
-        How its tests were made.
-    """
+    """The verdict of one metric of two pipelines in a sentence."""
     metric, names = row["metric"], f"{row['candidate']} and {row['baseline']}"
     n, unit = _units(row)
     if not row["n"]:
         return f"not compared on {metric}: no query is scored in both runs"
     if row["ties"] == row["n"]:
-        paired = unit if unit == "clusters" else f"paired {unit}"
-        return f"{names} are identical on {metric}: equal scores on all {n} {paired}"
+        return f"{names} are identical on {metric}: equal scores on all {n} {unit}"
     if math.isnan(row["pvalue"]):
-        return (
-            f"too few {unit} for a test on {metric}: {n} in common, at least {words.fewest} are "
-            "needed"
-        )
+        needed = f"{n} in common, at least {words.fewest} are needed"
+        return f"too few {unit} for a test on {metric}: {needed}"
+    tried = "" if words.tried == 1 else f"; corrected for the best of {words.tried} variants"
     if row["pvalue_adjusted"] <= words.alpha:
-        return _shown_sentence(row, words) + _tried_part(row, words)
+        return _shown_sentence(row, words) + tried
     if row.get("equivalence_pvalue_adjusted", math.nan) <= words.alpha:
         pvalue = pvalue_text(row["equivalence_pvalue_adjusted"])
         return (
             f"{names} are equivalent on {metric} within ±{number(row['margin'])} "
             f"({_equivalence_interval(row, words)}, equivalence p {pvalue})"
-            f"{row['equivalence_note']}{_tried_part(row, words)}"
+            f"{row['equivalence_note']}{tried}"
         )
-    return _undecided_sentence(row, words) + _tried_part(row, words)
+    return _undecided_sentence(row, words) + tried
 
 
 def _units(row: Row) -> tuple[int, str]:
@@ -361,21 +289,21 @@ def _shown_sentence(row: Row, words: TestWords) -> str:
     low, high = row["ci_low"], row["ci_high"]
     if difference < 0:  # so that the interval surrounds the size of the difference
         low, high = -high, -low
-    better = (difference > 0) == row["greater_is_better"]
+    is_known = row.get("direction_is_known", True)
+    word = BETTER if (difference > 0) == row["greater_is_better"] else WORSE
+    word = word if is_known else "higher" if difference > 0 else "lower"
     sentence = (
-        f"{row['candidate']} is {BETTER if better else WORSE} on {row['metric']} by "
+        f"{row['candidate']} is {word} on {row['metric']} by "
         f"{number(abs(difference))} ({100 * (1 - words.alpha):g} % CI {number(low)} to "
         f"{number(high)}), {words.pvalue(row)}, {n} {'' if unit == 'clusters' else 'paired '}{unit}"
     )
+    if not is_known:
+        return f"{sentence}; {direction_question(row['metric'])}"
     if math.isnan(row.get("margin", math.nan)):
         return sentence
     margin = number(row["margin"])
     if row["equivalence_pvalue_adjusted"] <= words.alpha:
-        usual = row["margin_method"] in _USUAL_METHODS
-        method = "" if usual else f" ({_equivalence_interval(row, words)})"
-        return (
-            f"{sentence}, but by less than the margin of {margin}{method}{row['equivalence_note']}"
-        )
+        return f"{sentence}, but by less than the margin of {margin}{row['equivalence_note']}"
     if math.isnan(row["equivalence_low"]):
         return f"{sentence}; not shown to lie within ±{margin}{row['equivalence_note']}"
     # By the interval that the sentence shows, not by the narrower one of the test of equivalence.
@@ -389,22 +317,11 @@ def _equivalence_interval(row: Row, words: TestWords) -> str:
     return f"{method}{100 * (1 - 2 * words.alpha):g} % CI {low} to {high}"
 
 
-def _tried_part(row: Row, words: TestWords) -> str:
-    """That the numbers are corrected for a choice, and what noise alone gives to the best."""
-    if words.tried == 1:
-        return ""
-    part, gain = f"; corrected for the choice of the best of {words.tried} variants", math.nan
-    if (row["difference"] > 0) == row["greater_is_better"]:
-        gain = row.get("gain_of_noise", math.nan)
-    return part if math.isnan(gain) else f"{part}; by luck alone it would gain {number(gain)}"
-
-
 def _undecided_sentence(row: Row, words: TestWords) -> str:
     sentence = f"no difference shown on {row['metric']}"
     if row["pvalue"] <= words.alpha:
         tests = f"correcting for {words.family_size} tests" if words.tried == 1 else "correction"
-        raw = pvalue_text(row["pvalue"])
-        sentence += f": not significant after {tests} (p {raw}, {words.pvalue(row)})"
+        sentence += f": not significant after {tests} (p {pvalue_text(row['pvalue'])})"
     parts = (_detectable_part(row), _needed_part(row), _margin_part(row, words))
     return "; ".join([sentence, *filter(None, parts)])
 
@@ -412,10 +329,7 @@ def _undecided_sentence(row: Row, words: TestWords) -> str:
 def _detectable_part(row: Row) -> str:
     """The differences that as many units can detect; empty if the differences do not vary."""
     detectable, (n, unit) = row["min_detectable_difference"], _units(row)
-    is_share = row.get("kind") in ("binary", "proportion")
-    widest = 1.0 if is_share else math.inf
-    if math.isinf(detectable):
-        return f"{n} {unit} cannot detect any difference after correction"
+    widest = 1.0 if row.get("kind") in ("binary", "proportion") else math.inf
     if detectable >= widest:
         return f"{n} {unit} can detect hardly any difference"
     # A difference that was seen and is not shown contradicts a smaller number.
@@ -426,29 +340,20 @@ def _detectable_part(row: Row) -> str:
 
 def _needed_part(row: Row) -> str:
     """The units that detect differences of a useful size, if they are more than there are."""
-    (present, unit), parts = _units(row), list[str]()
-    for size, n in needed_in(row):
-        if n <= present:
-            continue
-        many = (
-            "over a million" if not n <= _MOST_QUERIES_NAMED else f"about {rounded_count(int(n))}"
-        )
-        if parts:
-            parts.append(f"for {number(size)} {many}")
-            continue
-        # Clusters are named, because the set would need more documents, not more questions on them.
-        has_rest = unit == "clusters" and n <= _MOST_QUERIES_NAMED
-        rest = f" ({rounded_count(int(n) - present)} more)" if has_rest else ""
-        parts.append(f"to detect {number(size)}, ask {many} {unit}{rest}")
-    return ", ".join(parts).replace("ask", "use" if unit == "clusters" else "ask", 1)
+    present, unit = _units(row)
+    parts = [
+        f"{number(size)} over a million"
+        if not n <= _MOST_QUERIES_NAMED
+        else f"{number(size)} about {rounded_count(int(n))}"
+        for size, n in needed_in(row)
+        if not n <= present
+    ]
+    return f"{unit} to detect {', '.join(parts)}" if parts else ""
 
 
 def needed_in(row: Row) -> tuple[tuple[float, float], ...]:
     """The differences of a useful size that a row plans for, and the units that each needs."""
-    pairs = (
-        ("planned_difference", "n_needed"),
-        ("smaller_planned_difference", "n_needed_smaller"),
-    )
+    pairs = (("planned_difference", "n_needed"), ("smaller_planned_difference", "n_needed_smaller"))
     known = ((float(row.get(size, math.nan)), float(row.get(n, math.nan))) for size, n in pairs)
     return tuple(pair for pair in known if not math.isnan(pair[0]))
 
@@ -460,11 +365,9 @@ def _margin_part(row: Row, words: TestWords) -> str:
     margin = f"not shown to lie within ±{number(row['margin'])}"
     if math.isnan(row["equivalence_low"]):
         return f"{margin}{row['equivalence_note']}"
-    pvalue, correction = "", ""
-    if row["equivalence_pvalue"] <= words.alpha:  # shown before the correction, not after it
-        pvalue = f", equivalence p {pvalue_text(row['equivalence_pvalue_adjusted'])}"
-        correction = " after correction"
-    return f"{margin}{correction} ({_equivalence_interval(row, words)}{pvalue})"
+    # Shown before the correction, and not after it.
+    corrected = " after correction" if row["equivalence_pvalue"] <= words.alpha else ""
+    return f"{margin}{corrected} ({_equivalence_interval(row, words)})"
 
 
 # -- the answer above the table
@@ -473,17 +376,7 @@ def _margin_part(row: Row, words: TestWords) -> str:
 def pair_answer(
     labels: Mapping[Shown, Sequence[str]], names: tuple[str, str], n: int, fewest: int
 ) -> str:
-    """The answer for two pipelines in one sentence.
-
-    Parameters
-    ----------
-    labels : mapping of str to sequence of str
-        For each verdict its metrics.
-    names : (str, str)
-        The baseline and the candidate.
-    n, fewest : int
-        The queries in common, and the fewest that are tested.
-    """
+    """The answer for two pipelines in one sentence."""
     baseline, candidate = names
     n_of = {shown: len(own) for shown, own in labels.items()}
     k, first = sum(n_of.values()), next(own[0] for own in labels.values() if own)
@@ -506,6 +399,9 @@ def pair_answer(
     if equivalent + n_of.get(IDENTICAL, 0) == k:
         on = f"all {m}" if k > 1 else first
         return f"{candidate} and {baseline} are equivalent on {on}, within your margins."
+    if unknown := labels.get(DIRECTION_UNKNOWN):
+        on = names_with_rest(unknown)
+        return f"{candidate} differs from {baseline} on {on}; is higher better?"
     start = f"No difference is shown between {candidate} and {baseline}"
     if equivalent:
         are = "is" if equivalent == 1 else "are"
@@ -514,17 +410,7 @@ def pair_answer(
 
 
 def several_answer(shown: Mapping[str, tuple[int, int]], baseline: str, names: ShortNames) -> str:
-    """The answer for several candidates beside one baseline in one sentence.
-
-    Parameters
-    ----------
-    shown : mapping of str to (int, int)
-        For each candidate the number of metrics on which it is better, and worse.
-    baseline : str
-        The short name of the baseline.
-    names : ShortNames
-        The short names of all.
-    """
+    """The answer for several candidates beside one baseline in one sentence."""
     k = len(shown)
     gains = [name for name, (better, worse) in shown.items() if better and not worse]
     mixed = [name for name, (better, worse) in shown.items() if better and worse]
@@ -536,43 +422,21 @@ def several_answer(shown: Mapping[str, tuple[int, int]], baseline: str, names: S
         rest = f"; {names.of(losses[0])} is worse" if len(losses) == 1 else rest
         return f"{names.of(gains[0])} is better than {baseline} and worse on nothing{rest}."
     parts: list[str] = []
-    for group, whole, brief in (
-        (gains, f"better than {baseline} and worse on nothing", ""),
-        (
-            mixed,
-            f"better than {baseline} on some metrics and worse on others",
-            "better on some metrics and worse on others",
-        ),
-        (losses, f"worse than {baseline} and better on nothing", "worse"),
+    for group, start, end in (
+        (gains, "better", "and worse on nothing"),
+        (mixed, "better", "on some metrics and worse on others"),
+        (losses, "worse", "and better on nothing"),
     ):
-        are = "is" if len(group) == 1 else "are"
         if group:  # only the first part names the baseline
-            of = f" of {k} candidates" if not parts else ""
-            parts.append(f"{len(group)}{of} {are} {brief if parts else whole}")
+            of, than = (f" of {k} candidates", f" than {baseline}") if not parts else ("", "")
+            are = "is" if len(group) == 1 else "are"
+            parts.append(f"{len(group)}{of} {are} {start}{than} {end}")
     return f"{'; '.join(parts)}."
 
 
 @dataclass(frozen=True)
 class Headline:
-    """The answer, what supports it, and where it does not hold.
-
-    Parameters
-    ----------
-    text : str
-        The answer in one sentence.
-    basis : str
-        What was compared, and what was left out.
-    details : tuple of str
-        The sizes of the differences, and what is undecided.
-    exceptions : tuple of str
-        The groups of queries in which the opposite is shown.
-
-    Examples
-    --------
-    >>> headline = Headline("hybrid is best.", "2 pipelines", ("Best on 2 of 3 metrics.",))
-    >>> headline.sentences
-    ('hybrid is best.', 'Best on 2 of 3 metrics.', 'Compared: 2 pipelines.')
-    """
+    """The answer, what supports it, and where it does not hold."""
 
     text: str
     basis: str

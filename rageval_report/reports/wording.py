@@ -17,15 +17,7 @@ from rageval_report.scores import METRICS, Metric, Scored
 
 @dataclass(frozen=True)
 class Wording:
-    """The names on a page.
-
-    Parameters
-    ----------
-    labels : mapping of str to str
-        The title of each metric, by its name; the name itself if two titles are equal.
-    names : ShortNames
-        The short names of the pipelines.
-    """
+    """The names on a page."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     names: ShortNames = field(default_factory=lambda: shorten_names(()))
@@ -43,12 +35,7 @@ class Wording:
         return self.with_titles(self.names.in_text(text))
 
     def with_titles(self, text: str) -> str:
-        """A sentence with the titles of metrics in place of their names; pipelines as they are.
-
-        What is in quotation marks is code, and stays. So does a word that the catalogue of metrics
-        does not know and that differs from its title only in capitals, such as "correct": it may
-        be an ordinary word of the sentence.
-        """
+        """A sentence with the titles of metrics in place of their names; pipelines as they are."""
         if self._pattern is None:
             return text
         return self._pattern.sub(lambda match: self.labels[match[0]], text)

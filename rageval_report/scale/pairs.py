@@ -13,10 +13,11 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis import lineup, outcomes, pairing
+from rageval_report.analysis import breakdown as outcomes
+from rageval_report.analysis import lineup, pairing
 from rageval_report.analysis.arguments import Clusters, unnamed_clusters
+from rageval_report.analysis.history import SameQueries
 from rageval_report.analysis.paired_metric import ComparisonPlan, PairedMetric
-from rageval_report.analysis.runs import SameQueries
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named

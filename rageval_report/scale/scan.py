@@ -13,7 +13,7 @@ import pandas as pd
 
 from rageval_report.analysis import breakdown as causes_of_failures
 from rageval_report.analysis import report as reporting
-from rageval_report.analysis import slices, thresholds
+from rageval_report.analysis import slices
 from rageval_report.analysis.arguments import (
     Clusters,
     EvaluationSubset,
@@ -31,7 +31,7 @@ from rageval_report.analysis.pairing import MISSING_TREATMENTS
 from rageval_report.errors import check_choice
 from rageval_report.plots import plot_named
 from rageval_report.reports.build import report_evaluation
-from rageval_report.reports.parts import cutoff_of
+from rageval_report.reports.report import cutoff_of
 from rageval_report.results import Result
 from rageval_report.scale import answers, counted, frames, pairs, tables
 from rageval_report.scores import Correct, Scored, join_details, normalise_name, resolver
@@ -50,7 +50,7 @@ from rageval_report.types import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rageval_report.analysis.runs import DatedRun
+    from rageval_report.analysis.history import DatedRun
     from rageval_report.plots.kinds import Plot
 
 # What a scan has of the evaluation of its first rows, whose metrics and notes are those of all.
@@ -127,7 +127,7 @@ class EvaluationScan:
 
     # -- one pipeline: the verbs of an evaluation in memory
 
-    find_thresholds: ClassVar[Callable[..., Any]] = thresholds.find_thresholds
+    find_thresholds: ClassVar[Callable[..., Any]] = reporting.find_thresholds
     slices: ClassVar[Callable[..., Any]] = slices.slice_summary
     gate: ClassVar[Callable[..., Any]] = gate
     breakdown: ClassVar[Callable[..., Any]] = causes_of_failures.breakdown
@@ -228,10 +228,10 @@ class EvaluationScan:
             frames.write_rows(every, path)
         names = [known.name, *(name for name in table.metrics if name != known.name)]
         rows = join_details(worst[names], worst.drop(columns=names))
-        counts = thresholds.FailureCounts(
+        counts = reporting.FailureCounts(
             frames.count_rows(every), column.n, table.n_rows - column.n
         )
-        result = thresholds.failures_of_rows(head, known, rows, counts, cut, threshold, rule)
+        result = reporting.failures_of_rows(head, known, rows, counts, cut, threshold, rule)
         if counts.n_wrong > len(rows):
             notes.append(f'the table has the {len(rows)} worst; path="failures.parquet" writes all')
         settings = {**result.settings, "engine": self.engine}

@@ -98,6 +98,9 @@ class Metric:
         Whether its tests count when p-values are corrected for several tests. False for a column
         that was taken for a metric only because of its cells, and for counts of tokens: they must
         not make the findings on other metrics weaker. A metric that a caller names always counts.
+    direction_is_known : bool
+        Whether `greater_is_better` is known or was told. A direction that was only guessed gives no
+        "better" and "worse".
 
     Examples
     --------
@@ -120,6 +123,7 @@ class Metric:
     compute: MetricFunction | str | None = None
     needs: str = ""
     in_family: bool = True
+    direction_is_known: bool = True
 
     def __post_init__(self) -> None:
         check_choice(f"group of the metric {self.name!r}", self.group, GROUPS)

@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-Shown = Literal["worse", "better", "equivalent", "identical", "undecided", "not tested"]
+Shown = Literal[
+    "worse", "better", "equivalent", "identical", "undecided", "not tested", "direction unknown"
+]
 
 WORSE: Shown = "worse"
 BETTER: Shown = "better"
@@ -14,6 +16,7 @@ EQUIVALENT: Shown = "equivalent"
 IDENTICAL: Shown = "identical"
 UNDECIDED: Shown = "undecided"
 NOT_TESTED: Shown = "not tested"
+DIRECTION_UNKNOWN: Shown = "direction unknown"  # a difference, and nobody said what is better
 # Verdicts of tables, for what is not tested and for what is undecided but not worse.
 TOO_FEW, NOT_WORSE = "too few", "not worse than the margin"
 
@@ -41,6 +44,8 @@ def shown_by(row: Mapping[str, Any], alpha: float) -> Shown:
         return NOT_TESTED
     # To the last bit 1 - 0.95 is above 0.05, as in every verdict of the library.
     if row["pvalue_adjusted"] <= alpha:
+        if not row.get("direction_is_known", True):
+            return DIRECTION_UNKNOWN
         gain = row["difference"] if row["greater_is_better"] else -row["difference"]
         return BETTER if gain > 0 else WORSE
     is_equivalent = row.get("equivalence_pvalue_adjusted", math.nan) <= alpha
@@ -57,7 +62,12 @@ def verdict_word(row: Mapping[str, Any], alpha: float) -> str:
     'too few'
     """
     shown = shown_by(row, alpha)
-    if shown == UNDECIDED and row.get("non_inferiority_pvalue_adjusted", math.nan) <= alpha:
+    is_known = row.get("direction_is_known", True)
+    if (
+        shown == UNDECIDED
+        and is_known
+        and row.get("non_inferiority_pvalue_adjusted", math.nan) <= alpha
+    ):
         return NOT_WORSE
     return TOO_FEW if shown == NOT_TESTED else shown
 

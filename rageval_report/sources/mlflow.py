@@ -343,7 +343,7 @@ def save_to_experiment(
 ) -> str:
     """Log an evaluation as a new run of an experiment, which is created if needed."""
     # By name: what is logged is the report of the evaluation, which stands above this room.
-    save = load("rageval_report.loggers.mlflow_runs:save_evaluation_run")
+    save = load("rageval_report.loggers:save_evaluation_run")
     return str(save(evaluation, address, content, overwrite))
 
 

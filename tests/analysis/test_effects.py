@@ -1,14 +1,13 @@
 """Effects of the settings of a grid of pipelines, against least squares, SciPy and plain loops."""
 
 import itertools
-import math
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.effects import MainEffects, main_effects
 from rageval_report.errors import DataError
 
@@ -81,29 +80,6 @@ def test_pvalues_are_those_of_a_paired_test_of_the_averages(runs, effects):
         assert row.statistic == pytest.approx(differences.mean(), abs=1e-12)
 
 
-def test_one_correction_is_over_all_factors(effects):
-    pvalues = effects.frame["pvalue"].to_numpy()
-    order = np.argsort(pvalues)
-    holm = np.empty(len(pvalues))  # Holm (1979), by hand
-    largest = 0.0
-    for place, position in enumerate(order):
-        largest = max(largest, min(1.0, (len(pvalues) - place) * pvalues[position]))
-        holm[position] = largest
-    assert effects.frame["pvalue_adjusted"].tolist() == pytest.approx(holm.tolist(), rel=1e-12)
-    assert effects.settings["family_size"] == 4
-
-
-def test_a_grid_of_one_factor_is_a_comparison():
-    first = cell({"top_k": 5}, [0.1, 0.5, 0.9, 0.4, 0.3, 0.2, 0.8])
-    second = cell({"top_k": 10}, [0.2, 0.5, 1.0, 0.6, 0.3, 0.4, 0.7])
-    columns = ["n", "difference", "ci_low", "ci_high", "pvalue", "wins", "ties", "losses"]
-    [effect] = main_effects([first, second]).frame[columns].to_dict("records")
-    [plain] = compare(first, second).frame[columns].to_dict("records")
-    assert effect == plain
-    with pytest.raises(DataError, match="interactions need two factors; the only one is 'top_k'"):
-        main_effects([first, second]).interactions()
-
-
 def test_shares_of_zeros_and_ones_are_averaged():
     rng = np.random.default_rng(3)
     hits = [
@@ -136,20 +112,6 @@ def test_the_other_order_of_levels_turns_the_sign_and_that_of_queries_moves_noth
         assert (theirs["reference"], theirs["level"]) == (ours["level"], ours["reference"])
 
 
-def test_queries_that_one_pipeline_lacks_or_did_not_score_are_left_out_and_counted(runs):
-    def with_first(rows):
-        first = RAGPipelineEvaluation(runs[0].name, rows, config=runs[0].config)
-        return main_effects([first, *runs[1:]])
-
-    rows = runs[0].scores.reset_index()
-    short = with_first(rows.iloc[:35])
-    assert short.frame["n"].tolist() == [35] * 4
-    assert any("35 queries are in all pipelines" in note for note in short.notes)
-    rows.loc[3, "recall@5"] = math.nan
-    frame = with_first(rows).frame
-    assert frame[["n", "n_dropped"]].drop_duplicates().to_numpy().tolist() == [[N - 1, 1]]
-
-
 # -- interactions
 
 
@@ -175,26 +137,6 @@ def test_an_interaction_is_a_difference_of_two_effects(runs, effects):
 
 
 # -- the rest of a comparison
-
-
-def test_the_queries_behind_an_effect_are_listed(effects):
-    worse = effects.regressions("recall@5", "chunk_size=256")
-    assert (worse["difference"] < 0).all()
-    assert len(worse) == effects.frame.set_index("candidate").loc["chunk_size=256", "losses"]
-
-
-def test_effects_are_printed_and_drawn(effects):
-    text = str(effects)
-    assert "Effects of top_k, reranker and chunk_size" in text
-    assert "reranker=on is better on recall@5" in text
-    assert "2 of top_k x 2 of reranker x 3 of chunk_size, every combination once" in text
-    axes = effects.plot()
-    labels = [label.get_text() for label in axes.get_yticklabels()]
-    assert labels[:2] == ["top_k=10", "reranker=on"]
-    assert "improvement over the first level" in axes.get_xlabel()
-    assert axes.get_title() == "Effects of top_k, reranker and chunk_size"
-    with pytest.raises(DataError, match="a page shows pipelines"):
-        effects.report()
 
 
 # -- what is no grid
@@ -255,34 +197,3 @@ def test_effects_and_interactions_take_clusters(runs, effects):
 
 
 # -- scales
-
-
-def grid_of(columns, **options):
-    """Two settings of two values each, and the scores of the four pipelines."""
-    return [
-        RAGPipelineEvaluation(
-            f"{k}-{gain}",
-            {"query_id": [f"q{number}" for number in range(len(cells))], "overlap": cells},
-            config={"k": k, "gain": gain},
-            **options,
-        )
-        for (k, gain), cells in zip(itertools.product((5, 10), (1, 2)), columns, strict=True)
-    ]
-
-
-def test_pipelines_on_different_scales_are_not_averaged():
-    shares = [0.25, 0.5, 0.75, 1.0]
-    percent = [100.0 * share for share in shares]
-    with pytest.raises(DataError, match=r"'overlap' has scores from 0 to 1 in '5-1' and from 25"):
-        main_effects(grid_of([shares, shares, shares, percent]))
-
-
-def test_bounds_that_are_guessed_for_some_pipelines_do_not_hold_for_averages_with_others():
-    inside, beyond = [0.25, 0.5, 0.75, np.nan], [0.25, 0.5, -0.75, 1.0]
-    runs = grid_of([inside, inside, beyond, inside])
-    assert [run.metrics["overlap"].bounds for run in runs] == [(0, 1), (0, 1), None, (0, 1)]
-    notes = main_effects(runs).notes
-    # With bounds of 0 and 1 the note would say between which numbers the difference lies.
-    assert any("overlap" in note and "the difference is biased" in note for note in notes)
-    bounded = grid_of([inside] * 4)
-    assert any("the difference would be" in note for note in main_effects(bounded).notes)

@@ -1,11 +1,8 @@
-import sys
-
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.gates_file import read_gates
-from rageval_report.analysis.rules import RuleError
-from rageval_report.errors import MissingDependencyError, ReaderError
+from rageval_report.errors import ReaderError
 
 TOML = """\
 # what must hold
@@ -34,13 +31,6 @@ n_resamples: 99
 clusters: document
 correct: {recall: 0.8}
 """
-SETTINGS = {
-    "missing": "worst",
-    "confidence_level": 0.9,
-    "seed": 7,
-    "n_resamples": 99,
-    "clusters": "document",
-}
 
 
 @pytest.fixture
@@ -54,14 +44,6 @@ def refused(path) -> ReaderError:
     return error.value
 
 
-@pytest.mark.parametrize("name", ["gates.toml", "gates.yaml", "gates.yml", "GATES.YAML"])
-def test_toml_and_yaml_say_the_same(write, yaml, name):
-    gates = read_gates(write(TOML if name.endswith("toml") else YAML, name))
-    rules = ["mean(recall) >= 0.5", 'share_below("Own Score", 0.5) <= 5%']
-    assert [rule.text for rule in gates.rules] == rules
-    assert gates.settings == {**SETTINGS, "correct": {"recall": 0.8}}
-
-
 def test_what_is_read_can_be_asked(write):
     gates = read_gates(write(TOML, "gates.toml"))
     data = {"query_id": ["a", "b"], "recall": [0.9, None], "Own Score": [0.9, 0.9]}
@@ -70,35 +52,6 @@ def test_what_is_read_can_be_asked(write):
     assert result.frame["value"].tolist() == [0.45, 0.0]
     assert result.settings["missing"] == "worst"
     assert result.settings["clusters"] == "document"
-
-
-def test_windows_line_ends_and_a_byte_order_mark_are_read(write):
-    gates = read_gates(write("\ufeff" + TOML.replace("\n", "\r\n"), "gates.toml"))
-    assert len(gates.rules) == 2
-
-
-@pytest.mark.parametrize(("content", "name"), [(TOML, "gates.toml"), (YAML, "gates.yaml")])
-def test_a_rule_that_cannot_be_read_is_named_by_line_and_character(write, yaml, content, name):
-    path = write(content.replace("0.5) <= 5%", "0.5) =< 5%"), name)
-    with pytest.raises(RuleError) as error:
-        read_gates(path)
-    assert str(error.value).startswith(f"{path}, line 4: '=<' is not an operator; did you mean <=?")
-    assert error.value.pointer[1].index("^") == 30
-
-
-def test_a_rule_that_does_not_fit_the_scores_is_named_by_its_line(write):
-    gates = read_gates(write(TOML, "gates.toml"))
-    evaluation = RAGPipelineEvaluation("v1", {"query_id": ["a"], "recal": [1.0]})
-    with pytest.raises(RuleError, match=r"gates\.toml, line 3: no metric is named 'recall'"):
-        evaluation.gate(*gates.rules)
-
-
-def test_a_rule_is_named_by_its_own_line_or_its_number(write):
-    gates = read_gates(write('rules = [\n "mean(a) >= 1",\n "mean(a) >= 1",\n]\n', "gates.toml"))
-    assert [rule.source.rpartition(", ")[2] for rule in gates.rules] == ["line 2", "line 3"]
-    path = write('rules = ["mean(\\"Own Score\\") => 1"]\n', "gates.toml")
-    with pytest.raises(RuleError, match=r"gates\.toml, rule 1: "):
-        read_gates(path)
 
 
 def test_the_method_of_margins_is_used_with_a_baseline_only(write):
@@ -166,14 +119,3 @@ def test_a_file_that_cannot_be_one_of_gates_is_named(write, tmp_path):
     assert "at most 1,000,000 bytes" in refused(write("#" * 1_000_001, "gates.toml")).message
     (tmp_path / "folder.toml").mkdir()
     assert "Is a directory" in refused(tmp_path / "folder.toml").message
-
-
-def test_what_is_not_utf8_is_named_by_its_line(write):
-    error = refused(write(b'rules = [\n"n(\xff) > 1"]', "gates.toml"))
-    assert (error.message, error.line) == ("expected UTF-8", 2)
-
-
-def test_without_the_package_yaml_says_what_to_install(write, monkeypatch):
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(MissingDependencyError, match="yaml"):
-        read_gates(write(YAML, "gates.yaml"))

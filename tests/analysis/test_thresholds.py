@@ -2,13 +2,12 @@
 
 import statistics
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.analysis.report import below_threshold, failures, find_thresholds
+from rageval_report.errors import DataError
 
 
 def evaluated(**columns):
@@ -29,18 +28,6 @@ def test_exclusive_quartiles_are_those_of_the_statistics_module(proposal):
     assert row[["p25", "p50", "p75"]].tolist() == pytest.approx([0.0653945, 0.4157775, 0.73638925])
 
 
-def test_one_row_is_its_own_threshold_in_both_methods():
-    for method in ("linear", "exclusive"):
-        row = find_thresholds(evaluated(recall=[0.4]), method=method).frame.iloc[0]
-        assert row[["p25", "p50", "p75", "mean"]].tolist() == [0.4] * 4
-
-
-def test_there_is_a_row_a_metric_and_a_column_a_percentile(proposal):
-    frame = find_thresholds(proposal, percentiles=(5, 97.5)).frame
-    assert frame["metric"].tolist() == list(proposal.metrics)
-    assert list(frame.columns) == ["metric", "p5", "p97.5", "mean", "n", "n_unscored"]
-
-
 def test_below_is_strictly_below_and_worst_first(proposal):
     before = proposal.scores.copy()
     rows = below_threshold(proposal, "reciprocal_rank", 0.5)
@@ -51,33 +38,6 @@ def test_below_is_strictly_below_and_worst_first(proposal):
     # What is unscored is never below.
     rows = below_threshold(evaluated(recall=[None, 0.2, 0.9]), "recall", 1.0)
     assert rows.index.tolist() == ["q1", "q2"]
-
-
-@pytest.mark.parametrize(
-    ("rule", "cut"),
-    [("p25", np.percentile([0.1, 0.3, 0.8], 25)), ("median", 0.3), ("mean", 0.4), (0.35, 0.35)],
-)
-def test_a_threshold_is_a_number_or_found_in_the_scores(rule, cut):
-    result = failures(evaluated(recall=[0.1, 0.3, 0.8]), "recall", rule)
-    assert result.settings["threshold"] == pytest.approx(cut)
-
-
-@pytest.mark.parametrize("rule", ["p200", "p", "worst", float("nan"), float("inf"), True])
-def test_a_threshold_that_is_none_raises(rule):
-    with pytest.raises(DataError):
-        failures(evaluated(recall=[0.1, 0.3]), "recall", rule)
-
-
-def test_failures_lie_on_the_wrong_side_by_direction_and_the_unscored_are_counted():
-    evaluation = evaluated(latency_ms=[10.0, 500.0, 90.0], recall=[0.1, None, 0.6])
-    assert failures(evaluation, "latency_ms", 50).frame.index.tolist() == ["q1", "q2"]
-    found = failures(evaluation, "recall", 0.5)
-    assert found.frame.index.tolist() == ["q0"]
-    assert found.notes == (
-        *("1 of 2 scored queries lie below 0.5 on recall", "1 query without a score is not listed"),
-    )
-    with pytest.raises(UnknownNameError, match="Did you mean 'recall'"):
-        failures(evaluation, "recal", 0.5)
 
 
 def test_failures_show_texts_and_reasons_and_cut_nothing():

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.variance import Prices, variance
-from rageval_report.errors import AlignmentError, DataError, UnknownNameError
+from rageval_report.analysis.noise import Prices, variance
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.judges import ScriptedChat
 from rageval_report.scoring.records import score
 from rageval_report.stats.components import crossed_components
@@ -74,37 +73,6 @@ def test_the_naive_standard_error_is_that_of_the_queries_by_hand():
     assert row["ratio"] == pytest.approx(row["standard_error"] / naive)
 
 
-def test_neither_the_order_of_runs_nor_of_queries_matters():
-    made, labels = evaluations(table())
-    order = np.random.default_rng(3).permutation(len(made))
-    shuffled = [
-        RAGPipelineEvaluation("hybrid", made[i].data.sample(frac=1, random_state=int(i)))
-        for i in order
-    ]
-    moved = {name: [values[i] for i in order] for name, values in labels.items()}
-    first, second = variance(*made, **labels).frame, variance(*shuffled, **moved).frame
-    columns = ["mean", "standard_error", "ci_low", "ci_high", "df", "naive_standard_error"]
-    assert second.loc[0, columns].tolist() == pytest.approx(first.loc[0, columns].tolist())
-
-
-def test_the_shares_of_a_metric_add_up():
-    made, labels = evaluations(table())
-    frame = variance(*made, **labels).sources().frame
-    assert frame["share"].sum() == pytest.approx(1)
-    assert frame["share_of_mean"].sum() == pytest.approx(1)
-    assert frame["source"].tolist()[:3] == ["query", "run", "judge"]
-
-
-def test_a_fixed_judge_has_no_share_of_the_mean():
-    made, labels = evaluations(table())
-    split = variance(*made, **labels, fixed="judge")
-    frame = split.sources().frame.set_index("source")
-    assert not frame.loc["judge", "is_counted"]
-    assert math.isnan(frame.loc["judge", "share_of_mean"])
-    all_counted = variance(*made, **labels).frame["standard_error"][0]
-    assert split.frame["standard_error"][0] < all_counted
-
-
 def test_judges_of_the_details_count_by_name():
     rows = [{"query_id": n, "question": "Why?", "answer": n} for n in "abcd"]
     runs = []
@@ -118,32 +86,6 @@ def test_judges_of_the_details_count_by_name():
     assert (row["n"], row["n_runs"], row["n_judges"]) == (4, 2, 2)
     # Steps 1 to 5 are 0 to 1: 16 scores with the sum 46 of the digits.
     assert row["mean"] == pytest.approx((46 / 16 - 1) / 4)
-
-
-def test_one_evaluation_by_several_judges_is_enough():
-    made, labels = evaluations(table(runs=1))
-    split = variance(*made, **labels)
-    assert (split.frame["n_runs"][0], split.frame["n_judges"][0]) == (1, 3)
-    assert any("from one run" in note for note in split.notes)
-
-
-def test_missing_scores_are_counted_and_said():
-    scores = table()
-    scores[3, 1, 2] = scores[7, 0, 0] = NAN
-    made, labels = evaluations(scores)
-    split = variance(*made, **labels)
-    assert split.frame["n_missing"][0] == 2
-    assert "combinations of query, run and judge without a score: rating 2" in split.notes
-    found = components_of(scores)
-    assert split.frame["standard_error"][0] == pytest.approx(found.standard_error())
-
-
-def test_queries_of_some_runs_only_are_left_out_and_said():
-    first = run(ids=list("abcd"), rating=[1.0, 2, 3, 5])
-    second = run(ids=list("abce"), rating=[1.5, 2, 4, 5])
-    split = variance(first, second)
-    assert split.frame["n"][0] == 3
-    assert "3 queries are in all runs, of up to 4; the others are left out" in split.notes
 
 
 def test_the_designs_by_hand():
@@ -180,26 +122,6 @@ def test_the_cheapest_design_reaches_the_aim_and_no_cheaper_one_of_a_grid_does()
                     assert prices.of(n) >= best["cost"] - 1e-9
 
 
-def test_the_verdict_says_what_the_noise_is_and_what_helps():
-    made, labels = evaluations(table(sd_judge=0.3))
-    (sentence,) = variance(*made, **labels).sentences
-    assert "% of the uncertainty comes from judges" in sentence
-    assert "an interval half as wide costs least with" in sentence
-
-
-def test_few_runs_and_one_judge_are_said():
-    notes = variance(run(rating=[1.0, 2, 4]), run(rating=[1.5, 2, 5])).notes
-    assert any("fewer than 4 runs" in note for note in notes)
-    assert any("from one judge or none" in note for note in notes)
-
-
-def test_equal_scores_have_no_noise_and_no_plan():
-    split = variance(run(rating=[1.0, 1.0]), run(rating=[1.0, 1.0]))
-    assert split.frame["standard_error"][0] == 0
-    assert "all scores of each query are equal" in split.sentences[0]
-    assert split.planning().frame.empty
-
-
 def test_the_interval_covers_where_that_of_the_queries_does_not():
     covered = {"all": 0, "queries": 0}
     for seed in range(200):
@@ -210,13 +132,6 @@ def test_the_interval_covers_where_that_of_the_queries_does_not():
         covered["queries"] += abs(found.mean - 0.6) <= 2.05 * found.naive_standard_error
     assert covered["all"] >= 182  # 95 % of 200 less 2.7 standard errors
     assert covered["queries"] <= 165
-
-
-def test_the_result_is_json_with_all_its_columns():
-    split = variance(run(rating=[1.0, 2, 4]), run(rating=[1.5, 2, 5]))
-    row = json.loads(split.to_json())["rows"][0]
-    assert row["metric"] == "rating"
-    assert row["n_runs"] == 2
 
 
 @pytest.mark.parametrize(
@@ -234,24 +149,3 @@ def test_the_result_is_json_with_all_its_columns():
 def test_settings_that_make_no_sense_are_refused(options, error, message):
     with pytest.raises(error, match=message):
         variance(run(rating=[1.0, 2]), run(rating=[1.5, 2]), **options)
-
-
-def test_one_run_by_one_judge_shows_no_noise():
-    with pytest.raises(DataError, match="at least 2 runs or 2 judges"):
-        variance(run(rating=[1.0, 2]))
-    with pytest.raises(DataError, match="expected evaluations"):
-        variance()
-
-
-def test_runs_without_a_common_query_or_metric_are_refused():
-    with pytest.raises(AlignmentError, match="no query id is in all 2 runs"):
-        variance(run(ids=["a"], rating=[1.0]), run(ids=["b"], rating=[1.0]))
-    with pytest.raises(AlignmentError, match="no metric is in all 2 runs"):
-        variance(run(rating=[1.0, 2]), run(stars=[1.0, 2]))
-
-
-@pytest.mark.parametrize("width", [0, 1, 2, NAN])
-def test_a_width_beyond_0_and_1_is_refused(width):
-    split = variance(run(rating=[1.0, 2]), run(rating=[1.5, 2]))
-    with pytest.raises(DataError, match="width must be between 0 and 1"):
-        split.planning(width)

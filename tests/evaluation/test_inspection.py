@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-import pandas as pd
 import pytest
 
 from rageval_report import inspect, read_scores
@@ -41,30 +38,11 @@ def test_each_column_has_its_role_and_examples():
     assert inspection.doubts == ()
 
 
-def test_metrics_are_described():
-    frame = inspect(GRID).frame.set_index("column")
-    recall = frame.loc["recall"]
-    assert (recall["better"], recall["low"], recall["high"]) == ("higher", 0.0, 1.0)
-    assert recall["n_scored"] == 4
-    assert recall["in_family"] is True or recall["in_family"] == True  # noqa: E712  (numpy's bool)
-    assert not frame.loc["my_quality", "in_family"]
-
-
 def test_it_decides_as_reading_does():
     evaluations = read_scores(GRID)
     assert inspect(GRID).pipelines == tuple(evaluations)
     metrics = [name for name, role in roles_of(inspect(GRID)).items() if role == "metric"]
     assert all(list(run.scores) == metrics for run in evaluations.values())
-
-
-def test_the_notes_say_how_the_format_was_recognised_and_how_many_rows_there_are():
-    notes = " ".join(inspect(GRID).notes)
-    assert "read as csv" in notes
-    assert "its mark is the highest" in notes
-    assert "4 rows of 2 pipelines: 'a' (2), 'b' (2)" in notes
-    assert "8 columns: 1 id, 1 pipeline, 2 metrics" in notes
-    chosen = " ".join(inspect(GRID, reader="csv").notes)
-    assert "because reader= says so" in chosen
 
 
 def test_a_doubt_is_shown_first_and_both_ways_out_work():
@@ -105,36 +83,3 @@ def test_where_reading_stops_is_a_doubt(content, words):
 def test_a_file_that_is_damaged_is_an_error():
     with pytest.raises(ReaderError):
         inspect(b'[{"query_id": "a", "recall": 0.5}')
-
-
-def test_roles_that_the_caller_states_are_shown():
-    inspection = inspect(GRID, roles={"gold_rank": "metric", "my_quality": "detail"})
-    frame = inspection.frame.set_index("column")
-    assert frame.loc["gold_rank", ["role", "why"]].tolist() == ["metric", "roles= says so"]
-    assert frame.loc["my_quality", "role"] == "detail"
-
-
-@pytest.mark.parametrize("kind", ["frame", "records", "path", "jsonl"])
-def test_whatever_read_scores_takes(tmp_path, kind):
-    rows = [{"case_id": "x", "id": 1, "mrr": 0.5}, {"case_id": "y", "id": 2, "mrr": 1.0}]
-    path = tmp_path / "x.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    value = {
-        "frame": pd.DataFrame(rows),
-        "records": rows,
-        "path": path,
-        "jsonl": path.read_bytes(),
-    }[kind]
-    assert roles_of(inspect(value)) == {"case_id": "detail", "id": "id", "mrr": "metric"}
-
-
-def test_it_renders_like_any_result(tmp_path):
-    inspection = inspect(GRID)
-    assert "gold_rank" in str(inspection)
-    assert "gold_rank" in inspection.to_html()
-    assert json.loads(inspection.to_json())
-
-
-def test_a_name_that_all_rows_share_names_the_pipeline():
-    [name] = read_scores(b"query_id,pipeline,recall\na,hyde,0.5\nb,hyde,1\n")
-    assert name == "hyde"

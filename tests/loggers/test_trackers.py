@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report import RAGPipelineEvaluation
 from rageval_report._registry import load
-from rageval_report.errors import MissingDependencyError
-from rageval_report.loggers import log_to_mlflow, log_to_wandb
 
 REPOSITORY = Path(__file__).parents[2]
 EVALUATION = """
@@ -152,11 +149,3 @@ def log_records(data):
         if kind in (1, 4):  # a whole record, or its last part
             yield b"".join(parts)
             parts = []
-
-
-@pytest.mark.parametrize(("log", "package"), [(log_to_mlflow, "mlflow"), (log_to_wandb, "wandb")])
-def test_a_tracker_that_is_not_installed_is_named_with_its_extra(monkeypatch, log, package):
-    monkeypatch.setitem(sys.modules, package, None)
-    evaluation = RAGPipelineEvaluation("v1", {"query_id": ["a"], "mrr": [0.5]})
-    with pytest.raises(MissingDependencyError, match=rf"rageval-report\[{package}\]"):
-        log(evaluation)

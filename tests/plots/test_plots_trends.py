@@ -9,9 +9,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.history import trends
+from rageval_report.analysis.history import DatedRun, trends
 from rageval_report.analysis.paired_metric import ComparisonPlan
-from rageval_report.analysis.runs import DatedRun
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
 from rageval_report.plots.canvas import VERMILLION

@@ -1,7 +1,7 @@
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, read_gates
-from rageval_report.errors import GateError, ReaderError, UnknownOptionError
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.errors import GateError
 from rageval_report.pytest import assert_gates
 
 
@@ -43,36 +43,6 @@ def test_a_baseline_answers_rules_that_need_one(evaluation, baseline):
     assert assert_gates(evaluation, ["losses(mrr) == 1"], baseline=baseline).passed
 
 
-@pytest.mark.parametrize("as_path", [str, lambda path: path, read_gates])
-def test_gates_come_from_a_file_or_from_its_content(evaluation, tmp_path, as_path):
-    path = tmp_path / "gates.toml"
-    path.write_text('rules = ["mean(faithfulness) >= 0.4"]\nmissing = "drop"\n')
-    assert assert_gates(evaluation, as_path(path)).passed
-
-
-def test_an_option_goes_before_the_file(evaluation, tmp_path):
-    path = tmp_path / "gates.toml"
-    path.write_text('rules = ["mean(faithfulness) >= 0.4"]\nmissing = "drop"\n')
-    with pytest.raises(GateError, match=r"mean\(faithfulness\) is 0\.3333, not at least 0\.4"):
-        assert_gates(evaluation, path, missing="worst")
-
-
-def test_options_reach_a_comparison(evaluation, baseline):
-    rules = ["losses(mrr) <= 1"]
-    result = assert_gates(evaluation, rules, baseline, confidence_level=0.5, seed=7)
-    assert (result.settings["confidence_level"], result.settings["seed"]) == (0.5, 7)
-
-
 def test_a_comparison_of_three_queries_does_not_open_a_gate(evaluation, baseline):
     with pytest.raises(GateError, match="too few queries for a test: 3, at least 6 are needed"):
         assert_gates(evaluation, ["ci_low(difference(mrr)) >= -1"], baseline)
-
-
-def test_a_misspelt_option_is_named(evaluation):
-    with pytest.raises(UnknownOptionError, match="Did you mean 'missing'"):
-        assert_gates(evaluation, ["n(mrr) == 3"], mising="worst")
-
-
-def test_a_rule_by_itself_is_not_mistaken_for_rules(evaluation):
-    with pytest.raises(ReaderError, match=r"must end in \.toml"):
-        assert_gates(evaluation, "n(mrr) == 3")

@@ -14,7 +14,7 @@ from rageval_report import pytest as plugin
 from rageval_report.demo import write_demo_files
 
 # Sessions in this process forget what they import, and compiled modules load only once.
-from rageval_report.pytest import assertions, rule_items
+from rageval_report.pytest import rule_items
 
 pytestmark = pytest.mark.docs
 
@@ -22,7 +22,7 @@ pytest_plugins = ["pytester"]
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = (REPOSITORY / "docs" / "ci.md").read_text("utf-8")
-assert {assertions.__package__, rule_items.__package__} == {plugin.__name__}
+assert {rule_items.__package__} == {plugin.__name__}
 
 
 def block(name):
@@ -53,25 +53,6 @@ def test_the_command_and_the_tests_of_the_page_pass(project):
     run(project, *words).assert_outcomes(passed=3 + 6)
 
 
-def test_the_configuration_of_the_page_names_the_files(project):
-    (project.path / "pyproject.toml").write_text(block("pytest-configuration"))
-    project.makepyfile(test_gates=block("pytest"))
-    run(project).assert_outcomes(passed=3)
-    run(project, "--rageval", "-k", "no_regression or losses").assert_outcomes(
-        passed=2, deselected=7
-    )
-
-
-def test_the_failure_of_the_page_is_what_pytest_says(project):
-    heading, *lines = block("pytest-failure").splitlines()
-    rule = heading.strip("_ ")
-    (project.path / "gates.toml").write_text(f"rules = ['{rule}']\n")
-    result = run(project, "--rageval", "gates.toml", "--rageval-scores", "scores.csv")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"*_ {rule} _*"])
-    assert "\n".join(lines) in result.stdout.str()
-
-
 # -- GitHub and pre-commit
 
 
@@ -89,24 +70,6 @@ def test_the_workflow_of_the_page_gives_the_action_what_it_takes(project):
     files = [f"--{name}={ours['with'][name]}" for name in ("gates", "baseline")]
     words = ["gate", *files, *rules, "--quiet", "--", ours["with"]["scores"]]
     run_command(project.path, words)
-
-
-def test_the_page_lists_every_input_and_output_of_the_action():
-    yaml = pytest.importorskip("yaml")
-    action = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))
-    for name in (*action["inputs"], *action["outputs"]):
-        assert f"`{name}`" in PAGE
-
-
-def test_the_hooks_of_the_page_are_those_of_the_repository(project):
-    yaml = pytest.importorskip("yaml")
-    hooks = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8"))
-    [repository] = yaml.safe_load(block("pre-commit"))["repos"]
-    [gate] = repository["hooks"]
-    assert [gate["id"]] == [hook["id"] for hook in hooks]
-    for name in ("scores.csv", "baseline.csv", "gates.toml"):
-        assert re.search(gate["files"], name)
-    run_command(project.path, [*hooks[0]["entry"].split()[1:], *gate["args"]])
 
 
 def run_command(folder, words):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.render import render, save
+from rageval_report.render import render
 from rageval_report.results import Result
 
 # By element: the attributes it must have, those it may have, and its children in order; from the
@@ -55,19 +55,6 @@ FAILED = ("mean(a) >= 0.8", False, "failed", "mean(a) is 0.7", "v1", 0.7)
 UNKNOWN = ("mean(b) >= 0.8", False, "not evaluated", "nothing is scored", "v1", float("nan"))
 
 
-def test_the_counts_are_those_of_the_cases():
-    root = parsed(gates(PASSED, FAILED, UNKNOWN, FAILED))
-    for element in (root, root[0]):
-        told = {name: element.get(name) for name in ("tests", "failures", "errors", "skipped")}
-        assert told == {"tests": "4", "failures": "2", "errors": "1", "skipped": "0"}
-
-
-def test_a_gate_that_holds_is_a_case_without_failure():
-    case = parsed(gates(PASSED)).find(".//testcase")
-    assert (case.get("name"), case.get("classname")) == ("n(a) >= 1", "v1")
-    assert [child.tag for child in case] == ["system-out"]
-
-
 def test_a_gate_that_fails_says_why_in_the_attribute_and_in_the_text():
     failure = parsed(gates(FAILED)).find(".//failure")
     assert failure.get("message") == "mean(a) is 0.7"
@@ -79,24 +66,6 @@ def test_what_could_not_be_evaluated_is_an_error_and_no_failure():
     assert [child.tag for child in case] == ["error"]
     assert case[0].get("type") == "not evaluated"
     assert "value" not in case[0].text
-
-
-def test_notes_and_signature_stand_with_the_suite():
-    suite = parsed(gates(PASSED))[0]
-    assert suite.find("system-out").text == "a note"
-    assert suite.find(".//property").get("value").startswith("seed:0|version:")
-
-
-def test_no_row_is_no_case():
-    assert parsed(Result("Nothing", pd.DataFrame({"rule": []}))).get("tests") == "0"
-
-
-def test_any_result_can_be_written(tmp_path):
-    frame = pd.DataFrame({"mean": [0.5]}, index=pd.Index(["mrr"], name="metric"))
-    root = ET.parse(save(Result("Means", frame), tmp_path / "means.xml")).getroot()
-    check_shape(root)
-    assert root.find(".//testcase").get("name") == "mrr"
-    assert root.get("failures") == "0"
 
 
 @pytest.mark.parametrize(

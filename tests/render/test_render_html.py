@@ -55,20 +55,6 @@ def test_a_small_table_is_written_as_laid_out_by_hand():
     )
 
 
-def test_the_title_stands_above_the_verdicts():
-    text = render(Result("Runs", pd.DataFrame({"metric": ["m"], "verdict": ["a is better"]})))
-    assert text.index("Runs") < text.index("a is better") < text.index("<table")
-
-
-def test_groups_head_bodies_of_their_own():
-    frame = pd.DataFrame({"group": ["a", "b"], "metric": ["m1", "m2"], "n": [1, 2]})
-    parsed = Parsed(render(Result("t", frame, grouped_by="group")))
-    assert parsed.tags.count("tbody") == 2
-    assert parsed.cells == ["metric", "n", "a", "m1", "1", "b", "m2", "2"]
-    assert ("th", "scope", "rowgroup") in parsed.attributes
-    assert ("th", "colspan", "2") in parsed.attributes
-
-
 def test_everything_is_escaped_and_nothing_is_lost():
     frame = pd.DataFrame({HOSTILE: [HOSTILE], "group": [HOSTILE], "verdict": [HOSTILE]})
     result = Result(HOSTILE, frame, {HOSTILE: HOSTILE}, (HOSTILE,), grouped_by="group")
@@ -105,31 +91,6 @@ def test_the_fragment_stays_small_whatever_the_data(n_columns, cell):
     assert "more rows" in text
 
 
-def test_fifty_rows_of_a_usual_table_fit():
-    frame = pd.DataFrame({"metric": ["semantic_answer_similarity"] * 400})
-    numbers = {name: [0.123] * 400 for name in ("mean", "std", "min", "p25", "p50", "p75", "max")}
-    text = render(Result("t", frame.assign(**numbers)))
-    assert text.count('scope="row"') == 50
-    assert "... and 350 more rows" in text
-
-
-def test_fewer_rows_may_be_asked_for():
-    text = render(Result("t", pd.DataFrame({"n": range(9)})), max_rows=4)
-    assert "... and 5 more rows" in text
-
-
-def test_an_empty_frame_says_so():
-    text = render(Result("t", pd.DataFrame({"a": []})))
-    assert "no rows" in text
-    assert "table" not in Parsed(text).tags
-
-
-def test_a_frame_of_verdicts_alone_is_a_list():
-    text = render(Result("t", pd.DataFrame({"verdict": ["better"]})))
-    assert "<li>better</li>" in text
-    assert "<table" not in text
-
-
 def test_a_page_stands_alone_and_has_every_row():
     text = page(Result("Means & more", pd.DataFrame({"n": range(123)})))
     assert text.startswith("<!doctype html>\n")
@@ -137,21 +98,3 @@ def test_a_page_stands_alone_and_has_every_row():
     assert "<title>Means &amp; more</title>" in text
     assert text.count('scope="row"') == 123
     assert text.count("</html>") == 1
-
-
-def test_a_text_with_braces_does_not_disturb_the_page():
-    text = page(Result("{title}", pd.DataFrame({"{fragment}": ["{0}"]})))
-    assert "<title>{title}</title>" in text
-    assert "{fragment}</th>" in text
-
-
-def test_a_notebook_shows_the_fragment():
-    result = Result("t", pd.DataFrame({"n": [1]}))
-    assert result._repr_html_() == render(result)
-
-
-def test_a_page_breaks_its_signature_between_settings_and_a_fragment_is_as_it_was():
-    result = Result("Means", pd.DataFrame({"metric": ["mrr"]}), {"seed": 0, "test": "auto"})
-    assert "seed:0|<wbr>test:auto" in page(result)
-    assert "overflow-wrap: anywhere" in page(result)
-    assert "seed:0|test:auto" in render(result)

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rageval_report._version import __version__
-from rageval_report.render.latex import escape_latex, escape_sentence, label_of, render
+from rageval_report.render.latex import escape_latex, render
 from rageval_report.results import Result
 
 GOLDEN = rf"""
@@ -111,44 +111,6 @@ def test_a_comparison_is_written_as_laid_out_by_hand():
 )
 def test_special_characters_are_written_out(text, written):
     assert escape_latex(text) == written
-
-
-def test_scripts_that_need_another_engine_are_announced():
-    text = render(Result("t", pd.DataFrame({"question": ["再現率"]})))
-    assert "XeLaTeX or LuaLaTeX" in text
-    assert "XeLaTeX" not in render(Result("t", pd.DataFrame({"question": ["Zürich – …"]})))
-
-
-def test_names_of_columns_are_escaped():
-    text = render(Result("t", pd.DataFrame({"my_own & only": [1]})))
-    assert r"my\_own \& only \\" in text
-
-
-def test_verdicts_stand_below_the_table_with_the_notes():
-    frame = pd.DataFrame({"metric": ["mrr"], "verdict": ["better by 10 %"]})
-    text = render(Result("t", frame, notes=("note",)))
-    assert text.index(r"\end{tabular}") < text.index(r"better by 10 \%\par")
-    assert text.index("better") < text.index(r"Note: note\par")
-
-
-def test_the_label_may_be_given_and_is_made_safe():
-    text = render(Result("t", pd.DataFrame({"n": [1]})), label="tab:my_own}label")
-    assert r"\label{tab:my-own-label}" in text
-    assert label_of("再現率") == "tab"
-
-
-def test_an_empty_frame_says_so():
-    text = render(Result("t", pd.DataFrame({"a": []})))
-    assert "no rows" in text
-    assert_is_latex(text)
-
-
-def test_a_line_break_cannot_leave_a_comment_or_a_row():
-    settings_ = {"x": "a\n\\input{secret}\rb\x85c\u2028d"}
-    text = render(Result("t\n\n\\evil", pd.DataFrame({"x": ["a\n\nb"]}), settings_))
-    assert next(line for line in text.split("\n") if "secret" in line).startswith("% ")
-    assert_is_latex(text)
-    assert escape_sentence("a\n\nb") == "a b"
 
 
 @given(

@@ -9,7 +9,6 @@ import subprocess
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.render import render
 
 
 @pytest.fixture(scope="module")
@@ -17,35 +16,10 @@ def report(comparison):
     return comparison.report(pictures=False)
 
 
-def test_markdown_opens_with_the_verdicts_and_says_each_once(report, comparison):
-    text = report.to_markdown()
-    assert text.index("hybrid is worse than bm25 on 1 of 4") < text.index("## Verdicts")
-    assert text.index("## Verdicts") < text.index("## Every metric")
-    for sentence in comparison.sentences:
-        assert text.count(render_told(report.wording.sentence(sentence))) == 1
-
-
-def render_told(sentence: str) -> str:
-    """A piece of a sentence that Markdown does not touch."""
-    return re.split(r"[*_@<|]", sentence)[0].rstrip()[-40:] if False else sentence.split("; ")[0]
-
-
-def test_markdown_has_every_table_of_the_sections(report):
-    text = report.to_markdown()
-    for section in report.sections:
-        for result in section.results:
-            assert f"### {result.title}".replace("_", r"_") in text
-
-
 def test_plain_text_fits_a_hundred_columns(report):
     text = report.to_text()
     assert max(map(len, text.splitlines())) <= 100
     assert "hybrid against bm25\n===================\n" in text
-
-
-def test_tables_are_those_of_the_renderer(report):
-    [section] = [one for one in report.sections if one.key == "causes"]
-    assert render(section.results[0], "text", max_rows=None) in report.to_text()
 
 
 HOSTILE = [

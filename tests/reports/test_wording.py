@@ -6,7 +6,6 @@ import pytest
 
 from rageval_report import compare, rank
 from rageval_report.demo import demo_evaluations
-from rageval_report.reports.wording import Wording
 
 TITLES = {"recall@5": "Recall@5", "reciprocal_rank": "Reciprocal Rank", "faithfulness": None}
 
@@ -34,18 +33,3 @@ def test_a_page_says_the_title_of_a_metric_and_never_its_name(report, name):
     page = text_of(report.to_html())
     assert not re.findall(rf".{{30}}(?<![\w@.'\"]){re.escape(name)}(?![\w@]).{{9}}", page)
     assert report.wording.labels[name] in page
-
-
-@pytest.mark.parametrize("form", ["to_markdown", "to_text", "to_latex"])
-def test_the_text_forms_have_the_names_of_the_page(report, form):
-    lines = getattr(report, form)().splitlines()
-    shown = [line for line in lines if not re.search(r"\w:\S+(\\textbar\{\}|\\?\|)\w", line)]
-    assert not [line for line in shown if re.search(r"(?<![\w@.'])recall@5", line)]
-    assert any("Recall@5" in line for line in shown)
-
-
-def test_code_in_quotation_marks_and_ordinary_words_stay():
-    wording = Wording({"correct": "Correct", "recall@5": "Recall@5"})
-    assert wording.sentence("correct: pass correct=('recall@5', 1)") == (
-        "correct: pass correct=('recall@5', 1)"
-    )

@@ -244,7 +244,7 @@ def test_a_page_has_the_tables_of_memory(
         assert any("Pareto" in note for note in page.notes)
     assert sorted(page.queries.ids) == sorted(own.queries.ids)
     assert "old" in page.to_html()
-    monkeypatch.setattr("rageval_report.reports.common_sections.MOST_LISTED_QUERIES", 4)
+    monkeypatch.setattr("rageval_report.reports.report.MOST_LISTED_QUERIES", 4)
     part = ask(*scans).report(pictures=False)
     assert 2 <= len(part.queries.ids) < 30
     assert part.some_queries.startswith(f"The page shows {len(part.queries.ids)} of 30 queries")

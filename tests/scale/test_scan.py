@@ -250,7 +250,7 @@ def test_a_page_and_pictures(tmp_path: Path) -> None:
 def test_a_page_of_many_queries_lists_the_worst(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rageval_report.reports.common_sections.MOST_LISTED_QUERIES", 3)
+    monkeypatch.setattr("rageval_report.reports.report.MOST_LISTED_QUERIES", 3)
     frame = pd.DataFrame({"query_id": [f"q{i}" for i in range(9)], "recall@5": np.arange(9) / 8})
     scan = RAGPipelineEvaluation.scan(write(frame, tmp_path / "run.parquet"))
     page = scan.report(pictures=False)

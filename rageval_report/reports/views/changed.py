@@ -1,7 +1,8 @@
-"""What changed between two pipelines: answers that became right or wrong, with their questions."""
+"""What changed between two pipelines, and why queries fail."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,17 +10,18 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from types import SimpleNamespace
 from typing import ClassVar
-from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.breakdown import FINE, UNKNOWN
 from rageval_report.analysis.pairing import Pairing, overall_changes
 from rageval_report.names.short_names import ShortNames
 from rageval_report.render.cell_text import number
 from rageval_report.render.display import shorten
-from rageval_report.reports.views.query_texts import query_texts
-from rageval_report.reports.views.scales import own_scale
+from rageval_report.reports.query_table import query_texts
+from rageval_report.reports.views.strip import own_scale, view_address
+from rageval_report.results import Result
 from rageval_report.scores.states import unscored_reasons
 from rageval_report.types import FloatArray
 
@@ -44,20 +46,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]|\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class Changed:
-    """What changed between two pipelines.
-
-    Parameters
-    ----------
-    sentence : str
-        The numbers of answers that became right and wrong.
-    baseline, candidate : str
-        Short names.
-    segments : tuple
-        The outcomes as pieces of a bar: label, n, x and width in percent, tone, address; empty if
-        it is not known which answers are right.
-    groups : tuple
-        Queries that changed in the same way, the largest change first: heading, tone, cards.
-    """
+    """What changed between two pipelines."""
 
     template: ClassVar[str] = "changed.html.jinja"
 
@@ -96,11 +85,6 @@ class Changed:
             segments,
             groups,
         )
-
-
-def view_address(**parameters: str) -> str:
-    """The fragment of the page's address that shows some queries."""
-    return f"#{urlencode(parameters)}"
 
 
 def _sentence(counts: Mapping[str, int], words: str) -> str:
@@ -248,3 +232,66 @@ def plain_outcome_names(names: Sequence[str]) -> dict[str, str]:
     """Each outcome such as "only hybrid right" with its name in the words of this module."""
     first, second, third, *rest = PLAIN_OUTCOMES
     return dict(zip(names, (first, third, second, *rest), strict=True))
+
+
+_TITLES = {FINE: "Nothing", UNKNOWN: "Not known"}
+
+
+@dataclass(frozen=True)
+class Causes:
+    """Why queries fail."""
+
+    template: ClassVar[str] = "causes.html.jinja"
+
+    sentence: str
+    rows: tuple[SimpleNamespace, ...]
+
+    @classmethod
+    def of(cls, causes: Sequence[Result], pipelines: Sequence[str], names: ShortNames) -> Causes:
+        """The causes of some pipelines."""
+        frames = [result.frame.set_index("cause") for result in causes]
+        order = list(dict.fromkeys(name for frame in frames for name in frame.index))
+        order.sort(key=lambda name: name in (FINE, UNKNOWN))
+        largest = max(float(frame["share"].max()) for frame in frames) or 1.0
+        rows = tuple(
+            SimpleNamespace(
+                title=_TITLES.get(name, name.capitalize()),
+                meaning=str(next(f for f in frames if name in f.index).loc[name, "what"]),
+                bars=tuple(
+                    _bar(frame, name, names.of(pipeline), largest)
+                    for frame, pipeline in zip(frames, pipelines, strict=True)
+                ),
+            )
+            for name in order
+            if any(_n(frame, name) for frame in frames)
+        )
+        return cls(_causes_sentence(frames[-1], names.of(pipelines[-1])), rows)
+
+
+def _n(frame: pd.DataFrame, name: str) -> int:
+    n = frame["n"].reindex([name]).fillna(0).iloc[0]
+    return int(n)
+
+
+def _bar(frame: pd.DataFrame, name: str, pipeline: str, largest: float) -> SimpleNamespace:
+    n = _n(frame, name)
+    row = frame[["share", "ci_low", "ci_high"]].astype(float).reindex([name]).iloc[0]
+    if math.isnan(row["share"]):
+        return SimpleNamespace(name=pipeline, n="–", width="0", share="not measured")
+    share, low, high = row.tolist()
+    text = f"{100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+    width = f"{100 * share / largest:.1f}"
+    return SimpleNamespace(name=pipeline, n=str(n), width=width, share=text)
+
+
+def _causes_sentence(frame: pd.DataFrame, name: str) -> str:
+    failing = {cause: _n(frame, cause) for cause in frame.index if cause not in (FINE, UNKNOWN)}
+    total = sum(failing.values())
+    if not total:
+        return f"No query of {name} fails for a cause that is measured."
+    cause = max(failing, key=lambda key: failing[key])
+    verb = "query of" if total == 1 else "queries of"
+    return (
+        f"{total:,} {verb} {name} {'fails' if total == 1 else 'fail'}; most often the cause is "
+        f"{cause} ({failing[cause]:,}): {frame['what'].astype(str)[cause]}."
+    )

@@ -1,21 +1,31 @@
-"""The leaderboard as a heat table: pipelines in rows, metrics in columns."""
+"""Pipelines in order, and the effect of each of their settings."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypedDict
 
 import pandas as pd
 
+from rageval_report.analysis.arguments import EvaluationSubset
+from rageval_report.analysis.effects import MainEffects, main_effects
+from rageval_report.analysis.verdicts import verdicts_of
+from rageval_report.errors import DataError
 from rageval_report.names.short_names import NameColumn, ShortNames
 from rageval_report.render.cell_text import confidence, interval, number
 from rageval_report.reports.ranking_sentences import RankedPipelines
-from rageval_report.reports.sentences import counted
-from rageval_report.reports.views.scales import Scale, own_scale
-from rageval_report.reports.views.strip import Tick
-from rageval_report.scores import Metric
+from rageval_report.reports.sentences import correction_text, counted
+from rageval_report.reports.views.strip import (
+    MatrixCell,
+    MatrixRow,
+    Scale,
+    Tick,
+    hover_text,
+    own_scale,
+)
+from rageval_report.scores import Metric, Scored
 
 STEPS = 6
 """The number of shades from the lowest mean of a metric to the highest."""
@@ -29,23 +39,7 @@ _MARKS = {"best": "best", "worse": "worse"}
 
 @dataclass(frozen=True)
 class HeatCell:
-    """One mean of the leaderboard.
-
-    Parameters
-    ----------
-    text : str
-        The mean.
-    letters : str
-        Of pipelines that share one, no difference is shown.
-    mark : str
-        "best", "worse" or "undecided": may be as good as the best.
-    shade : int
-        0 for the lowest mean of the metric, up to `STEPS` - 1 for the best one.
-    places : (str, str, str) or None
-        The interval and the mean on the axis of the metric, in percent.
-    hover : str
-        The statistics in one line.
-    """
+    """One mean of the leaderboard."""
 
     text: str
     letters: str
@@ -84,21 +78,7 @@ class HeatGroup:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Pipelines in the order of their average place, in front and behind.
-
-    Parameters
-    ----------
-    headings : tuple of str
-        The settings in the names, as columns; one heading "Pipeline" if there are none.
-    columns : tuple of HeatColumn
-        The metrics.
-    groups : tuple of HeatGroup
-        Those in front first.
-    has_intervals : bool
-        Whether the means have intervals beside them.
-    level : str
-        What the intervals are called.
-    """
+    """Pipelines in the order of their average place, in front and behind."""
 
     template: ClassVar[str] = "leaderboard.html.jinja"
 
@@ -120,17 +100,7 @@ class Leaderboard:
     def of(
         cls, ranked: RankedPipelines, metrics: Mapping[str, Metric], *, level: object
     ) -> Leaderboard:
-        """The leaderboard of a ranking.
-
-        Parameters
-        ----------
-        ranked : RankedPipelines
-            Which pipelines are in front.
-        metrics : mapping of str to Metric
-            What is known of each metric, by its name.
-        level : float
-            The confidence level of the intervals.
-        """
+        """The leaderboard of a ranking."""
         by_metric = {
             name: ranked.frame[ranked.frame["metric"] == name].set_index("pipeline")
             for name in ranked.metrics
@@ -182,13 +152,7 @@ def _scale(rows: pd.DataFrame, metric: Metric) -> Scale:
 
 
 def _step(width: float) -> float:
-    """A round number that divides a width into two to five parts.
-
-    Examples
-    --------
-    >>> _step(0.25), _step(0.4), _step(320.0)
-    (0.1, 0.1, 100.0)
-    """
+    """A round number that divides a width into two to five parts."""
     if not (math.isfinite(width) and width > 0):
         return 0.1
     power = 10.0 ** math.floor(math.log10(width))
@@ -259,3 +223,195 @@ def _shade(mean: float, means: pd.Series, scale: Scale) -> int:
     if scale.left > scale.right:
         share = 1.0 - share
     return min(int(share * STEPS), STEPS - 1)
+
+
+@dataclass(frozen=True)
+class GridCell:
+    """The mean of one pipeline, its letters and its shade."""
+
+    text: str
+    letters: str
+    shade: int
+
+
+@dataclass(frozen=True)
+class MetricGrid:
+    """The means of one metric by two settings."""
+
+    metric: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[GridCell | None, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The effect of each setting, averaged over all others."""
+
+    template: ClassVar[str] = "effects.html.jinja"
+
+    sentence: str
+    metrics: tuple[str, ...]
+    rows: tuple[MatrixRow, ...]
+    grids: tuple[MetricGrid, ...]
+    factors: tuple[str, ...]
+
+    @classmethod
+    def of(cls, effects: MainEffects, ranked: RankedPipelines) -> Effects:
+        """The effects of a grid of pipelines."""
+        level = float(str(effects.settings["confidence_level"]))
+        correction = str(effects.settings["correction"])
+        known = verdicts_of(effects.frame, alpha=1.0 - level, labels=ranked.labels)
+        rows: dict[str, list[MatrixCell | None]] = {}
+        n: dict[str, int] = {}
+        labels = zip(*(effects.frame[key] for key in ("factor", "reference", "level")), strict=True)
+        for verdict, (factor, first, other) in zip(known, labels, strict=True):
+            heading = f"{factor}: {first} → {other}"
+            cell = MatrixCell(
+                _signed(verdict.difference),
+                verdict.shown if verdict.shown in ("better", "worse") else "undecided",
+                hover_text(verdict, level, correction),
+            )
+            rows.setdefault(heading, []).append(cell)
+            n[heading] = verdict.n
+        metrics = tuple(dict.fromkeys(verdict.label for verdict in known))
+        factors = tuple(dict.fromkeys(effects.frame["factor"].astype(str)))
+        return cls(
+            "The mean difference that a setting makes, over all values of the others. Colour only "
+            f"where it is shown ({correction_text(correction)} over "
+            f"{effects.settings['family_size']} tests).",
+            metrics,
+            tuple(MatrixRow(name, n[name], tuple(cells)) for name, cells in rows.items()),
+            _grids(ranked) if len(factors) == 2 else (),
+            factors,
+        )
+
+
+def effects_of(
+    runs: Sequence[Scored],
+    names: ShortNames,
+    settings: Mapping[str, object],
+    metrics: Sequence[str],
+) -> MainEffects | None:
+    """The effects of the settings of the pipelines; None without a grid."""
+    try:
+        return main_effects(
+            configured_runs(runs, names),
+            factors_of(names),
+            metrics=metrics,
+            **settings_of_effects(settings),
+        )
+    except DataError:
+        # Not every combination of settings is there, or no setting is known.
+        return None
+
+
+class EffectSettings(TypedDict):
+    """How the effects of settings are tested."""
+
+    correction: str
+    confidence_level: float
+    seed: int
+    n_resamples: int
+
+
+def settings_of_effects(settings: Mapping[str, object]) -> EffectSettings:
+    """How the effects are tested, by the settings of the ranking."""
+    return {
+        "correction": _stepwise(str(settings["correction"])),
+        "confidence_level": float(str(settings["confidence_level"])),
+        "seed": int(str(settings["seed"])),
+        "n_resamples": int(str(settings["n_resamples"])),
+    }
+
+
+def factors_of(names: ShortNames) -> list[str] | None:
+    """The settings in the names of the pipelines; None if there are none."""
+    return [column.heading for column in _varied(names)] if names.has_settings else None
+
+
+def _varied(names: ShortNames) -> list[NameColumn]:
+    """The parts in which the names differ; a short name also has those that all share."""
+    return [column for column in names.columns if len(set(column.values)) > 1]
+
+
+def configured_runs(runs: Sequence[Scored], names: ShortNames) -> Sequence[EvaluationSubset]:
+    """The runs with the settings in their names, if they have such settings."""
+    subsets = [
+        EvaluationSubset(
+            run.name, run.scores, run.details, dict(run.metrics), getattr(run, "config", {}) or {}
+        )
+        for run in runs
+    ]
+    varied = _varied(names)
+    if not (names.has_settings and all(column.heading for column in varied)):
+        return subsets
+    places = {name: place for place, name in enumerate(names.names)}
+    configured = [
+        replace(own, config={column.heading: column.values[places[own.name]] for column in varied})
+        for own in subsets
+    ]
+    # The first level of a setting is the one that others are compared with.
+    levels = {column.heading: _in_order(column.values) for column in varied}
+    return sorted(
+        configured,
+        key=lambda own: [levels[name].index(value) for name, value in own.config.items()],
+    )
+
+
+def _stepwise(correction: str) -> str:
+    return "holm" if correction == "westfall-young" else correction
+
+
+def _signed(value: float) -> str:
+    return f"+{number(value)}" if value > 0 else number(value)
+
+
+def _grids(ranked: RankedPipelines) -> tuple[MetricGrid, ...]:
+    """The means by two settings, one grid per metric; none if the names have no two settings."""
+    varied = _varied(ranked.names)
+    if len(varied) != 2 or not ranked.names.has_settings:
+        return ()
+    first, second = varied
+    return tuple(_grid(ranked, name, first, second) for name in ranked.metrics)
+
+
+def _grid(
+    ranked: RankedPipelines, metric: str, first: NameColumn, second: NameColumn
+) -> MetricGrid:
+    rows = ranked.frame[ranked.frame["metric"] == metric].set_index("pipeline")
+    places = {
+        pair: name
+        for name, pair in zip(
+            ranked.names.names, zip(first.values, second.values, strict=True), strict=True
+        )
+    }
+    columns = _in_order(second.values)
+    return MetricGrid(
+        ranked.label(metric),
+        columns,
+        tuple(
+            (level, tuple(_grid_cell(rows, places.get((level, other))) for other in columns))
+            for level in _in_order(first.values)
+        ),
+    )
+
+
+def _grid_cell(rows: pd.DataFrame, pipeline: str | None) -> GridCell | None:
+    if pipeline is None or pipeline not in rows.index:
+        return None
+    means = rows["mean"].astype(float)
+    mean = float(means[pipeline])
+    share = (mean - means.min()) / ((means.max() - means.min()) or 1.0)
+    if not bool(rows["greater_is_better"].iloc[0]):
+        share = 1.0 - share
+    shade = min(int(share * STEPS), STEPS - 1)
+    return GridCell(number(mean), str(rows["letters"][pipeline]), shade)
+
+
+def _in_order(values: Sequence[str]) -> tuple[str, ...]:
+    """Distinct values, numbers by their size."""
+    distinct = list(dict.fromkeys(values))
+    try:
+        return tuple(sorted(distinct, key=float))
+    except ValueError:
+        return tuple(distinct)

@@ -1,19 +1,25 @@
-"""Every pipeline against every other: on how many metrics a difference is shown."""
+"""Every pair of pipelines, and the queries on which pipelines differ most."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.lineup import ScoreBlock
 from rageval_report.analysis.rank import Ranking
 from rageval_report.analysis.verdicts import MetricVerdict, of_shown, pair_text, verdicts_of
 from rageval_report.names.short_names import ShortNames
-from rageval_report.reports.page_columns import DIGITS
+from rageval_report.render.cell_text import number
+from rageval_report.reports.query_table import DIGITS, query_texts
 from rageval_report.reports.ranking_sentences import RankedPipelines
-from rageval_report.reports.views.changed import view_address
-from rageval_report.reports.views.strip import hover_text
+from rageval_report.reports.views.strip import hover_text, own_scale, view_address
+from rageval_report.scores import Scored
 from rageval_report.scores.shown import BETTER, WORSE
 
 
@@ -35,17 +41,7 @@ class PairCell:
 
 @dataclass(frozen=True)
 class PairMatrix:
-    """Pipelines in rows and columns, in the order of the leaderboard.
-
-    Parameters
-    ----------
-    marks : tuple of str
-        The shortest names of the pipelines.
-    names : tuple of str
-        Their short names.
-    rows : tuple of tuple of PairCell or None
-        None on the diagonal.
-    """
+    """Pipelines in rows and columns, in the order of the leaderboard."""
 
     template: ClassVar[str] = "pair_matrix.html.jinja"
 
@@ -55,15 +51,7 @@ class PairMatrix:
 
     @classmethod
     def of(cls, ranked: RankedPipelines, pairs: Sequence[Sequence[MetricVerdict]]) -> PairMatrix:
-        """The matrix of all pairs.
-
-        Parameters
-        ----------
-        ranked : RankedPipelines
-            The pipelines.
-        pairs : sequence of sequence of MetricVerdict
-            One verdict per metric of each pair.
-        """
+        """The matrix of all pairs."""
         counts: dict[tuple[str, str], tuple[int, int]] = {}
         for pair in pairs:
             n_better, n_worse = len(of_shown(pair, BETTER)), len(of_shown(pair, WORSE))
@@ -93,19 +81,7 @@ def pairs_document(
     level: object,
     correction: str,
 ) -> list[dict[str, Any]]:
-    """Every pair for the script of the page, with its sentences in both directions.
-
-    Parameters
-    ----------
-    ranked : RankedPipelines
-        The pipelines, in the order of the page.
-    pairs : sequence of sequence of MetricVerdict
-        One verdict per metric of each pair.
-    level : float
-        The confidence level of the intervals.
-    correction : str
-        The correction of the p-values.
-    """
+    """Every pair for the script of the page, with its sentences in both directions."""
     places = {name: place for place, name in enumerate(ranked.pipelines)}
     return [
         {
@@ -149,6 +125,7 @@ def pair_verdicts(
     frame = frame.assign(
         greater_is_better=frame["metric"].map(lambda name: metrics[name].greater_is_better),
         kind=frame["metric"].map(lambda name: metrics[name].kind),
+        direction_is_known=frame["metric"].map(lambda name: metrics[name].direction_is_known),
     )
     pairs: dict[tuple[str, str], list[MetricVerdict]] = {}
     for verdict in verdicts_of(frame, alpha=ranking.alpha, labels=labels):
@@ -159,3 +136,104 @@ def pair_verdicts(
 def both_pair_texts(verdicts: Sequence[MetricVerdict], names: ShortNames) -> tuple[str, str]:
     """The headlines of a pair: of the second beside the first, and the other way round."""
     return pair_text(verdicts, names), pair_text([own.turned() for own in verdicts], names)
+
+
+_MOST_CARDS = 4
+_FEWEST_PIPELINES = 3
+_BEST, _WORST = "better", "worse"
+
+
+@dataclass(frozen=True)
+class WidestSpread:
+    """The queries whose scores on one metric differ most between the pipelines."""
+
+    template: ClassVar[str] = "widest_spread.html.jinja"
+
+    metric: str
+    cards: tuple[SimpleNamespace, ...]
+    n_pipelines: int
+    n_queries: int
+
+    @classmethod
+    def of(
+        cls,
+        ranked: RankedPipelines,
+        blocks: Mapping[str, ScoreBlock],
+        ids: pd.Index,
+        runs: Sequence[Scored],
+    ) -> WidestSpread | None:
+        """The queries to show; None with two pipelines, or if no score differs."""
+        name = _metric_of_widest_spread(ranked, blocks)
+        if name is None or len(runs) < _FEWEST_PIPELINES:
+            return None
+        block = blocks[name]
+        spread = _shares(block).max(axis=1) - _shares(block).min(axis=1)
+        kept = ids[block.is_complete]
+        # Stable: of equal spreads the query that comes first in the files.
+        order = np.argsort(-spread, kind="stable")[:_MOST_CARDS]
+        by_name = {run.name: run for run in runs}
+        return cls(
+            ranked.label(name),
+            tuple(
+                _card(ranked, block, str(kept[row]), int(row), by_name)
+                for row in order
+                if spread[row] > 0
+            ),
+            len(block.names),
+            len(kept),
+        )
+
+
+def _metric_of_widest_spread(
+    ranked: RankedPipelines, blocks: Mapping[str, ScoreBlock]
+) -> str | None:
+    """The metric of quality whose scores differ most, on average over the queries."""
+    widths = {
+        name: float(np.ptp(_shares(blocks[name]), axis=1).mean())
+        for name in ranked.metrics
+        if blocks[name].metric.group != "performance" and blocks[name].complete.size
+    }
+    widest = max(widths, key=lambda name: widths[name], default=None)
+    return widest if widest is not None and widths[widest] > 0 else None
+
+
+def _shares(block: ScoreBlock) -> np.ndarray:
+    """The scores as shares of their axis, so that metrics of different scales can be compared."""
+    scale = own_scale(block.complete.ravel().tolist(), block.metric.bounds, greater_is_better=True)
+    shares: np.ndarray = (block.complete - scale.left) / (scale.right - scale.left)
+    return shares
+
+
+def _card(
+    ranked: RankedPipelines, block: ScoreBlock, query_id: str, row: int, runs: Mapping[str, Scored]
+) -> SimpleNamespace:
+    scores = dict(zip(block.names, block.complete[row].tolist(), strict=True))
+    heights = dict(zip(block.names, _shares(block)[row].tolist(), strict=True))
+    order = [name for name in ranked.pipelines if name in scores]
+    sign = 1.0 if block.metric.greater_is_better else -1.0
+    # Of equal scores the first one, in the order of the leaderboard.
+    best = max(order, key=lambda name: sign * scores[name])
+    worst = min(order, key=lambda name: sign * scores[name])
+    tones = {worst: _WORST, best: _BEST}
+    texts = {name: query_texts(runs[name], query_id) for name in (best, worst)}
+    step = 100.0 / len(order)
+    return SimpleNamespace(
+        query_id=query_id,
+        question=texts[best]["question"] or texts[worst]["question"],
+        expected=texts[best]["reference"] or texts[worst]["reference"],
+        answers=[
+            (tones[name], ranked.names.mark_of(name), number(scores[name]), texts[name]["answer"])
+            for name in (best, worst)
+        ],
+        bars=[
+            SimpleNamespace(
+                x=f"{step * (place + 0.15):.2f}",
+                width=f"{step * 0.7:.2f}",
+                height=f"{max(100.0 * heights[name], 2.0):.1f}",
+                tone=tones.get(name, "before"),
+                label=f"{ranked.names.of(name)} {number(scores[name])}",
+            )
+            for place, name in enumerate(order)
+        ],
+        address=view_address(open=query_id),
+    )

@@ -1,23 +1,88 @@
-"""The strip: one metric per row, with both means, the difference, and the verdict.
-
-Right is better in every row, also for metrics of which less is better: their axes are turned.
-"""
+"""Every metric of two pipelines as a strip, and the differences in each group as a matrix."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import ClassVar
+from urllib.parse import urlencode
 
-from rageval_report.analysis.verdicts import SHOWN_IN_ORDER, MetricVerdict, of_shown
+import pandas as pd
+
+from rageval_report.analysis.verdicts import SHOWN_IN_ORDER, MetricVerdict, of_shown, verdicts_of
 from rageval_report.names.short_names import ShortNames
 from rageval_report.names.widths import display_width
 from rageval_report.render.cell_text import confidence, interval, number, pvalue, signed_number
-from rageval_report.reports.views.scales import Scale, own_scale, round_up, tick_text
+from rageval_report.reports.sentences import correction_text
+from rageval_report.results import Result
 from rageval_report.scores import Metric
 from rageval_report.scores.shown import Shown
+
+
+def view_address(**parameters: str) -> str:
+    """The fragment of the page's address that shows some queries."""
+    return f"#{urlencode(parameters)}"
+
+
+# A round limit is one of these times a power of ten.
+_ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+
+
+def round_up(value: float) -> float:
+    """The next round number that is not smaller."""
+    if not (math.isfinite(value) and value > 0):
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    # One part in a million of room, so that 0.3 is not rounded up for its last bit.
+    step = next(step for step in (*_ROUND, 20.0) if step * power >= value * (1 - 1e-6))
+    return float(f"{step * power:.6g}")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A straight axis."""
+
+    left: float
+    right: float
+
+    def share(self, value: float) -> float:
+        """Where a value stands, 0 to 1; values beyond an end stand at it."""
+        share = (value - self.left) / (self.right - self.left)
+        return min(max(share, 0.0), 1.0)
+
+    def place(self, value: float) -> str:
+        """Where a value stands, in percent of the width."""
+        return percent_text(100.0 * self.share(value))
+
+
+def percent_text(value: float) -> str:
+    """A place in percent, with two decimals at most."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def own_scale(
+    values: Iterable[float], bounds: tuple[float, float] | None, *, greater_is_better: bool
+) -> Scale:
+    """The axis of a metric: its range if it has one, else from 0 to a round number."""
+    known = [value for value in values if math.isfinite(value)]
+    if bounds is not None and all(map(math.isfinite, bounds)):
+        low, high = bounds
+    else:
+        high = round_up(max(known, default=1.0))
+        low = -round_up(-min(known)) if known and min(known) < 0 else 0.0
+        high = 0.0 if known and max(known) <= 0 and low < 0 else high
+    return Scale(low, high) if greater_is_better else Scale(high, low)
+
+
+def tick_text(value: float, *, signed: bool = False) -> str:
+    """A round number as the label of an axis."""
+    if value == 0:
+        return "0"
+    text = f"{value:,.6g}" if 1e-4 <= abs(value) < 1e9 else number(value)
+    return f"+{text}" if signed and value > 0 else text
+
 
 HEADINGS: Mapping[Shown, str] = {
     "worse": "Worse",
@@ -25,6 +90,7 @@ HEADINGS: Mapping[Shown, str] = {
     "equivalent": "Equivalent",
     "identical": "Equal on every query",
     "undecided": "Undecided",
+    "direction unknown": "Is higher better?",
     "not tested": "Not tested",
 }
 
@@ -44,22 +110,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Strip:
-    """Every metric of two pipelines, those with the same verdict together.
-
-    Parameters
-    ----------
-    baseline, candidate : str
-        Their short names.
-    groups : tuple
-        The metrics of which the same is shown, worse first: shown, heading, rows (the surest
-        first), and ticks, the axis that metrics between 0 and 1 share, above the first of them.
-    level : str
-        What the intervals are called.
-    has_margins : bool
-        Whether a margin is drawn.
-    heading : str
-        The verdict on the two in one sentence, if the page has several strips.
-    """
+    """Every metric of two pipelines, those with the same verdict together."""
 
     template: ClassVar[str] = "strip.html.jinja"
 
@@ -207,3 +258,96 @@ def hover_text(verdict: MetricVerdict, level: object, correction: str) -> str:
         f"worse on {verdict.losses:,}",
     ]
     return ", ".join(part for part in parts if part)
+
+
+_MOST_ROWS = 24
+_NAMED = frozenset(("better", "worse", "equivalent"))
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """The difference of one metric in one group."""
+
+    text: str
+    shown: str
+    hover: str
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """One group of queries."""
+
+    label: str
+    n: int
+    cells: tuple[MatrixCell | None, ...]
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class SliceMatrix:
+    """The differences of two pipelines in each group of queries."""
+
+    template: ClassVar[str] = "slice_matrix.html.jinja"
+
+    by: str
+    sentence: str
+    metrics: tuple[str, ...]
+    rows: tuple[MatrixRow, ...]
+    n_left_out: int
+
+    @classmethod
+    def of(
+        cls,
+        slices: Result,
+        overall: Sequence[MetricVerdict],
+        names: ShortNames,
+        labels: Mapping[str, str],
+    ) -> SliceMatrix:
+        """The matrix of one column of groups."""
+        by, level = str(slices.settings["by"]), float(str(slices.settings["confidence_level"]))
+        known = verdicts_of(slices.frame, alpha=1.0 - level, labels=labels)
+        groups: dict[str, dict[str, MetricVerdict]] = {}
+        for verdict, group in zip(known, slices.frame[by], strict=True):
+            groups.setdefault(str(group), {})[verdict.metric] = verdict
+        metrics = [verdict.metric for verdict in overall]
+        words = (level, str(slices.settings["correction"]))
+        rows = [
+            _matrix_row(group, own, metrics, words, view_address(**{f"slice.{by}": group}))
+            for group, own in groups.items()
+        ]
+        everything = _matrix_row(
+            "all queries", {own.metric: own for own in overall}, metrics, words
+        )
+        first = overall[0]
+        sentence = (
+            f"{names.of(first.candidate)} minus {names.of(first.baseline)} by {by}. Colour only "
+            f"where a difference is shown ({correction_text(words[1])} over "
+            f"{slices.settings['family_size']} tests)."
+        )
+        return cls(
+            by,
+            sentence,
+            tuple(verdict.label for verdict in overall),
+            (everything, *rows[:_MOST_ROWS]),
+            max(len(rows) - _MOST_ROWS, 0),
+        )
+
+
+def _matrix_row(
+    label: str,
+    by_metric: Mapping[str, MetricVerdict],
+    metrics: Sequence[str],
+    words: tuple[float, str],
+    address: str = "",
+) -> MatrixRow:
+    cells = tuple(
+        _matrix_cell(by_metric[name], words) if name in by_metric else None for name in metrics
+    )
+    return MatrixRow(label, max(own.n for own in by_metric.values()), cells, address)
+
+
+def _matrix_cell(verdict: MetricVerdict, words: tuple[float, str]) -> MatrixCell | None:
+    if pd.isna(verdict.difference):
+        return None
+    shown = verdict.shown if verdict.shown in _NAMED else "undecided"
+    return MatrixCell(signed_number(verdict.difference), shown, hover_text(verdict, *words))

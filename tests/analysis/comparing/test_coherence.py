@@ -6,7 +6,6 @@ The environment variable RAGEVAL_COHERENCE sets the number of data sets; 20000 t
 import functools
 import math
 import os
-import re
 
 import numpy as np
 import pytest
@@ -122,15 +121,6 @@ def is_equal(found, expected, precision):
     return found == pytest.approx(expected, abs=precision, nan_ok=True)
 
 
-def test_the_samples_hold_clusters_few_units_and_lattices(samples):
-    some = samples.values()
-    assert sum(sample.labels is not None for sample in some) > len(samples) / 3
-    assert sum(min(sample.n_units) < 6 for sample in some) > len(samples) / 12
-    assert {"cluster-sign-flip", "cluster-sign-flip-midp", "none", "mcnemar-midp"} <= {
-        test for sample in some for test in sample.comparison.frame["test"]
-    }
-
-
 def test_the_pvalue_the_interval_and_the_verdict_never_contradict_each_other(samples):
     for seed, sample in samples.items():
         frame, sentences = sample.comparison.frame, sample.comparison.sentences
@@ -150,22 +140,6 @@ def test_the_pvalue_the_interval_and_the_verdict_never_contradict_each_other(sam
             elif row["test"] != "none":
                 low, high = row["ci_low"] - 1e-12, row["ci_high"] + 1e-12
                 assert low <= row["difference"] <= high, (seed, row)
-
-
-def test_no_undecided_test_is_told_that_it_has_enough_queries(samples):
-    for seed, sample in samples.items():
-        comparison = sample.compare(margin=0.05)
-        rows = zip(comparison.frame.iterrows(), comparison.sentences, sample.n_units, strict=True)
-        for (_, row), sentence, n_units in rows:
-            for count in re.findall(r"about ([\d,]+) (?:queries|clusters)", sentence):
-                assert int(count.replace(",", "")) > n_units, (seed, sentence)
-            shown = re.search(r"only differences above about ([\d.]+)", sentence)
-            if shown:
-                # As the sentence rounds them.
-                assert float(shown[1]) >= abs(row["difference"]) - 0.051, (seed, sentence)
-                is_needed = "to detect 0.050" in sentence
-                assert is_needed <= (float(shown[1]) >= 0.0495), (seed, sentence)
-            assert not row["n_needed"] < 6, seed
 
 
 def test_no_gate_opens_against_the_pvalue_or_below_six_units(samples):
@@ -191,23 +165,6 @@ def test_no_gate_opens_against_the_pvalue_or_below_six_units(samples):
             assert claim == (limit > -MARGIN), seed
 
 
-def test_westfall_and_young_never_lower_a_pvalue(samples):
-    for seed, sample in samples.items():
-        frame = sample.compare(correction="westfall-young", n_resamples=199).frame
-        tested = frame["pvalue"].notna()
-        assert (frame["pvalue_adjusted"] >= frame["pvalue"])[tested].all(), seed
-        assert frame["pvalue_adjusted"][~tested].isna().all(), seed
-
-
-def test_exchanging_the_pipelines_changes_signs_alone(samples):
-    for seed, sample in samples.items():
-        here, there = sample.comparison.frame, sample.compare(*reversed(sample.pair)).frame
-        assert is_equal(there["difference"].tolist(), (-here["difference"]).tolist(), 1e-12), seed
-        assert is_equal(there["pvalue"].tolist(), here["pvalue"].tolist(), 1e-9), seed
-        assert is_equal(there["ci_low"].tolist(), (-here["ci_high"]).tolist(), 1e-6), seed
-        assert there["wins"].tolist() == here["losses"].tolist(), seed
-
-
 def test_the_order_of_the_queries_moves_nothing(samples):
     names = ["difference", "pvalue", "pvalue_adjusted", "min_detectable_difference"]
     for seed, sample in samples.items():
@@ -217,33 +174,6 @@ def test_the_order_of_the_queries_moves_nothing(samples):
         limits = ["ci_low", "ci_high"]
         assert is_equal(there[limits].to_numpy(), here[limits].to_numpy(), 1e-5), seed
         assert there["wins"].tolist() == here["wins"].tolist(), seed
-
-
-def test_a_scale_stretches_the_difference_and_its_interval(samples):
-    names = ["difference", "ci_low", "ci_high", "min_detectable_difference"]
-    for seed, sample in samples.items():
-        here, there = sample.comparison.frame, sample.compare(*sample.runs(scale=64.0)).frame
-        # 0/1 scores have a test and an interval of their own; scaled, they are 0 and 64.
-        rows = ~here["test"].str.startswith("mcnemar").to_numpy()
-        assert is_equal(there[names][rows].to_numpy() / 64, here[names][rows].to_numpy(), 1e-5), (
-            seed
-        )
-        pvalues = (side["pvalue"][rows].tolist() for side in (there, here))
-        assert is_equal(*pvalues, 1e-9), seed
-
-
-def test_a_shift_of_every_query_moves_the_difference_and_its_interval(samples):
-    names = ["difference", "ci_low", "ci_high"]
-    for seed, sample in samples.items():
-        here, there = sample.comparison.frame, sample.compare(*sample.runs(shift=3.0)).frame
-        # Off a lattice ties do not count half, and then other shifts are accepted; off 0/1 too.
-        rows = (here["test"] == there["test"]) | (here["test"] == "none")
-        rows &= ~here["ci_low"].isin([0.0]) & ~here["ci_high"].isin([0.0])
-        rows &= ~here["test"].str.contains("midp")
-        moved = there[names][rows].to_numpy() - 3.0
-        assert is_equal(moved, here[names][rows].to_numpy(), 1e-4), seed
-        spreads = ["effect_name", "n"]
-        assert here.loc[rows, spreads[1]].equals(there.loc[rows, spreads[1]]), seed
 
 
 def test_a_ranking_of_two_agrees_with_their_comparison(samples):

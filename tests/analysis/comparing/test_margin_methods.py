@@ -5,7 +5,6 @@ import pytest
 import scipy.stats
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import equivalence_test
 
 
@@ -49,16 +48,6 @@ def test_strict_on_whole_losses_is_clopper_pearson():
     assert f"not shown to lie within ±0.010 (strict 90 % CI {low:.3f} to " in sentence
 
 
-def test_a_sentence_names_the_method_unless_it_is_the_default():
-    default = first_row(compare(*runs(), margin=0.05))
-    assert "equivalent on recall within ±0.050 (90 % CI -0.00" in default["sentence"]
-    assert default["margin_method"] == "sign-flip"
-    strict = first_row(compare(*runs(), margin=0.05, margin_method="strict"))
-    assert "equivalent on recall within ±0.050 (strict 90 % CI -0.01" in strict["sentence"]
-    by_t = first_row(compare(*runs(), margin=0.05, margin_method="t"))
-    assert "equivalent on recall within ±0.050 (t 90 % CI -0.00" in by_t["sentence"]
-
-
 def test_a_shown_difference_within_the_margin_names_the_method_too():
     before, after = near()
     pair = run("a", recall=before), run("b", recall=after + 0.005)
@@ -69,23 +58,6 @@ def test_a_shown_difference_within_the_margin_names_the_method_too():
     assert default.endswith(", but by less than the margin of 0.060")
     strict = compare(*pair, margin=0.06, margin_method="strict").sentences[0]
     assert ", but by less than the margin of 0.060 (strict 90 % CI " in strict
-
-
-def test_the_warning_of_the_default_says_that_strict_exists():
-    before = np.linspace(0.3, 0.6, 40)
-    pair = run("a", recall=before), run("b", recall=before + np.tile([0.001, 0.0], 20))
-    default = compare(*pair, margin=0.05).sentences[0]
-    assert default.endswith('without one among these 40; the method "strict" counts such losses')
-    strict = compare(*pair, margin=0.05, margin_method="strict").sentences[0]
-    assert "could hide" not in strict
-    assert "equivalent" not in strict
-    assert "margin" not in strict
-
-
-def test_the_signature_has_the_method_only_if_it_was_chosen():
-    assert "margin_method" not in compare(*runs(), margin=0.05).signature
-    strict = compare(*runs(), margin=0.05, margin_method="strict")
-    assert "margin_method:strict" in strict.signature
 
 
 def test_clusters_are_tested_strictly_as_clusters():
@@ -101,20 +73,6 @@ def test_clusters_are_tested_strictly_as_clusters():
     assert by_query["equivalence_pvalue_adjusted"] < row["equivalence_pvalue_adjusted"]
 
 
-@pytest.mark.parametrize("name", ["latency_ms", "my_number"])
-def test_strict_without_bounds_says_how_to_give_them(name):
-    slow = np.linspace(200, 900, 40)
-    pair = run("a", **{name: slow}), run("b", **{name: slow + np.tile([-5.5, 5], 20)})
-    expected = f"needs the smallest and largest possible score of {name}; say them with metrics="
-    with pytest.raises(DataError, match=expected):
-        compare(*pair, margin=50, margin_method="strict")
-
-
-def test_strict_with_formal_bounds_says_that_they_are():
-    with pytest.raises(DataError, match=r"its bounds of -1 and 1 are a formality"):
-        compare(*runs(name="sas"), margin=0.05, margin_method="strict")
-
-
 def test_bounds_that_a_caller_sets_are_no_formality():
     bounded = {"sas": {"bounds": (0, 1)}}
     row = compare(*runs(name="sas", metrics=bounded), margin=0.05, margin_method="strict").frame
@@ -127,22 +85,6 @@ def test_bounds_that_a_caller_sets_are_no_formality():
     )
     verdict = compare(*pair, margin=50, margin_method="strict").sentences[0]
     assert "equivalent on latency_ms within ±50.0 (strict 90 % CI " in verdict
-
-
-def test_metrics_without_a_margin_need_no_bounds():
-    before, after = near()
-    slow = np.linspace(200, 900, 200)
-    pair = (
-        run("a", recall=before, latency_ms=slow),
-        run("b", recall=after, latency_ms=slow + np.tile([-5.5, 5], 100)),
-    )
-    frame = compare(*pair, margin={"recall": 0.05}, margin_method="strict").frame
-    assert frame["margin_method"].tolist() == ["strict", "none"]
-
-
-def test_an_unknown_method_is_refused():
-    with pytest.raises(UnknownNameError, match="margin_method"):
-        compare(*runs(), margin=0.05, margin_method="wald")
 
 
 def test_equal_differences_without_bounds_are_not_called_small():

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
-from rageval_report.errors import DataError
-from rageval_report.stats import friedman_test, mean_interval
 from rageval_report.stats.units import clustered_interval
 
 N, SIZE = 9, 5
@@ -66,16 +64,6 @@ def test_the_intervals_of_the_means_are_those_of_clusters():
     assert "45 queries in 9 clusters" in frame["verdict"].dropna().iloc[0]
 
 
-def test_friedmans_ranks_are_those_of_clusters():
-    pipelines = runs(3)
-    sums = np.column_stack(
-        [run.scores["recall"].to_numpy().reshape(N, SIZE).sum(axis=1) for run in pipelines]
-    )
-    row = rank(*pipelines, clusters="document").friedman.frame.iloc[0]
-    assert row["pvalue"] == friedman_test(sums).pvalue
-    assert row["n"] == N
-
-
 def test_the_weighted_score_is_tested_by_cluster():
     pipelines = runs(4, 2)
     ranking = rank(*pipelines, clusters="document", n_resamples=999)
@@ -88,24 +76,6 @@ def test_the_weighted_score_is_tested_by_cluster():
     assert any("cluster by cluster" in note for note in weighted.notes)
 
 
-def test_weighted_scores_have_the_interval_of_whole_clusters():
-    pipelines = runs(5, 2)
-    options = {"weights": {"recall": 1.0}, "n_resamples": 4999}
-    by_cluster = rank(*pipelines, clusters="document", **options).weighted().frame
-    by_query = rank(*pipelines, **options).weighted().frame
-    # Of clusters of one size it is close to Student's of their means, and that of the ranking.
-    means = pipelines[0].scores["recall"].to_numpy().reshape(N, SIZE).mean(axis=1)
-    student = mean_interval(means, method="t")
-    ranked = rank(*pipelines, clusters="document").frame.set_index("pipeline").loc["p0"]
-    row = by_cluster.set_index("pipeline").loc["p0"]
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((student.low, student.high), abs=0.001)
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((ranked["ci_low"], ranked["ci_high"]))
-    alone = by_query.set_index("pipeline").loc["p0"]
-    assert row["ci_high"] - row["ci_low"] != pytest.approx(
-        alone["ci_high"] - alone["ci_low"], rel=0.05
-    )
-
-
 def test_five_clusters_distinguish_nothing():
     five = {f"q{i}": i // SIZE % 5 for i in range(N * SIZE)}
     ranking = rank(*runs(gain=0.15), clusters=five)
@@ -114,41 +84,3 @@ def test_five_clusters_distinguish_nothing():
     assert any("too few clusters for a test: 5" in note for note in ranking.notes)
     assert ranking.settings["family_size"] == 0
     assert ranking.settings["clusters"] == "given"
-
-
-def test_five_queries_distinguish_nothing_by_any_test():
-    ids = list("abcde")
-    low, high = ({"query_id": ids, "f1": [x / 10 + gain for x in range(5)]} for gain in (0, 0.5))
-    pipelines = RAGPipelineEvaluation("low", low), RAGPipelineEvaluation("high", high)
-    for test in ("auto", "t"):
-        ranking = rank(*pipelines, test=test)
-        assert set(ranking.frame["letters"]) == {"a"}
-        assert ranking.pairs.frame["pvalue"].isna().all()
-
-
-def test_a_query_of_all_pipelines_needs_a_cluster():
-    with pytest.raises(DataError, match="clusters must have a label for every query"):
-        rank(*runs(), clusters={"q0": "x"})
-
-
-def test_the_hint_of_clusters_is_given_and_not_applied():
-    ranking = rank(*runs())
-    assert any("45 queries come from 9 documents" in note for note in ranking.notes)
-    assert "clusters" not in ranking.settings
-
-
-def test_a_margin_is_taken_off_every_query_of_a_cluster():
-    before, after = runs(6, 2)
-    pairs = rank(before, after, clusters="document", margins={"recall": 0.02}).pairs.frame
-    gains = (after.scores["recall"] - before.scores["recall"]).to_numpy() - 0.02
-    sums = gains.reshape(N, SIZE).sum(axis=1)
-    signs = np.array(list(itertools.product([1, -1], repeat=N)))
-    one_sided = np.mean(signs @ sums >= sums.sum() - 1e-9)
-    plain = rank(before, after, clusters="document").pairs.frame["pvalue"].iloc[0]
-    assert pairs["pvalue"].iloc[0] == pytest.approx(min(1.0, max(plain, 2 * one_sided)))
-
-
-def test_a_margin_on_five_clusters_is_not_tested():
-    five = {f"q{i}": i // SIZE % 5 for i in range(N * SIZE)}
-    ranking = rank(*runs(gain=0.15), clusters=five, margins={"recall": 0.01})
-    assert ranking.pairs.frame["pvalue"].isna().all()

@@ -24,17 +24,6 @@ def test_each_group_has_a_row_and_each_metric_a_column(parts):
         assert row.address == f"#slice.question_type={row.label}"
 
 
-def test_a_cell_has_a_colour_only_if_a_difference_is_shown(parts):
-    comparison, sections = parts
-    [matrix] = sections["slices"].views
-    frame = comparison.slices("question_type").frame.set_index(["question_type", "metric"])
-    metrics = list(dict.fromkeys(comparison.frame["metric"]))
-    for row in matrix.rows[1:]:
-        for name, cell in zip(metrics, row.cells, strict=True):
-            is_shown = frame.loc[(row.label, name), "pvalue_adjusted"] <= 0.05
-            assert (cell.shown in ("better", "worse")) == is_shown
-
-
 def test_causes_are_side_by_side(parts):
     _, sections = parts
     [causes] = sections["causes"].views

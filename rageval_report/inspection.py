@@ -9,7 +9,7 @@ from typing import Unpack
 import pandas as pd
 
 from rageval_report.errors import DataError, named
-from rageval_report.evaluation.evaluation import RAGPipelineEvaluation, rule_of_rows
+from rageval_report.evaluation import RAGPipelineEvaluation, rule_of_rows
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers import FileReading, divide_pipelines, marks_of
 from rageval_report.readers.base import Reader, ReaderOptions, ScoreFile
@@ -36,17 +36,7 @@ _HEADLINE = ("column", "role", "confidence", "why", "scale", "examples")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Inspection(Result):
-    """How a file is read: one row per column, with its role, the reason, and examples.
-
-    Parameters
-    ----------
-    title, frame, settings, notes, headline, grouped_by
-        As in `Result`.
-    doubts : tuple of str
-        What may be read in another way, and what to type for each way; the first of the notes.
-    pipelines : tuple of str
-        The names of the pipelines in the file.
-    """
+    """How a file is read: one row per column, with its role, the reason, and examples."""
 
     doubts: tuple[str, ...] = ()
     pipelines: tuple[str, ...] = ()
@@ -85,11 +75,6 @@ def inspect(
         rows. The notes hold the format and why it was recognised, the rows and pipelines, and what
         was changed; doubts come first. A file that can be recognised but not read has a doubt that
         says where reading stops.
-
-    Raises
-    ------
-    ReaderError
-        If the format is not recognised, or the file is damaged.
 
     Examples
     --------
@@ -173,9 +158,7 @@ def _divide(
 
 
 def _roles_of(
-    reading: FileReading,
-    evaluations: Mapping[str, RAGPipelineEvaluation],
-    doubtful: Sequence[str],
+    reading: FileReading, evaluations: Mapping[str, RAGPipelineEvaluation], doubtful: Sequence[str]
 ) -> list[ColumnRole]:
     """The role of each column of the file, as the first pipeline has it."""
     first = next(iter(evaluations.values()), None)

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import pandas as pd
 
-from rageval_report.errors import (
-    DataError,
-    RagevalError,
-    ReaderError,
-    UnknownNameError,
-    named,
-)
+from rageval_report.errors import DataError, RagevalError, ReaderError, UnknownNameError, named
 from rageval_report.files.inputs import input_name
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.catalogue.dialects import recorded_dialect
@@ -32,15 +26,13 @@ from rageval_report.types import JsonObject
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rageval_report.analysis.arguments import Clusters
-    from rageval_report.analysis.calibrate import Calibration
-    from rageval_report.analysis.compare import Comparison
+    from rageval_report.analysis.agreement import LabelColumns, People
+    from rageval_report.analysis.arguments import Clusters, MeanKeywords, ReportKeywords
+    from rageval_report.analysis.calibrate import CalibrateKeywords, Calibration
+    from rageval_report.analysis.compare import CompareKeywords, Comparison
     from rageval_report.analysis.gate import GateResult
-    from rageval_report.analysis.gate_figures import GateMissing
+    from rageval_report.analysis.gate_figures import RunGateKeywords
     from rageval_report.analysis.objectives import ObjectiveMapping
-    from rageval_report.analysis.paired_metric import Margin
-    from rageval_report.analysis.pairing import MissingTreatment
-    from rageval_report.analysis.ratings import LabelColumns, People, ScaleArgument
     from rageval_report.analysis.report import EvaluationReport, HaystackReport, OutputFormat
     from rageval_report.analysis.rules import Rule
     from rageval_report.plots.kinds import Plot
@@ -55,10 +47,26 @@ if TYPE_CHECKING:
     from rageval_report.scale.scan import EvaluationScan
     from rageval_report.scores.frame_export import FrameLibrary
     from rageval_report.sources.base import FilesArgument
-    from rageval_report.stats import JudgeErrors
     from rageval_report.stats.means import PercentileMethod
 
+    class LoadKeywords(ReaderOptions, total=False):
+        """How files become evaluations; see `RAGPipelineEvaluation.load`."""
+
+        query_id: str | None
+        metrics: MetricsArgument
+        correct: Correct | None
+        duplicates: Duplicates | DuplicateDocs
+        totals: Totals
+        strict: bool
+        roles: Roles | None
+        allow: str | Iterable[str]
+
+
 Created = datetime | date | str
+
+# Keywords that reading takes too, and those that only make an evaluation.
+_OF_READING = ("query_id", "metrics", "duplicates", "roles", "totals")
+_OF_TABLES = ("correct", "strict", "allow")
 
 
 class RAGPipelineEvaluation:
@@ -102,12 +110,6 @@ class RAGPipelineEvaluation:
         and a score slightly outside the bounds of its metric; otherwise they are notes.
     allow : str or iterable of str
         The checks whose doubts are no error and only ordinary notes, such as "constant_metric".
-
-    Raises
-    ------
-    DataError
-        If ids are missing or not unique, the rows belong to several pipelines, no column is a
-        metric, a metric holds text, or a score is infinite or outside the bounds of its metric.
 
     Examples
     --------
@@ -171,16 +173,8 @@ class RAGPipelineEvaluation:
         *,
         reader: str | Reader | None = None,
         pipeline: str | None = None,
-        query_id: str | None = None,
-        metrics: MetricsArgument = None,
-        correct: Correct | None = None,
-        duplicates: Duplicates | DuplicateDocs = "error",
-        totals: Totals = "auto",
-        strict: bool = False,
-        roles: Roles | None = None,
-        allow: str | Iterable[str] = (),
         files: FilesArgument = "auto",
-        **options: Unpack[ReaderOptions],
+        **options: Unpack[LoadKeywords],
     ) -> Self:
         """Read the scores of one pipeline from a file, or score a ranking against judgments.
 
@@ -212,13 +206,6 @@ class RAGPipelineEvaluation:
             The options of the reader, such as ``delimiter=``, or the judgments ``qrels=`` of a
             ranking; `ReaderOptions` has them all.
 
-        Raises
-        ------
-        ReaderError
-            If the file cannot be read.
-        DataError
-            If it holds several pipelines and `pipeline` is omitted.
-
         Examples
         --------
         >>> rows = {"query_id": ["q1", "q2"], "recall@5": [1.0, 0.5]}
@@ -226,30 +213,9 @@ class RAGPipelineEvaluation:
         RAGPipelineEvaluation('hybrid', 2 queries, 1 metrics)
         """
         from rageval_report.readers import pick_pipeline
-        from rageval_report.sources.reading import read
 
-        score_files = read(
-            path,
-            files=files,
-            reader=reader,
-            query_id=query_id,
-            metrics=metrics,
-            duplicates=duplicates,
-            roles=roles,
-            totals=totals,
-            **options,
-        )
-        return cls.from_score_file(
-            *(name, pick_pipeline(score_files, pipeline, path), path),
-            query_id=query_id,
-            metrics=metrics,
-            correct=correct,
-            duplicates=rule_of_rows(duplicates),
-            totals=totals,
-            strict=strict,
-            roles=roles,
-            allow=allow,
-        )
+        score_files, own = _read_files(path, reader, files, options)
+        return cls.from_score_file(name, pick_pipeline(score_files, pipeline, path), path, **own)
 
     @classmethod
     def from_score_file(
@@ -279,11 +245,6 @@ class RAGPipelineEvaluation:
             The file, for error messages.
         query_id, metrics, correct, duplicates, strict, allow, totals, roles
             As in `load`.
-
-        Raises
-        ------
-        ReaderError
-            If the scores are not valid.
 
         Examples
         --------
@@ -384,17 +345,6 @@ class RAGPipelineEvaluation:
         delimiter : str, optional
             The character that separates the fields of CSV files; recognised if omitted.
 
-        Returns
-        -------
-        rageval_report.scale.scan.EvaluationScan
-
-        Raises
-        ------
-        ReaderError
-            If a file is damaged, or its rows are no table with one row per query.
-        DataError
-            If there are no rows, or no column holds ids or scores.
-
         Examples
         --------
         >>> import tempfile
@@ -450,11 +400,6 @@ class RAGPipelineEvaluation:
             A table that ``rageval_report.scores.score_table`` returned.
         correct, config, created
             As in the constructor.
-
-        Raises
-        ------
-        DataError
-            If the name is empty, or `correct` makes no sense for these metrics.
 
         Examples
         --------
@@ -602,11 +547,6 @@ class RAGPipelineEvaluation:
     def with_correct(self, correct: Correct | None) -> Self:
         """The same evaluation with another rule for a correct answer.
 
-        Raises
-        ------
-        DataError
-            If the rule makes no sense for its metrics.
-
         Examples
         --------
         >>> data = {"query_id": ["q1", "q2"], "faithfulness": [0.9, 0.6]}
@@ -631,12 +571,8 @@ class RAGPipelineEvaluation:
         self,
         *,
         metrics: str | Iterable[str] | None = None,
-        percentiles: Sequence[float] = (25, 50, 75),
-        interval: str = "auto",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
         clusters: Clusters | None = None,
+        **settings: Unpack[MeanKeywords],
     ) -> EvaluationReport:
         """The report: a full table when printed, a mapping of titles to means in code.
 
@@ -673,15 +609,7 @@ class RAGPipelineEvaluation:
         from rageval_report.analysis.report import evaluation_report
 
         report = evaluation_report(
-            self,
-            self._correct,
-            metrics=metrics,
-            clusters=clusters,
-            percentiles=percentiles,
-            interval=interval,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
+            self, self._correct, metrics=metrics, clusters=clusters, **settings
         )
         counted = count_roles(self._table.roles)
         return report.with_notes(*self.notes, *([counted] if counted else []))
@@ -701,16 +629,6 @@ class RAGPipelineEvaluation:
         ----------
         metric : str, optional
             A metric, by any of its names; if omitted, all.
-
-        Returns
-        -------
-        float or Series
-            The mean over the scored queries; NaN if no query is scored.
-
-        Raises
-        ------
-        UnknownNameError
-            If the metric is not known.
 
         Examples
         --------
@@ -734,17 +652,6 @@ class RAGPipelineEvaluation:
             The metrics, by any of their names; if omitted, all.
         query_ids : sequence of str, optional
             The queries, in this order; if omitted, all.
-
-        Returns
-        -------
-        DataFrame, index query_id
-
-        Raises
-        ------
-        UnknownNameError
-            If a metric is not known.
-        DataError
-            If a query id is not known; the message names up to five.
 
         Examples
         --------
@@ -790,7 +697,7 @@ class RAGPipelineEvaluation:
              metric   p25  p50  mean
         0  recall@5  0.25  0.5   0.5
         """
-        from rageval_report.analysis.thresholds import find_thresholds
+        from rageval_report.analysis.report import find_thresholds
 
         return find_thresholds(self, metrics, percentiles, method)
 
@@ -815,7 +722,7 @@ class RAGPipelineEvaluation:
         >>> low["recall@5"].to_dict()
         {'q3': 0.0, 'q2': 0.5}
         """
-        from rageval_report.analysis.thresholds import below_threshold
+        from rageval_report.analysis.report import below_threshold
 
         return below_threshold(self, metric, threshold, method)
 
@@ -846,11 +753,6 @@ class RAGPipelineEvaluation:
         query_ids : iterable of str, optional
             Only these queries; the threshold is computed from all.
 
-        Returns
-        -------
-        Result
-            With question, answer and reasons if the details have them; texts are cut in print only.
-
         Examples
         --------
         >>> data = {"query_id": ["q1", "q2", "q3"], "latency_ms": [120.0, 950.0, 80.0]}
@@ -858,7 +760,7 @@ class RAGPipelineEvaluation:
         ['q2']
         """
         from rageval_report.analysis.breakdown import check_cause, failure_causes
-        from rageval_report.analysis.thresholds import failures
+        from rageval_report.analysis.report import failures
 
         notes = []
         only = pd.Series(True, index=self.scores.index)
@@ -880,11 +782,6 @@ class RAGPipelineEvaluation:
             The number of results that the answer was made from; needs ``hit@k`` or ``recall@k``.
         confidence_level : float
             Between 0 and 1.
-
-        Returns
-        -------
-        Result
-            One row per cause: ``cause``, ``what``, ``n``, ``share``, ``ci_low``, ``ci_high``.
 
         Examples
         --------
@@ -921,12 +818,8 @@ class RAGPipelineEvaluation:
         by: str,
         metrics: str | Iterable[str] | None = None,
         *,
-        percentiles: Sequence[float] = (25, 50, 75),
-        interval: str = "auto",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
         clusters: Clusters | None = None,
+        **settings: Unpack[MeanKeywords],
     ) -> Result:
         """The report for each group of queries.
 
@@ -949,26 +842,9 @@ class RAGPipelineEvaluation:
         """
         from rageval_report.analysis.slices import slice_summary
 
-        return slice_summary(
-            *(self, by, metrics),
-            clusters=clusters,
-            percentiles=percentiles,
-            interval=interval,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        return slice_summary(self, by, metrics, clusters=clusters, **settings)
 
-    def gate(
-        self,
-        *rules: str | Rule,
-        missing: GateMissing = "drop",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
-        correct: Correct | None = None,
-        clusters: Clusters | None = None,
-    ) -> GateResult:
+    def gate(self, *rules: str | Rule, **settings: Unpack[RunGateKeywords]) -> GateResult:
         """Test the pipeline against rules; ``.passed`` says whether all hold, ``.check()`` raises.
 
         Parameters
@@ -985,11 +861,6 @@ class RAGPipelineEvaluation:
         clusters : str, Series or mapping, optional
             A detail column, or labels by query id: queries with the same label are not independent.
 
-        Returns
-        -------
-        GateResult
-            One row per rule.
-
         Examples
         --------
         >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, 0.9]}
@@ -999,21 +870,12 @@ class RAGPipelineEvaluation:
         """
         from rageval_report.analysis.gate import gate
 
-        return gate(
-            self,
-            *rules,
-            missing=missing,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-            correct=self._correct if correct is None else correct,
-            clusters=clusters,
-        )
+        if settings.get("correct") is None:
+            settings["correct"] = self._correct
+        return gate(self, *rules, **settings)
 
     def weighted(
-        self,
-        weights: Mapping[str, float] | None = None,
-        objectives: ObjectiveMapping | None = None,
+        self, weights: Mapping[str, float] | None = None, objectives: ObjectiveMapping | None = None
     ) -> Result:
         """The weighted score of this pipeline, and the part of each objective in it.
 
@@ -1030,13 +892,6 @@ class RAGPipelineEvaluation:
             A row for the whole, with its interval, and one per objective: ``objective``,
             ``weight``, ``effective_weight``, ``value``, ``contribution``, ``made_of``, ``ci_low``,
             ``ci_high``.
-
-        Raises
-        ------
-        DataError
-            If no objective has data, or a weight makes no sense.
-        UnknownNameError
-            If a name is neither an objective nor a metric.
 
         Examples
         --------
@@ -1066,12 +921,6 @@ class RAGPipelineEvaluation:
         confidence_level, n_resamples, seed
             As in `evaluation_report`.
 
-        Returns
-        -------
-        Result
-            One row per metric, judge or pair of judges, and figure: see
-            `rageval_report.analysis.agreement.judges_agreement`.
-
         Examples
         --------
         >>> from rageval_report import score
@@ -1085,14 +934,10 @@ class RAGPipelineEvaluation:
         ['mean score', 'mean score']
         """
         from rageval_report.analysis.agreement import judges_agreement
+        from rageval_report.analysis.arguments import IntervalSettings
 
-        return judges_agreement(
-            self,
-            metrics,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        plan = IntervalSettings(confidence_level, n_resamples, seed)
+        return judges_agreement(self, metrics, plan)
 
     def judges_disagreements(self, metrics: str | Iterable[str] | None = None) -> Result:
         """The queries on which several judges differ, the largest difference first.
@@ -1101,11 +946,6 @@ class RAGPipelineEvaluation:
         ----------
         metrics : str or iterable of str, optional
             The judged metrics; if omitted, all that several judges scored.
-
-        Returns
-        -------
-        Result
-            One row per metric and query, with the score of each judge and their reasons.
 
         Examples
         --------
@@ -1127,17 +967,7 @@ class RAGPipelineEvaluation:
         metric: str,
         people: People,
         label: LabelColumns = None,
-        *,
-        scale: ScaleArgument = "auto",
-        threshold: float | None = None,
-        categories: Iterable[float] | None = None,
-        label_bounds: tuple[float, float] | None = None,
-        errors: JudgeErrors | None = None,
-        correct: Correct | None = None,
-        lam: float | str = "auto",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
+        **options: Unpack[CalibrateKeywords],
     ) -> Calibration:
         """Compare a judge with people who labelled some of the queries.
 
@@ -1154,11 +984,6 @@ class RAGPipelineEvaluation:
         confidence_level, n_resamples, seed
             As in `evaluation_report`.
 
-        Returns
-        -------
-        Calibration
-            One row per figure: agreement, bias, means.
-
         Examples
         --------
         >>> data = {"query_id": list("abcdef"), "ok": [1, 0, 1, 1, 0, 1]}
@@ -1171,37 +996,14 @@ class RAGPipelineEvaluation:
         """
         from rageval_report.analysis.calibrate import calibrate
 
-        return calibrate(
-            *(self, metric, people, label),
-            scale=scale,
-            threshold=threshold,
-            categories=categories,
-            label_bounds=label_bounds,
-            errors=errors,
-            correct=self._correct if correct is None else correct,
-            lam=lam,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        if options.get("correct") is None:
+            options["correct"] = self._correct
+        return calibrate(self, metric, people, label, **options)
 
     # -- two pipelines
 
     def comparative_summary(
-        self,
-        other: RAGPipelineEvaluation,
-        *,
-        metrics: str | Iterable[str] | None = None,
-        test: str = "auto",
-        correction: str = "holm",
-        confidence_level: float = 0.95,
-        missing: MissingTreatment = "drop",
-        clusters: Clusters | None = None,
-        seed: int = 0,
-        interval: str = "auto",
-        margin: Margin | None = None,
-        n_resamples: int = 9999,
-        on: str | None = None,
+        self, other: RAGPipelineEvaluation, **options: Unpack[CompareKeywords]
     ) -> Comparison:
         """Compare this evaluation, the baseline, with another one, the candidate.
 
@@ -1224,27 +1026,10 @@ class RAGPipelineEvaluation:
         """
         from rageval_report.analysis.compare import compare
 
-        return compare(
-            *(self, other),
-            metrics=metrics,
-            test=test,
-            correction=correction,
-            confidence_level=confidence_level,
-            missing=missing,
-            clusters=clusters,
-            seed=seed,
-            interval=interval,
-            margin=margin,
-            n_resamples=n_resamples,
-            on=on,
-        )
+        return compare(self, other, **options)
 
     def comparative_detailed_summary(
-        self,
-        other: RAGPipelineEvaluation,
-        correct: Correct | None = None,
-        *,
-        on: str | None = None,
+        self, other: RAGPipelineEvaluation, correct: Correct | None = None, *, on: str | None = None
     ) -> pd.DataFrame:
         """The query ids that both, neither, or only one of two pipelines answers correctly.
 
@@ -1272,7 +1057,7 @@ class RAGPipelineEvaluation:
         >>> table[["both_correct", "only_new_correct"]].iloc[0].tolist()
         ['a', 'b']
         """
-        from rageval_report.analysis.outcomes import outcome_table
+        from rageval_report.analysis.breakdown import outcome_table
 
         return outcome_table(self, other, correct, on=on)
 
@@ -1333,19 +1118,9 @@ class RAGPipelineEvaluation:
     def report(
         self,
         *,
-        title: str | None = None,
-        by: str | Iterable[str] | None = None,
-        correct: Correct | None = None,
-        k: int | None = None,
-        pictures: bool = True,
-        longest_text: int | None = None,
         metrics: str | Iterable[str] | None = None,
-        percentiles: Sequence[float] = (25, 50, 75),
-        interval: str = "auto",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
         clusters: Clusters | None = None,
+        **options: Unpack[ReportKeywords],
     ) -> ReportPage:
         """The report page: verdicts, tables, pictures, slices, and every query in one file.
 
@@ -1367,11 +1142,6 @@ class RAGPipelineEvaluation:
         metrics, percentiles, interval, confidence_level, n_resamples, seed, clusters
             As in `evaluation_report`.
 
-        Returns
-        -------
-        rageval_report.reports.Report
-            Its ``save("report.html")`` writes the page; .md, .tex and .txt hold the tables.
-
         Examples
         --------
         >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, 0.0]}
@@ -1380,22 +1150,9 @@ class RAGPipelineEvaluation:
         """
         from rageval_report.reports import report_evaluation
 
-        return report_evaluation(
-            self,
-            title=title,
-            by=by,
-            correct=self._correct if correct is None else correct,
-            k=k,
-            pictures=pictures,
-            longest_text=longest_text,
-            metrics=metrics,
-            clusters=clusters,
-            percentiles=percentiles,
-            interval=interval,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        if options.get("correct") is None:
+            options["correct"] = self._correct
+        return report_evaluation(self, metrics=metrics, clusters=clusters, **options)
 
     @overload
     def plot(
@@ -1430,10 +1187,6 @@ class RAGPipelineEvaluation:
             The Axes to draw on; if omitted, those of a new figure.
         **options
             The options of the plot, such as ``threshold=``; `PlotOptions` has them all.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
 
         Examples
         --------
@@ -1500,19 +1253,6 @@ class RAGPipelineEvaluation:
         overwrite : bool, default False
             Whether a table of a database is replaced, which is refused otherwise.
 
-        Returns
-        -------
-        Path
-            The file; for an address, a str: the address without the password.
-
-        Raises
-        ------
-        UnknownNameError
-            If no format has the suffix.
-        DataError
-            If the file exists and may not be replaced, or cannot be written, or
-            `neutralise_formulas` is set for another format.
-
         Examples
         --------
         >>> import tempfile
@@ -1554,6 +1294,19 @@ def _names_in_dialect(metrics: MetricsArgument, file: ScoreFile) -> MetricsArgum
     return [rename(name) for name in metrics]
 
 
+def _read_files(
+    path: ScoreInput, reader: str | Reader | None, files: FilesArgument, options: LoadKeywords
+) -> tuple[list[ScoreFile], dict[str, Any]]:
+    """The files of scores, and the keywords that make evaluations of them."""
+    from rageval_report.sources.reading import read
+
+    passed: dict[str, Any] = dict(options)
+    own = {name: passed.pop(name) for name in (*_OF_READING, *_OF_TABLES) if name in passed}
+    known = {name: own[name] for name in _OF_READING if name in own}
+    own["duplicates"] = rule_of_rows(own.get("duplicates", "error"))
+    return read(path, files=files, reader=reader, **known, **passed), own
+
+
 def rule_of_rows(duplicates: Duplicates | DuplicateDocs) -> Duplicates:
     """What to do with two rows of a query; a ranking, once scored, has one row per query."""
     return "mean" if duplicates == "mean" else "error"
@@ -1566,3 +1319,65 @@ def _with_doubts(
     doubts = doubts_about_scores(table.scores, table.metrics)
     notes = notes_with_doubts(table.notes, doubts, strict=strict, allow=allow, where=where)
     return replace(table, notes=notes)
+
+
+def read_scores(
+    path: ScoreInput,
+    *,
+    reader: str | Reader | None = None,
+    pipeline: str | None = None,
+    files: FilesArgument = "auto",
+    **options: Unpack[LoadKeywords],
+) -> dict[str, RAGPipelineEvaluation]:
+    r"""Read every pipeline of a file, a folder or an address, or score a ranking.
+
+    Parameters
+    ----------
+    path : str, PathLike, bytes, open file, frame, mapping, or iterable
+        Any readable file, gzipped or not; "-" is standard input. Or a folder, a glob such as
+        ``"runs/*.csv"``, or a list of files. Or an address of the table
+        ``rageval_report.sources.SOURCES``, such as ``"sqlite:///scores.db?table=scores"``. Or the
+        contents of a file, or a table in memory: dicts and lists of dicts are read as JSON
+        documents of the same content would be. A pipeline whose name the input does not state is
+        named "pipeline".
+    reader : str, optional
+        A name of the table ``rageval_report.readers.READERS``; if omitted, the format is
+        recognised.
+    pipeline : str, optional
+        Only this pipeline.
+    query_id, correct, totals, roles
+        As for `RAGPipelineEvaluation`.
+    metrics, duplicates
+        As for `RAGPipelineEvaluation`, or, for a ranking, as for `rageval_report.score_rankings`;
+        a ranking has usual metrics if they are omitted, and a note names them.
+    strict : bool
+        Whether a doubt about the scores is an error, and a score slightly outside the bounds of its
+        metric.
+    allow : str or iterable of str
+        As for `RAGPipelineEvaluation`.
+    files : {"auto", "parts", "evaluations"}
+        How several files belong together: "parts" of one table are put together, "evaluations" are
+        one per file. "auto" looks at the query ids: if none is in two files, they are parts; if at
+        least half of them are, they are evaluations. A note says which it is.
+    **options
+        The options of the reader, such as ``delimiter=``, or the judgments ``qrels=`` of a ranking;
+        `ReaderOptions` has them all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "bm25.run"
+    ...     _ = path.write_text("q1 Q0 d7 1 0.9 t\nq1 Q0 d8 2 0.5 t\n")
+    ...     runs = read_scores(path, qrels={"q1": {"d8": 1}}, metrics=["mrr", "recall@5"])
+    >>> runs["bm25"].scores.loc["q1"].to_dict()
+    {'mrr': 0.5, 'recall@5': 1.0}
+    """
+    from rageval_report.readers import pick_pipeline
+
+    score_files, own = _read_files(path, reader, files, options)
+    if pipeline is not None:
+        score_files = [pick_pipeline(score_files, pipeline, path)]
+    load = RAGPipelineEvaluation.from_score_file
+    return {file.pipeline: load(None, file, path, **own) for file in score_files}

@@ -1,0 +1,366 @@
+"""Runs of MLflow and Weights & Biases: means or differences, verdicts, gates, the page."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from rageval_report._registry import load
+from rageval_report.analysis.compare import Comparison
+from rageval_report.analysis.gate import PASSED, UNDECIDED, GateResult
+from rageval_report.errors import DataError
+from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.render.markdown import pull_request_comment
+from rageval_report.results import Result
+from rageval_report.scores import Scored
+from rageval_report.scores.write import save_scores
+from rageval_report.sources.base import SavedContent, SourceAddress, optional_package
+from rageval_report.sources.mlflow import (
+    SCORES,
+    SCORES_FOLDER,
+    TRACKING,
+    MlflowStore,
+    mlflow_store,
+)
+from rageval_report.sources.opening import address_of
+
+__all__ = ["log_to_mlflow", "log_to_wandb"]
+
+_LONGEST_ARTIFACT_NAME = 128  # of W&B
+
+
+def log_to_mlflow(
+    subject: RAGPipelineEvaluation | Comparison,
+    *,
+    gates: GateResult | None = None,
+    prefix: str = "",
+) -> str:
+    """Log an evaluation or a comparison to MLflow.
+
+    Parameters
+    ----------
+    subject : RAGPipelineEvaluation or Comparison
+        An evaluation is logged with the mean of each metric, a comparison with the differences;
+        both with their intervals and counts.
+    gates : GateResult, optional
+        The outcome of gates: the numbers of rules that hold and do not hold, the reasons, and the
+        queries to look at.
+    prefix : str
+        Stands before every name, such as "hybrid/", so that one run can hold several evaluations.
+
+    Returns
+    -------
+    str
+        The id of the run: the active one, or else a new one, which is named after the subject and
+        ended. The tracking server and the experiment are those of MLflow's own settings.
+
+    Notes
+    -----
+    Numbers become metrics, "recall_at_5/mean", because MLflow allows no "@" in a name; verdicts
+    become tags, "recall_at_5/verdict"; the page, the table and the comment on the gates become
+    artifacts.
+
+    Examples
+    --------
+    With MLflow installed::
+
+        mlflow.set_experiment("rag")
+        log_to_mlflow(evaluation, gates=evaluation.gate("mean(mrr) >= 0.5"))
+    """
+    mlflow = _tracker("mlflow")
+    content = content_of(subject, gates).with_prefix(prefix)
+    active = mlflow.active_run()
+    run_block = mlflow.start_run(run_name=content.name) if active is None else None
+    with run_block or contextlib.nullcontext(active) as run:
+        mlflow.log_metrics(dict(content.numbers))
+        mlflow.set_tags(dict(content.texts))
+        for name, text in content.files.items():
+            mlflow.log_text(text, name)
+        return str(run.info.run_id)
+
+
+def log_to_wandb(
+    subject: RAGPipelineEvaluation | Comparison,
+    *,
+    gates: GateResult | None = None,
+    prefix: str = "",
+) -> str:
+    """Log an evaluation or a comparison to Weights & Biases.
+
+    Parameters
+    ----------
+    subject, gates, prefix
+        As in `log_to_mlflow`.
+
+    Returns
+    -------
+    str
+        The id of the run: the active one, or else a new one, which is named after the subject and
+        finished. The project and the mode, such as offline, are those of ``wandb.init`` or of the
+        environment variables of W&B.
+
+    Notes
+    -----
+    Numbers and verdicts become values of the summary of the run, under the names that
+    `log_to_mlflow` uses; the files become one artifact of the type "evaluation", named after the
+    subject.
+
+    Examples
+    --------
+    With wandb installed::
+
+        with wandb.init(project="rag", mode="offline"):
+            log_to_wandb(evaluation)
+    """
+    wandb = _tracker("wandb")
+    content = content_of(subject, gates).with_prefix(prefix)
+    active = wandb.run
+    run_block = wandb.init(name=content.name) if active is None else None
+    with run_block or contextlib.nullcontext(active) as run:
+        run.summary.update({**content.numbers, **content.texts})
+        run.log_artifact(_artifact(wandb, content, prefix))
+        return str(run.id)
+
+
+def _artifact(wandb: Any, content: RunContent, prefix: str) -> Any:
+    """The files of a run as one artifact, in folders as the prefix has them."""
+    plain = re.sub(r"[^\w.\-]+", "-", f"{prefix}{content.name}")
+    artifact = wandb.Artifact(plain[:_LONGEST_ARTIFACT_NAME], type="evaluation")
+    for name, text in content.files.items():
+        with artifact.new_file(name, mode="w", encoding="utf-8") as file:
+            file.write(text)
+    return artifact
+
+
+def _tracker(package: Literal["mlflow", "wandb"]) -> Any:
+    """The package, which has no types that this library could rely on."""
+    return load(package)
+
+
+# The columns of reports and comparisons that are logged.
+_FIGURES = (
+    *("mean", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"),
+    "pvalue_adjusted",
+    *("n", "n_unscored", "n_dropped", "wins", "ties", "losses"),
+)
+# MLflow allows letters, digits and "_-. :/" in names; the slash is kept for the parts of our own.
+_NOT_ALLOWED = re.compile(r"[^\w.\- ]")
+# The shortest limit of all versions of MLflow for the text of a tag.
+LONGEST_TEXT = 5000
+# MLflow allows 250 characters in the name of a metric: two of these, a figure and a prefix.
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class RunContent:
+    """The content of a run."""
+
+    name: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def with_prefix(self, prefix: str) -> RunContent:
+        """The same content with a prefix before every name of numbers, texts and files."""
+        groups: Iterable[Mapping[str, Any]] = (self.numbers, self.texts, self.files)
+        prefixed = ({prefix + key: value for key, value in group.items()} for group in groups)
+        return RunContent(self.name, *prefixed)
+
+
+def content_of(
+    subject: RAGPipelineEvaluation | Comparison, gates: GateResult | None = None
+) -> RunContent:
+    """The content of a run about an evaluation or a comparison."""
+    if isinstance(subject, Comparison):
+        name, table = subject.title, cast("Result", subject)
+    else:
+        name, table = subject.name, cast("Result", subject.evaluation_report())
+    report = subject.report()
+    # No name is the folder of another one: MLflow may keep each in a file of its name.
+    texts = {
+        "report/verdicts": "\n".join(verdict.text for verdict in report.verdicts),
+        "report/signature": table.signature,
+        "report/names": _changed_names(table),
+        **_verdicts(table),
+    }
+    return RunContent(
+        name,
+        {**_numbers(table), **_gate_numbers(gates)},
+        {key: _cut(text) for key, text in {**texts, **_gate_texts(gates)}.items() if text},
+        {"report.html": report.to_html(), "results.json": table.to_json(), **_gate_files(gates)},
+    )
+
+
+def log_names(names: Iterable[str]) -> dict[str, str]:
+    """The names under which metrics or pipelines are logged; no two are the same."""
+    logged: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        plain = _NOT_ALLOWED.sub("_", name.replace("@", "_at_"))
+        plain = plain[:_LONGEST_NAME]
+        plain = re.sub(r"^\.+", "_", plain).strip() or "_"  # "." and ".." are folders to MLflow
+        used, number, unique = set(logged.values()), 1, plain
+        while unique in used:
+            number += 1
+            unique = f"{plain}_{number}"
+        logged[name] = unique
+    return logged
+
+
+def _changed_names(table: Result) -> str:
+    """The names that a tracker does not allow, with those in their place."""
+    names = [*log_names(map(str, table.frame["metric"])).items()]
+    names += log_names(map(str, table.frame.get("candidate", ()))).items()
+    return "\n".join(f"{logged}: {name}" for name, logged in names if logged != name)
+
+
+def _rows(table: Result) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row with the first part of its names: the metric, and the candidate if several."""
+    frame = table.frame.reset_index(drop=True)
+    metrics = log_names(map(str, frame["metric"]))
+    candidates = log_names(map(str, frame.get("candidate", ())))
+    for row in frame.to_dict("records"):
+        start = f"{candidates[str(row['candidate'])]}/" if len(candidates) > 1 else ""
+        yield start + metrics[str(row["metric"])], {str(key): row[key] for key in row}
+
+
+def _numbers(table: Result) -> dict[str, float]:
+    figures = {
+        f"{start}/{figure}": float(row[figure])
+        for start, row in _rows(table)
+        for figure in _FIGURES
+        if figure in row
+    }
+    counts = getattr(table, "counts", {})  # of correct answers, in the report of an evaluation
+    numbers = {**figures, **{f"answers/{name}": float(n) for name, n in counts.items()}}
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
+
+
+def _verdicts(table: Result) -> dict[str, str]:
+    return {
+        f"{start}/verdict": str(row["verdict"]) for start, row in _rows(table) if "verdict" in row
+    }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+
+
+# -- gates
+
+
+def _gate_numbers(gates: GateResult | None) -> dict[str, float]:
+    if gates is None:
+        return {}
+    states = gates.frame["state"]
+    n_passed, n_undecided = int((states == PASSED).sum()), int((states == UNDECIDED).sum())
+    return {
+        "gates/n_passed": n_passed,
+        "gates/n_undecided": n_undecided,
+        "gates/n_failed": len(states) - n_passed - n_undecided,
+    }
+
+
+def _gate_texts(gates: GateResult | None) -> dict[str, str]:
+    if gates is None:
+        return {}
+    reasons = "\n".join(gates.frame.loc[~gates.frame["passed"], "why"])
+    return {"gates/state": gates.state, "gates/reasons": reasons}
+
+
+def _gate_files(gates: GateResult | None) -> dict[str, str]:
+    return (
+        {} if gates is None else {"gates.md": pull_request_comment(gates, gates.failing_queries())}
+    )
+
+
+_SCHEME = "mlflow"
+# The most that a server of MLflow takes in one request.
+_METRICS_PER_REQUEST = 1000
+_TAGS_PER_REQUEST = 100
+_LONGEST_RUN_NAME = 250
+
+
+def save_evaluation_run(
+    evaluation: Scored, address: SourceAddress, content: SavedContent, overwrite: bool
+) -> str:
+    """Save an evaluation as a new run: its means with their intervals, its page, its scores."""
+    _check_address(address, overwrite=overwrite)
+    logged = content_of(cast("RAGPipelineEvaluation", evaluation))
+    with tempfile.TemporaryDirectory() as folder:
+        save_scores(
+            *(evaluation, Path(folder, SCORES)),
+            config=content.config,
+            notes=content.notes,
+            created=content.created,
+            correct=content.correct,
+            results=content.results,
+        )
+        return _log_run(address, logged, Path(folder))
+
+
+def save_comparison(comparison: Comparison, address: str) -> str:
+    """Save a comparison as a new run: differences, page, scores of all sides."""
+    parsed = address_of(address)
+    if parsed is None or parsed.scheme != _SCHEME:
+        raise DataError(
+            f"path: a comparison is saved to a file or to mlflow:/EXPERIMENT; got {address!r}"
+        )
+    _check_address(parsed, overwrite=False)
+    sides = [comparison.pairings[0].baseline, *(pair.candidate for pair in comparison.pairings)]
+    with tempfile.TemporaryDirectory() as folder:
+        for number, side in enumerate(sides):
+            path = Path(folder, SCORES_FOLDER, f"{number}.csv")
+            cast("RAGPipelineEvaluation", side).save(path)
+        return _log_run(parsed, content_of(comparison), Path(folder))
+
+
+def _check_address(address: SourceAddress, *, overwrite: bool) -> None:
+    address.check_parameters((TRACKING,))
+    if not address.place:
+        raise address.error("no experiment is named; expected mlflow:/EXPERIMENT")
+    if overwrite:
+        raise address.error("every save makes a new run, so overwrite=True replaces nothing")
+
+
+def _log_run(address: SourceAddress, content: RunContent, folder: Path) -> str:
+    """Log the numbers, the texts and the files; a failure leaves no run."""
+    with mlflow_store(address) as store:
+        experiment_id = store.experiment_id(address.place)
+        if experiment_id is None:
+            experiment_id = str(store.client.create_experiment(address.place))
+        run = store.client.create_run(experiment_id, run_name=content.name[:_LONGEST_RUN_NAME])
+        run_id = str(run.info.run_id)
+        try:
+            _log_content(store, run_id, content)
+            # The scores last: a run that was cut off before has none, and is not read.
+            store.client.log_artifacts(run_id, str(folder))
+            store.client.set_terminated(run_id)
+        except BaseException:
+            store.client.delete_run(run_id)
+            raise
+    tracking = address.name.partition("?")[2]
+    return f"runs:/{run_id}" + (f"?{tracking}" if tracking else "")
+
+
+def _log_content(store: MlflowStore, run_id: str, content: RunContent) -> None:
+    entities = optional_package("mlflow.entities")
+    now = int(time.time() * 1000)
+    metrics = [entities.Metric(name, number, now, 0) for name, number in content.numbers.items()]
+    tags = [entities.RunTag(name, text) for name, text in content.texts.items()]
+    for part in _parts(metrics, _METRICS_PER_REQUEST):
+        store.client.log_batch(run_id, metrics=part)
+    for part in _parts(tags, _TAGS_PER_REQUEST):
+        store.client.log_batch(run_id, tags=part)
+    for name, text in content.files.items():
+        store.client.log_text(run_id, text, name)
+
+
+def _parts(items: list[Any], size: int) -> Iterator[list[Any]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
