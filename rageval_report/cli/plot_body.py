@@ -12,7 +12,6 @@ import click
 from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.calibrate import calibrate
 from rageval_report.analysis.compare import Comparison, compare
-from rageval_report.analysis.noise import variance
 from rageval_report.analysis.rank import Ranking, rank
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import check_files, write_picture

@@ -13,7 +13,6 @@ from rageval_report import Comparison, RAGPipelineEvaluation, calibrate, compare
 from rageval_report.analysis.calibrate import Calibration
 from rageval_report.analysis.history import History
 from rageval_report.analysis.monitor import Monitoring
-from rageval_report.analysis.noise import Variance, variance
 from rageval_report.analysis.rank import Ranking, rank
 from rageval_report.run_history import history, monitor
 
