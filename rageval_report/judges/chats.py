@@ -375,8 +375,8 @@ class ChatOptions(TypedDict, total=False):
         Whether the server is asked to enforce the JSON schema of the answer; use False for a
         server that cannot.
     extra_body : mapping, optional
-        Further fields of the request; a value of None removes a field. A key is named as
-        ``${NAME}``, by its environment variable.
+        Further fields of the request; a value of None removes a field. Name a key as ``${NAME}``,
+        by its environment variable: these fields are part of the settings of results.
     timeout : float, default 120
         Seconds per call.
     max_attempts : int, default 5

@@ -81,7 +81,7 @@ WIRES = {
 class HttpChat:
     """A model behind a server."""
 
-    wire: WireProtocol
+    wire: WireProtocol = field(repr=False)
     model: str
     url: str
     key_variable: str | None
@@ -181,7 +181,7 @@ class HttpChat:
     def _body(self, message: Message, added: Mapping[str, object] | None) -> JsonBody:
         is_sent = message.schema is not None and self.structured
         schema = dict(message.schema or {}) if is_sent else None
-        is_home = self.url.startswith(self.wire.home)
+        is_home = self.url.startswith(f"{self.wire.home}/")
         filled = _fill(
             self.wire.body,
             {
@@ -207,14 +207,18 @@ class HttpChat:
         if self.wire.provider == "anthropic":
             version = os.environ.get("RAG_EVAL_ANTHROPIC_VERSION") or "2023-06-01"
             headers["anthropic-version"] = version
-        if self.key_variable not in (None, _SECRET_KEY):
+        if self.key_variable is not None and not self._is_signed:
             name, scheme = self.wire.key_header
-            headers[name] = key_from_environment(str(self.key_variable), scheme=scheme)
+            headers[name] = key_from_environment(self.key_variable, scheme=scheme)
         return headers
 
+    @property
+    def _is_signed(self) -> bool:
+        """Whether each request is signed; else a key in a header is enough."""
+        return self.wire.provider == "bedrock" and self.key_variable == _SECRET_KEY
+
     def _signer(self) -> Signer | None:
-        """What signs each request; None if a key in a header is enough."""
-        return _boto_signer() if self.key_variable == _SECRET_KEY else None
+        return _boto_signer() if self._is_signed else None
 
     def _read(self, answer: HttpResponse) -> Reply:
         document, wire = answer.json(), self.wire

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from string import Template
 from typing import Any, Literal, get_args
 
 from rageval_report._registry import Registry, import_yaml
@@ -259,51 +260,44 @@ def _show_value(name: str, value: object, tags: re.Pattern[str]) -> str:
     return escape(value[0]) if value else _EMPTY
 
 
-# -- the forms of answers: a JSON schema for servers that enforce one, and the same in words
+# -- the forms of answers
 
-_TEXT: JsonSchema = {"type": "string"}
-_TRUTH: JsonSchema = {"type": "boolean"}
+_FORMS = tomllib.loads(Path(__file__).with_name("forms.toml").read_text(encoding="utf-8"))
 _ONLY = "Answer with one JSON object and nothing else: "
-_WHY = '{"reasoning": "one or two sentences", '
-
-
-def _object(**properties: JsonSchema) -> JsonSchema:
-    """A schema in the subset that all providers support: all required, no others allowed."""
-    required = list(properties)
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-    }
+_TYPES: dict[str, JsonSchema] = {
+    "text": {"type": "string"},
+    "truth": {"type": "boolean"},
+    "number": {"type": "integer"},
+    "choice": {"type": "string", "enum": ["1", "2", "tie"]},
+}
 
 
 def _answer_form(form: str, scale: GradeScale) -> tuple[JsonSchema, str]:
     """The schema and the instruction for a kind of rubric, or for "extraction"."""
-    if form == "grade":
-        grade: JsonSchema = {"type": "number"}
-        number = "a number"
-        if scale.whole:
-            grade, number = {"type": "integer", "enum": scale.grades}, "a whole number"
-        instruction = f'{_ONLY}{_WHY}"score": {number} from {scale.low:g} (worst) to {scale.high:g}'
-        return _object(reasoning=_TEXT, score=grade), f"{instruction} (best)}}"
-    if form == "yes_no":
-        instruction = f'{_ONLY}{_WHY}"verdict": true or false}}'
-        return _object(reasoning=_TEXT, verdict=_TRUTH), instruction
-    if form == "extraction":
-        claims: JsonSchema = {"type": "array", "items": _TEXT}
-        instruction = f'{_ONLY}{{"claims": ["...", ...]}}; an empty list where there is no claim'
-        return _object(claims=claims), instruction
-    if form == "preference":
-        better: JsonSchema = {"type": "string", "enum": ["1", "2", "tie"]}
-        instruction = f'{_ONLY}{_WHY}"better": "1", "2" or "tie"}}'
-        return _object(reasoning=_TEXT, better=better), instruction
-    item = _object(number={"type": "integer"}, reasoning=_TEXT, verdict=_TRUTH)
-    instruction = (
-        f'{_ONLY}{{"verdicts": [{{"number": 1, "reasoning": "a short sentence", "verdict": true or '
-        "false}, ...]}, one for each number in brackets, in order"
+    table = _FORMS.get(form, _FORMS["verdicts"])
+    number = "a whole number" if scale.whole else "a number"
+    words = Template(table["words"]).substitute(
+        number=number, low=f"{scale.low:g}", high=f"{scale.high:g}"
     )
-    return _object(verdicts={"type": "array", "items": item}), instruction
+    grade: JsonSchema = {"type": "number"}
+    if scale.whole:
+        grade = {"type": "integer", "enum": scale.grades}
+    return _schema(table["schema"], {**_TYPES, "grade": grade}), f"{_ONLY}{words}"
+
+
+def _schema(form: Any, types: Mapping[str, JsonSchema]) -> JsonSchema:
+    """A schema in the subset that all providers support: all required, no others allowed."""
+    if isinstance(form, str):
+        return types[form]
+    if isinstance(form, list):
+        return {"type": "array", "items": _schema(form[0], types)}
+    properties = {name: _schema(part, types) for name, part in form.items()}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 # -- rubrics in files

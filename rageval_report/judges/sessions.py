@@ -280,27 +280,20 @@ class Brake:
 class Pace:
     """Spaces the calls evenly, so that a rate limit holds."""
 
-    def __init__(
-        self,
-        per_minute: float | None,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], object] = time.sleep,
-    ):
+    def __init__(self, per_minute: float | None):
         self._gap = 0.0 if per_minute is None else _SECONDS_PER_MINUTE / per_minute
-        self._clock, self._sleep = clock, sleep
         self._next = 0.0
         self._lock = threading.Lock()
 
     def wait(self) -> None:
         """Wait until this call may start."""
         with self._lock:
-            now = self._clock()
+            now = time.monotonic()
             turn = max(now, self._next)
             self._next = turn + self._gap
         if turn > now:
             # Outside the lock, so that the waits of several threads overlap.
-            self._sleep(turn - now)
+            time.sleep(turn - now)
 
 
 # -- sessions
@@ -370,8 +363,17 @@ class _Asker:
     cached: CachedReplies
 
     def __call__(self, step: JudgeStep[T]) -> T:
-        session, meter = self.session, self.session.meter
-        n_asked = 0
+        try:
+            return self._answer(step)
+        except NoVerdictError as exc:
+            with self.session.meter.counting(self.judge) as usage:
+                usage.n_failed += 1
+                self.session.meter.failures[str(exc)] += 1
+            raise
+
+    def _answer(self, step: JudgeStep[T]) -> T:
+        """The parsed reply to a step, of the cache as far as it has replies."""
+        session, n_asked = self.session, 0
 
         def reply_to(message: Message) -> Reply:
             nonlocal n_asked
@@ -384,33 +386,20 @@ class _Asker:
             session.has_refused_schemas |= is_without_schema
             return reply
 
-        failure = None
+        is_usable = False
         try:
             result = ask_step(step, reply_to, session.chat.max_tokens)
-        except NoVerdictError as exc:
-            failure = exc
-            if not n_asked and session.plan.retry_unusable:
-                return self._ask_again(step)
-        with meter.counting(self.judge) as usage:
-            usage.n_cached += not n_asked
-            meter.n_unusable_cached += failure is not None and not n_asked
-        if failure is not None:
-            self._count_failure(failure)
-            raise failure
-        return result
-
-    def _ask_again(self, step: JudgeStep[T]) -> T:
-        try:
-            return ask_step(step, self._ask, self.session.chat.max_tokens)
-        except NoVerdictError as exc:
-            self._count_failure(exc)
-            raise
-
-    def _count_failure(self, exc: NoVerdictError) -> None:
-        meter = self.session.meter
-        with meter.counting(self.judge) as usage:
-            usage.n_failed += 1
-            meter.failures[str(exc)] += 1
+            is_usable = True
+            return result
+        except NoVerdictError:
+            if n_asked or not session.plan.retry_unusable:
+                raise
+            n_asked = 1
+            return ask_step(step, self._ask, session.chat.max_tokens)
+        finally:
+            with session.meter.counting(self.judge) as usage:
+                usage.n_cached += not n_asked
+                session.meter.n_unusable_cached += not (n_asked or is_usable)
 
     def _ask(self, message: Message) -> Reply:
         """The reply of the model, which is kept."""

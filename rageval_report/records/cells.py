@@ -227,7 +227,7 @@ def _has_only_numbers(cell: Mapping[Any, Any]) -> bool:
 # -- passages: what a ranking, the gold and the citations are made of
 
 
-class _Passage(NamedTuple):
+class _PassageCell(NamedTuple):
     """A passage: its document and own id, what else is known, and where its ids stand within it."""
 
     section: Section
@@ -238,18 +238,18 @@ class _Passage(NamedTuple):
     is_certain: bool = True  # without a certain id a passage is its place, named by the span
 
 
-def _passage(item: Mapping[str, Any], preferred: IdPlaces) -> _Passage | None:
+def _passage(item: Mapping[str, Any], preferred: IdPlaces) -> _PassageCell | None:
     passage = _identified(item, preferred)
     file = next((item[key] for key in _FILE_KEYS if key in item), None)
     if file is None or "start" not in item or "end" not in item:
         return passage
     span = _span(file, item["start"], item["end"])
     if passage is None or not passage.is_certain:
-        return _Passage((None, span.name), span=span, is_certain=False)
+        return _PassageCell((None, span.name), span=span, is_certain=False)
     return passage._replace(span=span)
 
 
-def _identified(item: Mapping[str, Any], preferred: IdPlaces) -> _Passage | None:
+def _identified(item: Mapping[str, Any], preferred: IdPlaces) -> _PassageCell | None:
     """The ids of a passage; a document alone is its own id."""
     candidates = passage_ids(item)
     document, chunk = candidates.choose(preferred)
@@ -259,7 +259,7 @@ def _identified(item: Mapping[str, Any], preferred: IdPlaces) -> _Passage | None
     owner = None if chunk is None or document is None else doc_id(document.value)
     places = IdPlaces(document.place if document else "", chunk.place if chunk else "")
     is_beside = candidates.is_certain and not any("." in place for place in places)
-    return _Passage(
+    return _PassageCell(
         (owner, doc_id(first.value)),
         places=None if is_beside else places,
         is_certain=candidates.is_certain,
@@ -280,7 +280,7 @@ def _known(values: Iterable[T | None]) -> list[T | None]:
     return listed if any(value is not None for value in listed) else []
 
 
-def _ranking_of(passages: list[_Passage]) -> RankingCell:
+def _ranking_of(passages: list[_PassageCell]) -> RankingCell:
     named = any(passage.section[0] is not None for passage in passages)
     return RankingCell(
         [passage.section[1] for passage in passages],
@@ -306,7 +306,7 @@ def ranking(cell: object, preferred: IdPlaces = NO_PLACES) -> RankingCell:
     return _ranking_of([_ranked(item, preferred) for item in items])
 
 
-def _ranked(item: Any, preferred: IdPlaces) -> _Passage:
+def _ranked(item: Any, preferred: IdPlaces) -> _PassageCell:
     if isinstance(item, Mapping):
         passage = _passage(item, preferred)
         if passage is None:
@@ -317,12 +317,12 @@ def _ranked(item: Any, preferred: IdPlaces) -> _Passage:
         return passage._replace(value=score, text=None if chunk is None else text(chunk))
     if isinstance(item, list | tuple) and len(item) == 2:
         inner = _ranked(item[0], preferred) if isinstance(item[0], Mapping) else None
-        inner = inner or _Passage((None, doc_id(item[0])))
+        inner = inner or _PassageCell((None, doc_id(item[0])))
         return inner if item[1] is None else inner._replace(value=_score(item[1]))
     if isinstance(item, list | tuple) and len(item) == 3:
         span = _span(*item)
-        return _Passage((None, span.name), span=span)
-    return _Passage((None, doc_id(item)))
+        return _PassageCell((None, span.name), span=span)
+    return _PassageCell((None, doc_id(item)))
 
 
 def gold(
@@ -379,9 +379,9 @@ def citations(
     return _ranking_of([_citation(item, ranked, preferred) for item in items_in(cell)])
 
 
-def _citation(item: Any, ranked: Sequence[Section], preferred: IdPlaces) -> _Passage:
+def _citation(item: Any, ranked: Sequence[Section], preferred: IdPlaces) -> _PassageCell:
     if not isinstance(item, Mapping):
-        return _Passage((None, doc_id(item)))
+        return _PassageCell((None, doc_id(item)))
     passage, place = _identified(item, preferred), item.get("source_index")
     if passage is not None and (passage.is_certain or place is None):
         return passage
@@ -389,7 +389,7 @@ def _citation(item: Any, ranked: Sequence[Section], preferred: IdPlaces) -> _Pas
         _refuse("expected a citation with an id or a source_index", item)
     # A number beyond the ranking is an invented source; under a name of its own it counts as wrong.
     is_there = 0 < place <= len(ranked)
-    return _Passage(ranked[place - 1] if is_there else (None, f"source {place}"))
+    return _PassageCell(ranked[place - 1] if is_there else (None, f"source {place}"))
 
 
 def with_documents(

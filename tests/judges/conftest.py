@@ -91,32 +91,69 @@ def strict_object(schema: Any) -> bool:
     return closed and all(map(strict_object, schema.values()))
 
 
-class Anthropic:
-    path = "/v1/messages"
-    key_header, scheme = "x-api-key", ""
+class Protocol:
+    """What the servers of all providers have in common; a subclass says how they differ."""
+
+    path: str
+    key_header, scheme = "authorization", "Bearer "
+    fields: set[str]
+    config, config_fields = "", frozenset[str]()
+    schema_at: tuple[Any, ...]  # the path of the schema in a request
+    prompt_at: tuple[Any, ...] = ("messages", -1, "content")
+    roles: tuple[list[str], ...] = (["user"],)
+
+    @classmethod
+    def fault(cls, asked: Document, headers: Any) -> str:
+        unknown = (asked.keys() - cls.fields) | (
+            asked.get(cls.config, {}).keys() - cls.config_fields if cls.config else set()
+        )
+        if unknown:
+            return f"{min(unknown)}: Extra inputs are not permitted"
+        if [one["role"] for one in asked.get("messages", [{"role": "user"}])] not in cls.roles:
+            return "messages: roles"
+        return cls.own_fault(asked, headers)
 
     @staticmethod
-    def fault(asked: Document, headers: Any) -> str:
+    def own_fault(asked: Document, headers: Any) -> str:
+        return ""
+
+    @classmethod
+    def prompt(cls, asked: Document) -> str:
+        return at(asked, cls.prompt_at)
+
+    @classmethod
+    def schema(cls, asked: Document) -> Any:
+        return at(asked, cls.schema_at)
+
+    @staticmethod
+    def error(message: str) -> Document:
+        return {"error": {"message": message, "type": "invalid_request_error", "code": None}}
+
+
+def at(document: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        if isinstance(document, dict) and key not in document:
+            return None
+        document = document[key]
+    return document
+
+
+class Anthropic(Protocol):
+    path = "/v1/messages"
+    key_header, scheme = "x-api-key", ""
+    fields = ANTHROPIC_FIELDS
+    schema_at = ("output_config", "format", "schema")
+
+    @staticmethod
+    def own_fault(asked: Document, headers: Any) -> str:
         if headers.get("anthropic-version") not in ANTHROPIC_VERSIONS:
             return "anthropic-version: header is required"
-        if unknown := asked.keys() - ANTHROPIC_FIELDS:
-            return f"{min(unknown)}: Extra inputs are not permitted"
         if not isinstance(asked.get("max_tokens"), int) or not asked.get("model"):
             return "max_tokens: Field required"
-        if [one["role"] for one in asked["messages"]] != ["user"]:
-            return "messages: roles"
         wanted = asked.get("output_config", {}).get("format")
         if wanted and (set(wanted) != {"type", "schema"} or wanted["type"] != "json_schema"):
             return "output_config.format: wrong"
         return "" if strict_object(wanted) else "output_config.format.schema: not closed"
-
-    @staticmethod
-    def prompt(asked: Document) -> str:
-        return asked["messages"][-1]["content"]
-
-    @staticmethod
-    def schema(asked: Document) -> Any:
-        return asked.get("output_config")
 
     @staticmethod
     def document(asked: Document, said: Said) -> Document:
@@ -125,105 +162,65 @@ class Anthropic:
             {"type": "thinking", "thinking": "Hm, 2/10?", "signature": "x"},
             {"type": "text", "text": said.text, "citations": None},
         ]
-        usage = (
-            {}
-            if said.tokens is None
-            else {
-                "input_tokens": said.tokens[0] - 10,
-                "cache_creation_input_tokens": 4,
-                "cache_read_input_tokens": 6,
-                "output_tokens": said.tokens[1],
-            }
-        )
+        usage = said.tokens and {
+            "input_tokens": said.tokens[0] - 10,
+            "cache_creation_input_tokens": 4,
+            "cache_read_input_tokens": 6,
+            "output_tokens": said.tokens[1],
+        }
+        shown = {"model": asked["model"], "content": texts, "stop_reason": stop}
         return {
             "id": "msg_1",
             "type": "message",
             "role": "assistant",
-            "model": asked["model"],
-            "content": texts,
-            "stop_reason": stop,
-            "stop_sequence": None,
-            "usage": usage,
+            **shown,
+            "usage": usage or {},
         }
 
-    @staticmethod
-    def error(message: str) -> Document:
-        error = {"type": "invalid_request_error", "message": message}
-        return {"type": "error", "error": error}
 
-
-class OpenAI:
+class OpenAI(Protocol):
     path = "/v1/chat/completions"
-    key_header, scheme = "authorization", "Bearer "
+    fields = OPENAI_FIELDS
+    roles = (["user"], ["system", "user"])
+    schema_at = ("response_format", "json_schema", "schema")
 
-    @staticmethod
-    def fault(asked: Document, headers: Any) -> str:
-        if unknown := asked.keys() - OPENAI_FIELDS:
-            return f"Unrecognized request argument supplied: {min(unknown)}"
-        if [one["role"] for one in asked["messages"]] not in (["user"], ["system", "user"]):
-            return "messages: roles"
+    @classmethod
+    def own_fault(cls, asked: Document, headers: Any) -> str:
         wanted = asked.get("response_format")
         if wanted and (wanted["type"] != "json_schema" or not wanted["json_schema"]["strict"]):
             return "response_format: wrong"
-        closed = strict_object((wanted or {}).get("json_schema", {}).get("schema"))
+        closed = strict_object(cls.schema(asked))
         return "" if closed else "response_format: 'additionalProperties' is required to be false"
-
-    @staticmethod
-    def prompt(asked: Document) -> str:
-        return asked["messages"][-1]["content"]
-
-    @staticmethod
-    def schema(asked: Document) -> Any:
-        return asked.get("response_format")
 
     @staticmethod
     def document(asked: Document, said: Said) -> Document:
         reason = {"end": "stop", "length": "length", "refusal": "stop"}[said.ending]
-        message = {"role": "assistant", "content": said.text, "refusal": None}
-        if said.ending == "refusal":
-            message |= {"content": None, "refusal": said.text}
+        is_refusal = said.ending == "refusal"
+        words = {"content": None if is_refusal else said.text}
+        message = {"role": "assistant", **words, "refusal": said.text if is_refusal else None}
         usage = said.tokens and {
             "prompt_tokens": said.tokens[0],
             "completion_tokens": said.tokens[1],
             "total_tokens": sum(said.tokens),
         }
         choice = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
-        return {
-            "id": "c-1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": asked["model"],
-            "choices": [choice],
-            "usage": usage,
-        }
-
-    @staticmethod
-    def error(message: str) -> Document:
-        return {"error": {"message": message, "type": "invalid_request_error", "code": None}}
+        shown = {"created": 1, "model": asked["model"], "choices": [choice], "usage": usage}
+        return {"id": "c-1", "object": "chat.completion", **shown}
 
 
-class Gemini:
+class Gemini(Protocol):
     path = "/v1beta/models/toy:generateContent"
     key_header, scheme = "x-goog-api-key", ""
+    fields, config, config_fields = GEMINI_FIELDS, "generationConfig", GEMINI_CONFIG
+    schema_at = ("generationConfig", "responseJsonSchema")
+    prompt_at = ("contents", -1, "parts", 0, "text")
 
-    @staticmethod
-    def fault(asked: Document, headers: Any) -> str:
-        if unknown := asked.keys() - GEMINI_FIELDS:
-            return f'Unknown name "{min(unknown)}": Cannot find field.'
-        how = asked["generationConfig"]
-        if unknown := how.keys() - GEMINI_CONFIG:
-            return f'Unknown name "{min(unknown)}" at generation_config'
-        if "responseJsonSchema" in how and how["responseMimeType"] != "application/json":
+    @classmethod
+    def own_fault(cls, asked: Document, headers: Any) -> str:
+        schema, how = cls.schema(asked), asked["generationConfig"]
+        if schema is not None and how["responseMimeType"] != "application/json":
             return "responseMimeType: wrong"
-        return "" if strict_object(how.get("responseJsonSchema")) else "schema: not closed"
-
-    @staticmethod
-    def prompt(asked: Document) -> str:
-        return asked["contents"][-1]["parts"][0]["text"]
-
-    @staticmethod
-    def schema(asked: Document) -> Any:
-        return asked["generationConfig"].get("responseJsonSchema")
+        return "" if strict_object(schema) else "schema: not closed"
 
     @staticmethod
     def document(asked: Document, said: Said) -> Document:
@@ -246,34 +243,21 @@ class Gemini:
         return {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
 
 
-class Bedrock:
+class Bedrock(Protocol):
     path = "/model/toy/converse"
-    key_header, scheme = "authorization", "Bearer "
+    fields, config, config_fields = BEDROCK_FIELDS, "inferenceConfig", BEDROCK_CONFIG
+    schema_at = ("outputConfig", "textFormat", "structure", "jsonSchema", "schema")
+    prompt_at = ("messages", -1, "content", 0, "text")
 
-    @staticmethod
-    def fault(asked: Document, headers: Any) -> str:
-        unknown = (asked.keys() - BEDROCK_FIELDS) | (
-            asked.get("inferenceConfig", {}).keys() - BEDROCK_CONFIG
-        )
-        if unknown:
-            return f"{min(unknown)}: extraneous key is not permitted"
-        if [one["role"] for one in asked["messages"]] != ["user"]:
-            return "messages: roles"
-        wanted = asked.get("outputConfig", {}).get("textFormat")
-        if wanted is None:
+    @classmethod
+    def own_fault(cls, asked: Document, headers: Any) -> str:
+        schema = cls.schema(asked)
+        if schema is None:
             return ""
-        schema = wanted["structure"]["jsonSchema"]["schema"]
-        if wanted["type"] != "json_schema" or not isinstance(schema, str):
+        if asked["outputConfig"]["textFormat"]["type"] != "json_schema":
             return "outputConfig.textFormat: wrong"
-        return "" if strict_object(json.loads(schema)) else "schema: not closed"
-
-    @staticmethod
-    def prompt(asked: Document) -> str:
-        return asked["messages"][-1]["content"][0]["text"]
-
-    @staticmethod
-    def schema(asked: Document) -> Any:
-        return asked.get("outputConfig")
+        is_closed = isinstance(schema, str) and strict_object(json.loads(schema))
+        return "" if is_closed else "schema: not closed"
 
     @staticmethod
     def document(asked: Document, said: Said) -> Document:
@@ -286,12 +270,9 @@ class Bedrock:
             "outputTokens": said.tokens[1],
             "totalTokens": sum(said.tokens),
         }
-        return {
-            "output": {"message": {"role": "assistant", "content": [thought, {"text": said.text}]}},
-            "stopReason": stop[said.ending],
-            "usage": usage or {},
-            "metrics": {"latencyMs": 7},
-        }
+        message = {"role": "assistant", "content": [thought, {"text": said.text}]}
+        shown = {"stopReason": stop[said.ending], "usage": usage or {}}
+        return {"output": {"message": message}, **shown, "metrics": {"latencyMs": 7}}
 
     @staticmethod
     def error(message: str) -> Document:

@@ -1,7 +1,7 @@
-"""Parquet files with the columns and types of the data sets' pages, in the folders of a download.
+"""Parquet files with the columns of the data sets' pages, in the folders of a download.
 
 The rows are invented; the columns are those of rungalileo/ragbench, microsoft/ms_marco (v2.1) and
-of the conversion of allenai/qasper to Parquet. Whole copies are read where the public data is.
+of the conversion of allenai/qasper to Parquet, where a list of objects is an object of lists.
 """
 
 from __future__ import annotations
@@ -12,33 +12,17 @@ import pytest
 
 from rageval_report.datasets import load_dataset
 
-TEXTS = pa.list_(pa.string())
 
-
-def table_of(rows, **types):
-    return pa.Table.from_pylist(rows, schema=pa.schema(list(types.items())))
-
-
-def write(path, table):
+def written(path, *rows):
     path.parent.mkdir(parents=True)
-    pq.write_table(table, path)
+    pq.write_table(pa.Table.from_pylist(list(rows)), path)
+    return path
 
 
-# -- qasper: one row is a paper, and its questions are columns
-
-ANSWER = pa.struct(
-    [
-        ("unanswerable", pa.bool_()),
-        ("extractive_spans", TEXTS),
-        ("yes_no", pa.bool_()),
-        ("free_form_answer", pa.string()),
-        ("evidence", TEXTS),
-        ("highlighted_evidence", TEXTS),
-    ]
-)
-ANSWERS = pa.struct([("answer", pa.list_(ANSWER)), ("annotation_id", TEXTS), ("worker_id", TEXTS)])
-QUESTIONS = pa.struct([("question", TEXTS), ("question_id", TEXTS), ("answers", pa.list_(ANSWERS))])
-FULL_TEXT = pa.struct([("section_name", TEXTS), ("paragraphs", pa.list_(TEXTS))])
+def gold_texts(records):
+    """The texts of the gold passages of each question."""
+    pairs = zip(records["relevant"], records["passages"], strict=True)
+    return [[texts[name] for name in relevant or {}] for relevant, texts in pairs]
 
 
 def annotation(**filled):
@@ -74,116 +58,63 @@ PAPER = {
 }
 
 
-@pytest.fixture
-def qasper(tmp_path):
-    types = {"id": pa.string(), "title": pa.string(), "abstract": pa.string()}
-    table = table_of([PAPER], **types, full_text=FULL_TEXT, qas=QUESTIONS)
-    write(tmp_path / "qasper" / "validation" / "0000.parquet", table)
-    return tmp_path / "qasper"
-
-
-def test_a_paper_of_qasper_becomes_its_questions(qasper):
-    records = load_dataset("qasper", qasper)
+def test_a_paper_of_qasper_becomes_its_questions(tmp_path):
+    written(tmp_path / "qasper" / "validation" / "0000.parquet", PAPER)
+    records = load_dataset("qasper", tmp_path / "qasper")
     assert records.index.tolist() == ["q1", "q2", "q3"]
     assert records["reference"].tolist() == [["baked", "In an oven."], ["No"], None]
     assert records["answerable"].tolist() == [True, True, False]
     assert records["n_annotators"].tolist() == [2, 1, 1]
-    texts = records["passages"]["q1"]
-    assert [texts[name] for name in records["relevant"]["q1"]] == [
-        "Cakes are baked.",
-        "FLOAT SELECTED: Table 1",
-    ]
-    assert list(records["passages"]["q2"].values()) == [
-        *("Cakes are baked.", "Some are round.", "Ours is square.")
-    ]
+    evidence = ["Cakes are baked.", "FLOAT SELECTED: Table 1"]
+    assert gold_texts(records) == [evidence, ["Ours is square."], []]
+    paragraphs = ["Cakes are baked.", "Some are round.", "Ours is square."]
+    assert list(records["passages"]["q2"].values()) == paragraphs
 
 
-# -- msmarco: the passages are a structure of three lists
-
-PASSAGES = pa.struct(
-    [("is_selected", pa.list_(pa.int32())), ("passage_text", TEXTS), ("url", TEXTS)]
-)
-
-
-def query(number, answers, selected, **more):
+def query(number, answers, selected, written_well=()):
     texts = [f"Text {number}.{n}" for n in range(len(selected))]
-    passages = {"is_selected": selected, "passage_text": texts, "url": texts}
     return {
         "answers": answers,
-        "passages": passages,
+        "passages": {"is_selected": selected, "passage_text": texts, "url": texts},
         "query": f"what is {number}",
         "query_id": number,
         "query_type": "DESCRIPTION",
-        "wellFormedAnswers": [],
-        **more,
+        "wellFormedAnswers": list(written_well),
     }
-
-
-@pytest.fixture
-def msmarco(tmp_path):
-    rows = [
-        query(7, ["A bus."], [0, 1, 0], wellFormedAnswers=["It is a bus."]),
-        query(8, ["No Answer Present."], [0, 0]),
-        query(9, ["A tram.", "A bus."], [1, 1]),
-    ]
-    types = {"answers": TEXTS, "passages": PASSAGES, "query": pa.string()}
-    types |= {"query_id": pa.int32(), "query_type": pa.string(), "wellFormedAnswers": TEXTS}
-    path = tmp_path / "ms_marco" / "v2.1" / "validation-00000-of-00001.parquet"
-    write(path, table_of(rows, **types))
-    return tmp_path / "ms_marco"
 
 
 @pytest.mark.parametrize("below", ["", "v2.1"])
-def test_selected_passages_of_msmarco_are_gold(msmarco, below):
-    records = load_dataset("msmarco", msmarco / below)
+def test_selected_passages_of_msmarco_are_gold(tmp_path, below):
+    written(
+        tmp_path / "v2.1" / "validation-00000-of-00001.parquet",
+        query(7, ["A bus."], [0, 1, 0], ["It is a bus."]),
+        query(8, ["No Answer Present."], [0, 0]),
+        query(9, ["A tram.", "A bus."], [1, 1]),
+    )
+    records = load_dataset("msmarco", tmp_path / below)
     assert records.index.tolist() == ["7", "8", "9"]
     assert records["reference"].tolist() == [
-        ["It is a bus.", "A bus."],
-        None,
-        ["A tram.", "A bus."],
+        *(["It is a bus.", "A bus."], None, ["A tram.", "A bus."])
     ]
     assert records["answerable"].tolist() == [True, False, True]
-    gold = [
-        [texts[name] for name in relevant or {}]
-        for relevant, texts in zip(records["relevant"], records["passages"], strict=True)
-    ]
-    assert gold == [["Text 7.1"], [], ["Text 9.0", "Text 9.1"]]
+    assert gold_texts(records) == [["Text 7.1"], [], ["Text 9.0", "Text 9.1"]]
 
 
-# -- ragbench: a folder for each subset; a key of a sentence is its document and its letters
-
-
-def response(subset, keys):
-    return {
-        "id": "358",
-        "question": "Which mask?",
-        "documents": ["Title: a\nPassage: masks.", "Title: b"],
-        "response": "A cloth one.",
-        "generation_model_name": "gpt-3.5-turbo-0125",
-        "dataset_name": f"{subset}_test",
-        "documents_sentences": [[["0a", "Title: a"], ["0b", "Passage: masks."]], [["1a", "b"]]],
-        "adherence_score": True,
-        "all_relevant_sentence_keys": keys,
-        "relevance_score": 0.5,
-        "utilization_score": 0.25,
-        "completeness_score": 0.5,
-    }
-
-
-@pytest.fixture
-def ragbench(tmp_path):
+def test_documents_with_a_relevant_sentence_are_gold_of_ragbench(tmp_path):
     for subset, keys in {"covidqa": ["0a", "0b"], "cuad": ["1aa", "0b"]}.items():
-        path = tmp_path / "ragbench" / subset / "test-00000-of-00001.parquet"
-        write(path, pa.Table.from_pylist([response(subset, keys)]))
-    return tmp_path / "ragbench"
-
-
-def test_documents_with_a_relevant_sentence_are_gold_of_ragbench(ragbench):
-    records = load_dataset("ragbench", ragbench)
+        row = {
+            "id": "358",
+            "question": "Which mask?",
+            "documents": ["Title: a\nPassage: masks.", "Title: b"],
+            "response": "A cloth one.",
+            "generation_model_name": "gpt-3.5-turbo-0125",
+            "dataset_name": f"{subset}_test",
+            "adherence_score": True,
+            "all_relevant_sentence_keys": keys,
+        }
+        written(tmp_path / subset / "test-00000-of-00001.parquet", row)
+    records = load_dataset("ragbench", tmp_path)
     assert records.index.tolist() == ["covidqa:358", "cuad:358"]
-    gold = [
-        [texts[name] for name in relevant]
-        for relevant, texts in zip(records["relevant"], records["passages"], strict=True)
-    ]
-    # A dictionary of gold has the order of the keys of the sentences.
-    assert gold == [["Title: a\nPassage: masks."], ["Title: b", "Title: a\nPassage: masks."]]
+    # The gold has the order of the keys of sentences: a document and the letters in it.
+    masks, title = "Title: a\nPassage: masks.", "Title: b"
+    assert gold_texts(records) == [[masks], [title, masks]]

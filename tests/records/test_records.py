@@ -409,7 +409,7 @@ def table(ids, **columns):
         (["a", "b"], [0.5, 1.5]),
         ([1, 2], [True, False]),
     ],
-    ids=["floats", "integers", "booleans", "dates", "texts", "numbers and booleans"],
+    ids=["floats", "booleans", "texts", "numbers and booleans"],
 )
 @pytest.mark.parametrize("is_swapped", [False, True])
 def test_each_cell_is_as_it_was_in_its_table(upper, lower, is_swapped):
