@@ -475,7 +475,8 @@ def _swallowed_rows(table: _TableText) -> tuple[int, int] | None:
     text, n_fields = table.text, len(table.header)
     if n_fields < 2 or b'"' not in text or not table.has_rows_of_several_lines:
         return None
-    single, several = [], []
+    single: list[DelimitedRow] = []
+    several: list[DelimitedRow] = []
     for row in table.rows():
         if _BREAK.search(text, row.offset, row.stop):
             several.append(row)
