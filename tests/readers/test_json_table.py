@@ -62,7 +62,7 @@ def test_columns_beside_texts_that_hold_for_all_rows(read_text, indent):
     columns = {"subset": ["a", "a", "b"], "id": ["30", "31", "0"], "results": [1, 0, 1]}
     found = read_text(json.dumps({**columns, "model": "m/rm", "seed": 7}, indent=indent))
     assert found.frame["results"].tolist() == [1, 0, 1]
-    assert found.pipeline == "m/rm"
+    assert found.frame["model"].tolist() == ["m/rm"] * 3
     assert any("left out: 'seed'" in note for note in found.notes)
 
 
