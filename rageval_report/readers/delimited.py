@@ -259,7 +259,7 @@ class _TableText:
         try:
             content = BytesIO(self.text)
             content.seek(self.start)
-            frame = pd.read_csv(
+            frame: pd.DataFrame = pd.read_csv(
                 content,
                 sep=self.delimiter,
                 # None lets pandas accept all three line ends; it takes only one character.
