@@ -178,7 +178,7 @@ def _decoded_or_none(data: bytes, encoding: str) -> str | None:
 
 
 # Letters of the first blocks of each encoding, which have nearly all that people write.
-_FREQUENT = {
+_FREQUENT: dict[str, str | bytes] = {
     "euc_kr": r"[\uac00-\ud7a3]",
     "euc_jp": r"[\u3040-\u30ff]",
     "shift_jis": r"[\u3040-\u30ff]",

@@ -27,6 +27,7 @@ Finding = TypeVar("Finding")
 
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
+_PIECE = 1 << 20
 
 # Of a file of at least 32 MB the first lines show the format.
 LARGE = 1 << 25
@@ -262,7 +263,12 @@ class Source:
 
     def lines(self) -> Iterator[str]:
         """The lines of a JSON text, each ending in a line feed."""
-        yield from StringIO(self.json_text, newline=None)
+        text, start = self.json_text, 0
+        # Piece by piece, because many callers want the first lines only.
+        while start < len(text):
+            end = text.find("\n", start + _PIECE) + 1 or len(text)
+            yield from StringIO(text[start:end], newline=None)
+            start = end
 
     @cached_property
     def size(self) -> int:

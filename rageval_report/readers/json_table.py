@@ -98,6 +98,13 @@ def _shape(document: object) -> Callable[[Any], tuple[CellsByColumn, list[str]]]
         return _columns_of_lists
     if sum(map(is_records, document.values())) == 1:
         return _columns_of_single_table
+    if _are_groups(document):
+        return _columns_of_groups
+    if _are_columns_beside_cells(document):
+        return _columns_beside_cells
+    if all(map(is_records, document.values())):
+        keys = _name_briefly(document)
+        raise ShapeError(f"{_SHAPES}; got several lists of objects with different keys: {keys}")
     if all(isinstance(value, list) for value in document.values()):
         raise ShapeError(f"the columns must be of equal length; {_lengths(document)}")
     if all(isinstance(value, dict) for value in document.values()):
@@ -115,6 +122,27 @@ def _are_columns(document: Mapping[str, Any]) -> bool:
         all(isinstance(column, list) for column in cells)
         and len({len(column) for column in cells}) == 1
         and not all(map(is_records, cells))
+    )
+
+
+def _are_groups(document: Mapping[str, Any]) -> bool:
+    """Whether these are lists of records with mostly the same keys, each under a name."""
+    if not all(map(is_records, document.values())):
+        return False
+    keys = [{*group[0]} for group in document.values()]
+    return 2 * len(set.intersection(*keys)) > len(set.union(*keys))
+
+
+def _are_columns_beside_cells(document: Mapping[str, Any]) -> bool:
+    """Whether these are at least two columns beside texts and numbers that hold for all rows."""
+    columns = [value for value in document.values() if isinstance(value, list)]
+    others = [value for value in document.values() if not isinstance(value, list)]
+    return (
+        len(columns) > 1
+        and len({len(column) for column in columns}) == 1
+        and len(columns[0]) > 1
+        and not any(map(is_records, columns))
+        and not any(isinstance(value, dict) for value in others)
     )
 
 
@@ -147,6 +175,27 @@ def _columns_of_single_table(document: Mapping[str, Any]) -> tuple[CellsByColumn
     others = [other for other in document if other != key]
     note = f"read the rows of {key!r}" + (f"; left out: {named(others)}" if others else "")
     return columns_of(document[key]), [note]
+
+
+def _columns_of_groups(
+    document: Mapping[str, list[dict[str, Any]]],
+) -> tuple[CellsByColumn, list[str]]:
+    """``{group: [record, ...]}``, as benchmarks of conversations have it."""
+    is_taken = any("group" in record for group in document.values() for record in group)
+    name = "group_key" if is_taken else "group"
+    records = [{**record, name: key} for key, group in document.items() for record in group]
+    note = f"the records are in {len(document)} lists, whose keys are in the column {name!r}"
+    return columns_of(records), [note]
+
+
+def _columns_beside_cells(document: Mapping[str, Any]) -> tuple[CellsByColumn, list[str]]:
+    """``{column: [cell, ...], "model": "name"}``: the texts hold for all rows."""
+    columns = {name: value for name, value in document.items() if isinstance(value, list)}
+    n = len(next(iter(columns.values())))
+    texts = {name: [value] * n for name, value in document.items() if isinstance(value, str)}
+    # A number would be taken for a metric that is the same for all queries.
+    left_out = [name for name in document if name not in columns and name not in texts]
+    return {**columns, **texts}, [f"left out: {named(left_out)}"] if left_out else []
 
 
 def _columns_of_lists(document: Mapping[str, list[Any]]) -> tuple[CellsByColumn, list[str]]:

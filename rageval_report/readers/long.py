@@ -141,20 +141,15 @@ def read_long(
         line_of_row = table.line_of_row
         if line_of_row is not None:
             first = rows.index[~rows[roles.query].duplicated().to_numpy(dtype=bool)].tolist()
-            file = replace(file, line_of_row=_LineFinder(line_of_row, first))
+            file = replace(file, line_of_row=_line_finder(line_of_row, first))
         file = replace(file, notes=(*notes, *file.notes))
         files.append(file if query_id is not None else _with_known_ids(file, roles))
     return files
 
 
-class _LineFinder(NamedTuple):
+def _line_finder(line_of_row: Callable[[int], int], first_rows: list[int]) -> Callable[[int], int]:
     """Finds the first line of a query, by its position in the wide table."""
-
-    line_of_row: Callable[[int], int]
-    first_rows: list[int]
-
-    def __call__(self, row: int) -> int:
-        return self.line_of_row(self.first_rows[row])
+    return lambda row: line_of_row(first_rows[row])
 
 
 def _with_known_ids(file: ScoreFile, roles: LongColumns) -> ScoreFile:
@@ -343,7 +338,8 @@ def _first(rows: pd.DataFrame, label: str, roles: LongColumns, queries: pd.Index
 
 def _split_details(rows: pd.DataFrame, roles: LongColumns) -> tuple[list[str], list[str]]:
     """The other columns: those with one value per query, and those that differ by metric."""
-    by_query, by_metric = [], []
+    by_query: list[str] = []
+    by_metric: list[str] = []
     for label in roles.others(rows.columns):
         # As texts, because cells may be lists, which cannot be compared as keys.
         cells = rows[[roles.query]].assign(cell=rows[label].astype(str)).drop_duplicates()

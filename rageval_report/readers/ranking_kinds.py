@@ -77,8 +77,14 @@ def likely_kind(source: Source) -> RankingKind | None:
     rows = lines[1:] or lines
     if rows and sum(map(_is_three_columns, rows)) * 2 > len(rows):
         return THREE_COLUMNS
-    if any(line.split()[1:2] == ["Q0"] for line in lines):
+    words = [line.split() for line in lines]
+    if any(line[1:2] == ["Q0"] for line in words):
         return TREC_RUN  # lines with too few words: its reader says which
+    # trec_eval ignores the second column, which may hold anything.
+    if words and all(
+        len(line) == 6 and line[3].isdigit() and _is_number(line[4]) for line in words
+    ):
+        return TREC_RUN
     return None
 
 

@@ -41,6 +41,38 @@ def test_the_one_list_of_objects_in_a_document_is_the_table(read_text):
     assert found.notes == ("read the rows of 'results'; left out: 'run', 'seeds'",)
 
 
+GRADES = [{"question": f"Q{n}?", "f1_score": n / 10, "llm_score": n % 2} for n in (5, 6, 7)]
+
+
+@pytest.mark.parametrize("sizes", [(2, 1), (1, 1, 1)])
+def test_groups_of_records_are_one_table(read_text, sizes):
+    ends = np.cumsum(sizes)
+    groups = {
+        str(n): GRADES[end - size : end]
+        for n, (size, end) in enumerate(zip(sizes, ends, strict=True))
+    }
+    found = read_text(json.dumps(groups))
+    assert found.frame["f1_score"].tolist() == [0.5, 0.6, 0.7]
+    assert found.frame["group"].tolist() == [key for key, group in groups.items() for _ in group]
+    assert "whose keys are in the column 'group'" in found.notes[0]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_columns_beside_texts_that_hold_for_all_rows(read_text, indent):
+    columns = {"subset": ["a", "a", "b"], "id": ["30", "31", "0"], "results": [1, 0, 1]}
+    found = read_text(json.dumps({**columns, "model": "m/rm", "seed": 7}, indent=indent))
+    assert found.frame["results"].tolist() == [1, 0, 1]
+    assert found.frame["model"].tolist() == ["m/rm"] * 3
+    assert any("left out: 'seed'" in note for note in found.notes)
+
+
+def test_lists_of_other_things_are_no_groups(read_text):
+    with pytest.raises(
+        ReaderError, match="several lists of objects with different keys: 'rows', 'prompts'"
+    ):
+        read_text(json.dumps({"rows": [{"id": 1, "f1": 1}], "prompts": [{"text": "a"}, {"n": 1}]}))
+
+
 def test_labels_of_rows_are_ids_where_there_are_no_others(read_text):
     scores = pd.DataFrame({"recall": [0.5, 1.0]}, index=["q7", "q9"])
     found = read_text(scores.to_json(orient="split"))

@@ -80,6 +80,7 @@ RUN_FILES = {
     "trec": ("bm25.run", trec()),
     "tabs": ("bm25.trec", trec().replace(" ", "\t")),
     "tabs and blanks mixed": ("bm25.res", trec().replace(" Q0 ", "\tQ0  ")),
+    "another second column": ("bm25.run", trec().replace(" Q0 ", " E2 ")),
     "comments and blank lines": ("bm25.txt", "# made by hand\n\n" + trec() + "\n"),
     "carriage returns": ("bm25.txt", trec().replace("\n", "\r\n")),
     "no last newline": ("bm25.run", trec()[:-1]),
