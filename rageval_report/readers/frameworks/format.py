@@ -330,7 +330,7 @@ class Format:
             for origin, (role, path) in self.parts.items()
         )
         # Without ids the questions identify the rows, also if all of them are missing.
-        kept = (each for each in fields if any(each[2]) or each[1] == "question" and not self.id)
+        kept = (each for each in fields if any(each[2]) or (each[1] == "question" and not self.id))
         details = collect_details(*kept)
         for ours, path in self.texts.items():
             cells = [at(row, path) for row in rows]

@@ -13,7 +13,6 @@ from rageval_report.errors import DataError, named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile, distinct_names, id_columns, in_dialect
 from rageval_report.readers.cell_values import parse_list_columns
-from rageval_report.readers.frameworks.blank_scores import mark_blank_scores
 from rageval_report.readers.frameworks.haystack_pairs import (
     INPUTS,
     PLURAL_INPUTS,
@@ -25,6 +24,7 @@ from rageval_report.readers.frameworks.haystack_pairs import (
     pairs_of,
     read_header,
 )
+from rageval_report.readers.frameworks.rows import mark_blank_scores
 from rageval_report.readers.json_shapes import ShapeError, check_object, is_records
 from rageval_report.readers.record_columns import frame_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table

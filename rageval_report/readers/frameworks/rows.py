@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -357,7 +356,9 @@ def message_text(messages: object, role: str = "user") -> str | None:
         return json_text(messages)
     every = [message for message in messages if isinstance(message, dict)]
     own = [message for message in every if message.get("role", message.get("type")) == role]
-    own = [message for message in own if message.get("content")] or (every if role == "user" else [])
+    own = [message for message in own if message.get("content")] or (
+        every if role == "user" else []
+    )
     return content_text(own[-1].get("content")) if own else None
 
 
@@ -408,5 +409,3 @@ def _may_hold_scores(cells: pd.Series, *, is_known: bool) -> bool:
     if None in numbers:
         return False
     return is_known or any(number is not None and not math.isnan(number) for number in numbers)
-
-
