@@ -79,8 +79,8 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
 
     Examples
     --------
-    >>> case = b'{"name": "geo-1", "input": "Capital?", "metricsData": [{"name": "Bias", "score": 0}]}'
-    >>> [run] = read_deepeval(Source(b'{"testCases": [' + case + b']}'))
+    >>> case = b'{"name": "geo-1", "metricsData": [{"name": "Bias", "score": 0}]}'
+    >>> [run] = read_deepeval(Source(b'{"testCases": [' + case + b"]}"))
     >>> run.frame[["query_id", "Bias"]].values.tolist()
     [['geo-1', 0.0]]
     """

@@ -320,7 +320,7 @@ def collect_details(*fields: tuple[str, str, Iterable[object]]) -> CellsByColumn
 
 
 def own_ids(objects: Iterable[object]) -> tuple[str, list[str]] | None:
-    """The key of the ids in the objects of all rows, and the ids as texts; None if a row has none."""
+    """The key of the ids in the objects of all rows, and the ids; None if a row has none."""
     parts = columns_of(value if isinstance(value, dict) else {} for value in objects)
     key = id_column_of(map(str, parts))
     ids = texts_of_ids(parts.get(key or "", []))
@@ -333,19 +333,8 @@ def texts_of_ids(cells: Sequence[object] | None) -> list[str]:
     return list(map(str, cells)) if cells and are_ids else []
 
 
-def first_ids(
-    places: Mapping[str, Sequence[object] | None], *, unique: bool = False
-) -> tuple[list[str] | None, tuple[str, ...]]:
-    """The ids in the first place, described in words, in which every row has one; and a note."""
-    for place, cells in places.items():
-        ids = texts_of_ids(cells)
-        if ids and not (unique and len(set(ids)) < len(ids)):
-            return ids, (f"query ids are {place}",)
-    return None, ()
-
-
 def rename_partial_ids(columns: CellsByColumn, origin: str) -> CellsByColumn:
-    """The columns; one that is named like ids but lacks some rows gets its origin's name in front."""
+    """The columns; one named like ids that lacks some rows gets its origin's name in front."""
     partial = [name for name in columns if id_column_of([name]) and None in columns[name]]
     return rename_clashes(columns, partial, origin)
 

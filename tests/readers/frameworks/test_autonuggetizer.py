@@ -60,12 +60,6 @@ def test_means_that_differ_are_noted(read_lines):
     assert f"the row 'all' says vital_score 0.5; the mean of its rows is {mean([0.5, 1])}" in stated
 
 
-def test_topics_may_be_numbers_and_a_missing_score_has_failed(read_lines):
-    [file] = read_lines(line(1), line(2, vital_score=None))
-    assert file.frame["query_id"].tolist() == ["1", "2"]
-    assert file.frame["vital_score_state"].tolist() == ["scored", "failed"]
-
-
 def assigned(*labels, qid="t1"):
     nuggets = [
         {"text": "n", "importance": importance, "assignment": label} for importance, label in labels
@@ -93,16 +87,3 @@ def test_only_the_means_are_refused(read_lines):
 def test_a_row_without_a_topic_is_named(read_lines):
     with pytest.raises(ReaderError, match="row 2 has no qid"):
         read_lines(line(), dict.fromkeys(SCORES, 1))
-
-
-def test_a_cut_file_is_refused_with_its_line(write):
-    text = (FILES / "runs.jsonl").read_text(encoding="utf-8")
-    lines = text.splitlines()
-    with pytest.raises(ReaderError) as caught:
-        read(write("\n".join([*lines[:2], lines[2][:40]])), reader="autonuggetizer")
-    assert caught.value.line == 3
-
-
-def test_an_assignment_that_is_no_label_is_not_a_0(read_lines):
-    [file] = read_lines(assigned(("vital", ["support"])), assigned(("vital", "support"), qid="t2"))
-    assert file.frame["vital_score_state"].tolist() == ["failed", "scored"]

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from rageval_report import read_scores
-from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
 
 FILES = Path(__file__).parents[2] / "golden" / "azure"
@@ -25,13 +24,6 @@ def test_means_are_those_that_azure_gives():
             value for name, value in EXPECTED["means"].items() if name.partition(".")[2] == metric
         ]
         assert mean == pytest.approx(azures, abs=1e-15)
-
-
-def test_ids_and_texts_of_the_inputs_have_their_usual_names():
-    [evaluation] = read_scores(FILES / "evaluation_results.json").values()
-    assert evaluation.scores.index.tolist() == ["q1", "q2", "q3", "q4"]
-    texts = evaluation.details[["question", "answer", "reference", "contexts"]].iloc[1].tolist()
-    assert texts == ["Capital of Italy?", "It is Rome", "Rome", "Rome"]
 
 
 def test_grades_go_from_1_to_5_and_a_judge_that_failed_is_unscored():
@@ -132,14 +124,3 @@ def test_other_scales_are_not_taken_for_grades(write, grades):
     ]
     [file] = read(written(write, *rows))
     assert file.metrics == {}
-
-
-def test_a_folder_without_results_names_its_files(tmp_path):
-    (tmp_path / "a.csv").write_text("id,f1\n1,1\n")
-    with pytest.raises(ReaderError, match=r"this is a folder: give the path .*'a\.csv'"):
-        read(tmp_path)
-
-
-def test_a_table_without_scores_says_so(write):
-    with pytest.raises(ReaderError, match="is a score"):
-        read(written(write, {"inputs.query": "a", "outputs.g.label": "good"}))

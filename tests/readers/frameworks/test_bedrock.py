@@ -9,7 +9,7 @@ import pytest
 
 from rageval_report import read_scores
 from rageval_report.errors import ReaderError
-from rageval_report.readers import Source, read, recognise
+from rageval_report.readers import read
 
 FILES = Path(__file__).parents[2] / "golden" / "bedrock"
 
@@ -35,11 +35,6 @@ def score(name, result, explanation=None):
 @pytest.fixture
 def read_lines(write):
     return lambda *rows: read(write("\n".join(map(json.dumps, rows)) + "\n"))
-
-
-@pytest.mark.parametrize("name", ["rag.jsonl", "model.jsonl"])
-def test_files_are_recognised_by_their_content(name):
-    assert recognise(Source(FILES / name)) == "bedrock"
 
 
 def test_results_of_turns_are_scores():
@@ -90,13 +85,6 @@ def test_a_job_of_a_model_has_records():
     assert "conversation" not in evaluation.details
 
 
-def test_each_model_is_a_pipeline(read_lines):
-    correct = [score("Builtin.Correctness", value) for value in (1, 0.5)]
-    files = read_lines(record("a", "one", correct[0]), record("a", "two", correct[1]))
-    assert [file.pipeline for file in files] == ["one", "two"]
-    assert [file.frame["correctness"].tolist() for file in files] == [[1], [0.5]]
-
-
 def test_metrics_of_the_user_keep_their_names_and_scale(read_lines):
     [file] = read_lines(
         record("a", "m", score("Tone", 4, "polite")), record("b", "m", score("Tone", 1))
@@ -117,10 +105,3 @@ def test_a_record_of_another_shape_is_named(read_lines):
         ReaderError, match="conversationTurns of record 1 must be a list of objects"
     ):
         read_lines({"conversationTurns": "none"})
-
-
-def test_a_cut_file_is_refused_with_its_line(write):
-    text = (FILES / "rag.jsonl").read_text(encoding="utf-8")
-    with pytest.raises(ReaderError) as caught:
-        read(write(text[:-200]), reader="bedrock")
-    assert caught.value.line == 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from rageval_report import read_scores
@@ -52,11 +51,6 @@ def test_limits_tell_direction_and_threshold(name):
     assert "Length: threshold 'less or equal to 10.0' stored in the file" in found.notes
 
 
-def test_the_words_of_a_judge_are_its_reason(frame_text):
-    frame = frame_text("question,Tone,Tone reasoning,Tone equals 1\nwhy?,1,kind,True\n")
-    assert frame["Tone_reason"].tolist() == ["kind; passed: equals 1"]
-
-
 def test_limits_on_both_sides_tell_no_direction(read_text):
     found = read_text("question,n,n: less than 5,n greater than 1\nwhy?,2,True,True\n")
     assert found.metrics == {}
@@ -66,9 +60,3 @@ def test_a_report_is_recognised_and_refused():
     assert recognise(Source(FILES / "report.json")) == "evidently"
     with pytest.raises(ReaderError, match=r"a report|report, which contains aggregates only"):
         read(FILES / "report.json")
-
-
-def test_a_frame_without_tests_is_a_plain_table(write):
-    path = write("question,Length\nwhy?,4\nwho?,5\n")
-    assert recognise(Source(path)) == "csv"
-    assert np.array_equal(read(path)[0].frame["Length"], [4, 5])

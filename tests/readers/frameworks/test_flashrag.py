@@ -31,16 +31,6 @@ def test_means_are_those_that_flashrag_gives():
     assert evaluation.scores.mean().to_dict() == pytest.approx(means, abs=1e-15)
 
 
-def test_texts_have_their_usual_names():
-    [file] = read(DATA)
-    row = file.frame.iloc[1]
-    assert [row["query_id"], row["question"], row["answer"]] == [
-        *("test_1", "Capital of Italy?", "It is Rome, in Lazio")
-    ]
-    assert row["contexts"] == ["Rome is old.", "Milan"]
-    assert row["reference"] == ["Rome"]
-
-
 def test_counts_of_tokens_are_details(write):
     [file] = read(
         write(json.dumps([item(em=1.0, input_tokens=80), item("b", em=0, input_tokens=9)]))
@@ -54,13 +44,6 @@ def test_a_score_that_is_null_has_failed_and_an_absent_one_is_missing(write):
     [file] = read(write(json.dumps([item(em=1, f1=1), item("b", em=None), item("c", em=0, f1=0)])))
     assert file.frame["em_state"].tolist() == ["scored", "failed", "scored"]
     assert file.frame["f1"].isna().tolist() == [False, True, False]
-
-
-def test_items_as_json_lines_read_alike(write):
-    items = json.loads(DATA.read_text(encoding="utf-8"))
-    [lines] = read(write("\n".join(map(json.dumps, items)) + "\n"))
-    [whole] = read(DATA)
-    assert lines.frame["f1"].tolist() == whole.frame["f1"].tolist()
 
 
 def test_scores_over_1_have_no_bounds_of_ours(write):
@@ -77,11 +60,3 @@ def test_an_item_of_another_shape_is_named(write):
     items = [item(em=1), {"id": "b", "question": "?", "output": {}}]
     with pytest.raises(ReaderError, match="item 2 is not an item of FlashRAG: it lacks 'golden"):
         read(write(json.dumps(items)))
-
-
-def test_a_cut_file_is_refused_with_its_line(write):
-    text = DATA.read_text(encoding="utf-8")
-    half = text[: len(text) // 2]
-    with pytest.raises(ReaderError) as caught:
-        read(write(half), reader="flashrag")
-    assert caught.value.line == half.count("\n") + 1

@@ -30,14 +30,6 @@ def test_correctness_is_that_of_the_report_overall_and_by_type(path):
     assert evaluation.scores.index.tolist() == ["a1", "b2", "c3", "d4"]
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
-def test_texts_and_reasons_have_their_usual_names(path):
-    [evaluation] = read_scores(path).values()
-    row = evaluation.details.loc["b2"]
-    texts = [row[name] for name in ("question", "reference", "answer", "correctness_reason")]
-    assert texts == ["Capital of Italy?", "Rome", "Milan", "The agent said Milan."]
-
-
 def test_a_saved_folder_names_the_pipeline():
     [file] = read(REPORT / "metrics_results.json")
     assert file.pipeline == "shop_agent"
@@ -53,13 +45,6 @@ def test_a_0_for_want_of_documents_is_not_a_score():
     assert any("without documents is not a score" in note for note in file.notes)
     [table] = read(FILES / "frame.csv")
     assert any("may mean that the answer came without documents" in note for note in table.notes)
-
-
-def test_scores_without_the_files_beside(tmp_path):
-    shutil.copy(PATHS[0], tmp_path / "scores.json")
-    [file] = read(tmp_path / "scores.json")
-    assert file.pipeline == "scores"
-    assert file.frame["correctness"].tolist() == [1, 0, 1, 1]
 
 
 def test_answers_of_another_number_are_not_joined(tmp_path):
@@ -86,10 +71,3 @@ def test_a_question_whose_scores_are_no_object_is_named(write):
     rows = {"a": {"correctness": True, "correctness_reason": ""}, "b": 1}
     with pytest.raises(ReaderError, match="the scores of the question 'b' must be an object"):
         read(write(json.dumps(rows)), reader="giskard")
-
-
-def test_a_cut_file_is_refused(write):
-    text = PATHS[0].read_text(encoding="utf-8")
-    with pytest.raises(ReaderError) as caught:
-        read(write(text[: len(text) // 2]), reader="giskard")
-    assert caught.value.line == 1

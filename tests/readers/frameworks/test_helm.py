@@ -72,18 +72,6 @@ def test_texts_come_from_the_files_beside(tmp_path, source_of_texts):
     assert frame["answer"].tolist() == ["Austen", "Rome", "Ulysses?", "people"]
 
 
-def test_without_the_files_beside_the_scores_are_the_same(write):
-    path = write(STATS.read_text(encoding="utf-8"), "stats.json")
-    alone, whole = read(path)[0], read(STATS)[0]
-    assert alone.pipeline == "stats"
-    assert alone.frame["exact_match"].tolist() == whole.frame["exact_match"].tolist()
-    assert "question" not in alone.frame
-
-
-def test_two_splits_are_noted():
-    assert any("'test', 'valid'" in note for note in read(STATS)[0].notes)
-
-
 def test_display_predictions_hold_scores_and_answers(write):
     rows = [
         {
@@ -119,14 +107,6 @@ def test_entries_of_one_instance_are_joined(write):
     assert not evaluation.metrics["toxic_frac"].greater_is_better
 
 
-def test_two_perturbations_of_one_name_stay_apart(write):
-    kinds = [{"name": "dialect", "prob": prob} for prob in (0.5, 1.0)]
-    path = written(write, *(entry("a", 0, kind, exact_match=1) for kind in kinds))
-    names = [file.pipeline for file in read(path)]
-    assert len(set(names)) == 2
-    assert all("dialect" in name for name in names)
-
-
 def test_the_probability_of_an_answer_is_a_metric_only_where_it_is_alone(write):
     [alone] = read(written(write, entry("a", logprob=-1.5)))
     assert alone.metric_columns == ("logprob",)
@@ -143,10 +123,3 @@ def test_a_file_of_counts_is_refused(write):
 def test_an_entry_of_another_shape_is_named(write):
     with pytest.raises(ReaderError, match="entry 2 is not a statistic of an instance: no 'stats'"):
         read(write(json.dumps([entry("a", f1=1), {"instance_id": "b", "train_trial_index": 0}])))
-
-
-def test_a_cut_file_is_refused_with_its_line(write):
-    text = STATS.read_text(encoding="utf-8")
-    with pytest.raises(ReaderError) as caught:
-        read(write(text[: len(text) // 2]), reader="helm")
-    assert caught.value.line == text[: len(text) // 2].count("\n") + 1

@@ -63,13 +63,6 @@ def test_scores_of_sessions_count_and_those_of_data_set_runs_do_not(write):
     assert any("page 2 of 3" in note for note in file.notes)
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_the_order_of_the_scores_moves_nothing(write, order):
-    page = json.loads((FILES / "scores.json").read_text(encoding="utf-8"))
-    [evaluation] = read_scores(write(json.dumps(page["data"][::order]))).values()
-    assert evaluation.scores.sort_index()["faithfulness"].tolist() == [0.5, 1.0, 0.5]
-
-
 def test_scores_without_owner_are_refused(write):
     rows = [score("f1", 1.0, trace=None)]
     with pytest.raises(ReaderError, match="belongs to a trace"):

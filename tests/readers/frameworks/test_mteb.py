@@ -17,11 +17,6 @@ PREDICTIONS, QRELS = FILES / "Toy_predictions.json", FILES / "qrels.tsv"
 META = {"model_name": "toy/bm25", "revision": "1"}
 
 
-@pytest.mark.parametrize("name", ["Toy_predictions.json", "Toy.json"])
-def test_files_are_recognised_by_their_content(name):
-    assert recognise(Source(FILES / name)) == "mteb"
-
-
 def test_predictions_are_scored_against_judgments():
     [evaluation] = read_scores(PREDICTIONS, qrels=QRELS, metrics=["mrr", "ndcg@10"]).values()
     assert evaluation.name == "toy/bm25"
@@ -64,13 +59,6 @@ def test_predictions_of_other_tasks_are_refused(write):
     document = {"mteb_model_meta": META, "default": {"test": [1, 0, 1]}}
     with pytest.raises(ReaderError, match="the predictions of 'default', 'test' are not rankings"):
         read(write(json.dumps(document)), qrels={"q1": {"d": 1}})
-
-
-def test_a_cut_file_is_refused_with_its_line(write):
-    text = PREDICTIONS.read_text(encoding="utf-8")
-    with pytest.raises(ReaderError) as caught:
-        read(write(text[:-60]), reader="mteb")
-    assert caught.value.line == 1
 
 
 @pytest.mark.parametrize("score", ["high", None, 10**400])

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from rageval_report.errors import ReaderError
@@ -77,14 +76,6 @@ def test_a_grade_that_is_invalid_and_a_sample_that_raised_are_failed_with_their_
     assert "1 samples were never scored and count as failed: 'sums.dev.4'" in found.notes
 
 
-def test_a_frame_of_the_events_saved_as_csv_reads_alike(write):
-    events = [json.loads(one) for one in (GOLDEN / "match.jsonl").read_text().splitlines()]
-    [saved] = read(write(pd.DataFrame(events).to_csv(index=False)))
-    [found] = read(GOLDEN / "match.jsonl")
-    columns = ["query_id", "question", "match"]
-    pd.testing.assert_frame_equal(saved.frame[columns], found.frame[columns])
-
-
 # -- events by hand
 
 
@@ -105,11 +96,6 @@ def test_several_scores_of_a_sample_are_averaged(read_events):
     ]
 
 
-def test_a_run_that_did_not_end_is_told(read_events):
-    [found] = read_events(spec(), matched("a", True))
-    assert found.notes == ("there is no final report: the run did not end",)
-
-
 def test_a_report_that_says_something_else_is_told(read_events):
     [found] = read_events(spec(), matched("a", True), report(accuracy=0.5))
     assert found.notes == ("the final report says accuracy 0.5; the mean of 'match' here is 1",)
@@ -128,10 +114,6 @@ def test_the_first_sampling_is_the_answer_and_later_ones_are_the_grader_s(read_e
     assert found.frame[["question", "answer", "metrics.answer"]].to_numpy().tolist() == [
         ["p1", "s1", "label"]
     ]
-
-
-def test_events_without_a_specification_are_named_after_the_file(read_events):
-    assert read_events(matched("a", True))[0].pipeline == "run"
 
 
 def test_a_run_without_a_score_is_refused(read_events):

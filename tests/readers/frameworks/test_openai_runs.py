@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from rageval_report import read_scores
-from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
 
 FILES = Path(__file__).parents[2] / "golden" / "openai_runs"
@@ -56,14 +53,3 @@ def test_an_error_of_a_grader_fails_its_score_only(write):
     [file] = read(write(json.dumps(rows)))
     assert file.frame["overlap_state"].tolist()[0] == "failed"
     assert file.frame["string_check_state"].tolist()[0] == "scored"
-
-
-def test_a_page_of_several_gets_a_note(write):
-    [file] = read(write(json.dumps({**PAGE, "has_more": True})))
-    assert any("the run has more" in note for note in file.notes)
-
-
-def test_items_without_scores_are_refused(write):
-    rows = [{**item, "results": []} for item in PAGE["data"]]
-    with pytest.raises(ReaderError, match="no grader"):
-        read(write(json.dumps(rows)))

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from rageval_report import read_scores
-from rageval_report.errors import ReaderError
 from rageval_report.readers import read
 
 FILES = Path(__file__).parents[2] / "golden" / "opik"
@@ -60,12 +59,6 @@ def test_the_experiment_names_the_pipeline():
     assert list(read_scores(FILES / "test_results.jsonl")) == ["test_results"]
 
 
-def test_texts_of_the_item_stand_under_their_usual_names():
-    details = read_scores(FILES / "result.json")["golden run"].details
-    told = details[["question", "reference", "answer", "topic"]].iloc[0].tolist()
-    assert told == ["Who wrote Dune?", "Frank Herbert", "Frank Herbert", "t"]
-
-
 def test_several_scores_of_one_name_are_averaged_and_noted(write):
     rows = [one_result("a", score(1.0), score(0.0), score(0.0, scoring_failed=True))]
     [found] = read(write(json.dumps(rows)))
@@ -78,8 +71,3 @@ def test_without_ids_of_items_the_question_is_the_id(write):
     del one["test_case"]["dataset_item_id"]
     [evaluation] = read_scores(write(json.dumps([one]))).values()
     assert evaluation.scores.index[0].startswith("q-")
-
-
-def test_another_document_is_refused(write):
-    with pytest.raises(ReaderError, match="expected test results of Opik"):
-        read(write('[{"a": 1}]'), reader="opik")

@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from rageval_report import read_scores
-from rageval_report.errors import ReaderError
 from rageval_report.readers import read
 
 FILES = Path(__file__).parents[2] / "golden" / "phoenix"
@@ -50,13 +48,6 @@ def test_what_did_not_run_is_missing_and_noted():
     assert "1 cells of 'faithfulness' did not run, and are missing" in found.notes
 
 
-def test_labels_without_scores_are_details():
-    [found] = read(FILES / "evaluated.csv")
-    assert found.frame["tone_label"].tolist() == ["polite"] * 4
-    assert found.metric_columns == ("faithfulness", "hallucination")
-    assert "left out, because they have no score: 'tone'" in found.notes
-
-
 @pytest.mark.parametrize("name", ["experiment.json", "experiment.csv"])
 def test_means_of_an_experiment_are_those_that_phoenix_shows(name):
     told = TOLD["experiment"]["annotationSummaries"]
@@ -74,17 +65,6 @@ def test_repetitions_become_one_row_an_example(name):
     assert evaluation.scores["match"].tolist() == [0.5, 0.5, 1, 1]  # the answer doubles each time
 
 
-def test_the_two_downloads_of_an_experiment_say_the_same():
-    one, other = only("experiment.json"), only("experiment.csv")
-    assert one.scores.equals(other.scores)
-    assert other.details["topic"].tolist() == ["books", "places", "people", "reasons"]
-    assert one.details["error"].iloc[3] == "ValueError('the pipeline broke')"
-
-
-def test_annotations_are_known_by_their_span():
-    assert only("annotations.csv").scores.index.tolist() == ["span0", "span1", "span2", "span3"]
-
-
 def test_several_annotations_of_a_span_are_averaged(write):
     lines = ["span_id,annotation_name,annotator_kind,score,label,explanation"]
     lines += ["s1,tone,HUMAN,1,,good", "s1,tone,LLM,0,,bad", "s2,tone,LLM,1,,"]
@@ -99,31 +79,3 @@ def test_an_evaluator_of_several_scores_tells_why_they_are_missing(write):
     [found] = read(write(json.dumps(rows)))
     assert found.frame["tone_state"].tolist() == ["failed", "scored"]
     assert found.frame["tone_reason"].tolist()[0] == "X()"
-
-
-def test_a_score_that_is_no_object_is_refused_with_the_column(write):
-    rows = [{"question": "a", "m_score": 0.5, "m_execution_details": {"status": "COMPLETED"}}]
-    with pytest.raises(ReaderError, match="a cell of 'm_score' must be an object; got a number"):
-        read(write(json.dumps(rows)))
-
-
-@pytest.mark.parametrize("name", ["evaluated.json", "experiment.json"])
-def test_parquet_says_the_same_as_json(tmp_path, name):
-    pytest.importorskip("pyarrow")
-    rows = json.loads((FILES / name).read_text(encoding="utf-8"))
-    frame = pd.DataFrame(without_empty_objects(rows))
-    frame.to_parquet(tmp_path / "run.parquet")
-    [found] = read(tmp_path / "run.parquet")
-    [told] = read(FILES / name)
-    assert list(found.frame) == list(told.frame)
-    metrics = list(told.metric_columns)
-    assert found.frame[metrics].equals(told.frame[metrics])
-    reasons = "faithfulness_reason"
-    assert found.frame[reasons].tolist()[:3] == told.frame[reasons].tolist()[:3]
-
-
-def without_empty_objects(value):
-    """Parquet has no objects without parts."""
-    if isinstance(value, dict):
-        return {key: without_empty_objects(part) for key, part in value.items()} or None
-    return [without_empty_objects(part) for part in value] if isinstance(value, list) else value

@@ -39,16 +39,6 @@ def test_what_raised_has_failed_with_its_message(name):
     ]
 
 
-def test_labels_and_metadata_are_details():
-    [file] = read(FILES / "report.json")
-    assert file.pipeline == "answers"
-    assert file.metric_columns == ("overlap", "EqualsExpected", "latency_ms")
-    assert file.frame["tone"].tolist()[0] == "plain"
-    assert file.frame[["question", "answer", "reference"]].iloc[1].tolist() == [
-        *("Who wrote Emma?", "Jane Austen", "Jane Mary Austen")
-    ]
-
-
 def test_repeats_of_a_case_are_one_row():
     [file] = read(FILES / "repeated.json")
     assert file.frame["n_repeats"].tolist() == [2, 2, 2, 2]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
-from rageval_report.readers.frameworks.trec_eval import PYTREC_EVAL, TREC_EVAL, is_measure
+from rageval_report.readers.frameworks.trec_eval import PYTREC_EVAL, TREC_EVAL
 from rageval_report.readers.rankings import RANKINGS
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -38,28 +38,12 @@ def read_output(write):
 # -- trec_eval -q
 
 
-def test_output_is_recognised(write):
-    assert recognise(Source(write(OUTPUT))) == "trec_eval"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["faithfulness\tq1\t0.5\n", "query-id\tcorpus-id\tscore\n", "map 301\n", "q1 Q0 d 1 2 t\n"],
-)
-def test_other_texts_are_not(write, text):
-    assert TREC_EVAL.recognise(Source(write(text))) == 0.0
-
-
 def test_a_value_stands_at_its_query(read_output):
     found = read_output(OUTPUT)
     assert found.frame["query_id"].tolist() == ["301", "302"]
     assert found.frame["map"].tolist() == [0.0324, 0.5]
     assert found.frame["P_5"].tolist()[0] == 0.2
     assert found.frame["P_5"].isna().tolist() == [False, True]
-
-
-def test_rows_of_all_queries_are_left_out(read_output):
-    assert "all" not in read_output(OUTPUT).frame["query_id"].tolist()
 
 
 def test_counts_and_strings_are_no_metrics(read_output):
@@ -98,18 +82,6 @@ def test_a_wrong_line_is_named(read_output, line, told):
         read_output(OUTPUT + line)
 
 
-@pytest.mark.parametrize(
-    "name", ["ndcg_cut_10", "utility_2,-1,0,0", "ndcg_1=3,2=9", "11pt_avg_.25,.5,.75", "P_7"]
-)
-def test_parameters_belong_to_a_measure(name):
-    assert is_measure(name)
-
-
-@pytest.mark.parametrize("name", ["faithfulness", "mapping", "P_five", "all", ""])
-def test_other_names_are_no_measures(name):
-    assert not is_measure(name)
-
-
 NUMBERS = st.floats(0, 1).map(lambda number: round(number, 4))
 MEASURES = st.sampled_from(["map", "P_5", "ndcg_cut_10", "recip_rank"])
 QUERIES = st.text("abc019-_", min_size=1, max_size=6).filter(lambda text: text != "all")
@@ -128,38 +100,7 @@ def test_whatever_is_printed_is_read_back(tmp_path_factory, cells):
     assert frame.notna().sum().sum() == len(cells)
 
 
-@pytest.mark.parametrize("name", ["aq", "aqc", "aqcM", "aql", "meas_params"])
-def test_means_are_those_of_trec_eval_s_own_rows(real_data, name):
-    path = real_data(f"trec_eval_official_test/out.test.{name}")
-    assert recognise(Source(path)) == "trec_eval"
-    [found] = read(path, reader=TREC_EVAL)
-    rows = [line.split() for line in path.read_text().splitlines()]
-    told = {measure: value for measure, query, value in rows if query == "all"}
-    compared = [measure for measure in found.metric_columns if measure in told]
-    assert len(compared) >= 22
-    for measure in compared:  # both are rounded to four digits
-        assert found.frame[measure].mean() == pytest.approx(float(told[measure]), abs=1.01e-4)
-
-
-@pytest.mark.parametrize("name", ["out.test", "out.test.a"])
-def test_official_means_alone_are_refused(real_data, name):
-    with pytest.raises(ReaderError, match="run trec_eval with -q"):
-        read(real_data(f"trec_eval_official_test/{name}"), reader=TREC_EVAL)
-
-
 # -- pytrec_eval
-
-
-def test_a_dump_is_recognised():
-    assert recognise(Source(GOLDEN / "trec_eval/pytrec_eval.json")) == "pytrec_eval"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["{}", "[]", '{"q1": {"faithfulness": 1}}', '{"q1": {"map": "1"}}', '{"q1": {}}', '{"map": 1}'],
-)
-def test_other_documents_are_not(write, text):
-    assert PYTREC_EVAL.recognise(Source(write(text))) == 0.0
 
 
 def test_values_are_those_of_pytrec_eval_cell_by_cell():
@@ -173,18 +114,6 @@ def test_values_are_those_of_pytrec_eval_cell_by_cell():
 def test_a_measure_that_some_queries_lack_is_told(write):
     [found] = read(write('{"a": {"map": 1}, "b": {"bpref": 0}}'), reader=PYTREC_EVAL)
     assert found.notes == ("some queries have no 'map', 'bpref'",)
-
-
-def test_the_row_of_all_is_left_out_and_told(write):
-    [found] = read(write('{"a": {"map": 1}, "all": {"map": 1}}'), reader=PYTREC_EVAL)
-    assert found.frame["query_id"].tolist() == ["a"]
-    assert found.notes == ("the row 'all' is left out",)
-
-
-@pytest.mark.parametrize("text", ['{"all": {"map": 1}}', '{"a": 1}', "[1]"])
-def test_what_is_no_dump_is_refused(write, text):
-    with pytest.raises(ReaderError, match=r"expected \{query|means over all|must be an object"):
-        read(write(text), reader=PYTREC_EVAL)
 
 
 # -- runs, judgments, means
@@ -217,13 +146,6 @@ def test_rankings_are_known_and_need_judgments(write, text, what):
         assert "--qrels QRELS --metric ndcg@10" in message
 
 
-def test_means_that_beir_wrote_are_known():
-    path = GOLDEN / "trec_eval/beir_results.json"
-    assert recognise(Source(path)) == "rankings"
-    with pytest.raises(ReaderError, match="BEIR's means over all queries"):
-        read(path, reader=RANKINGS)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -237,17 +159,3 @@ def test_means_that_beir_wrote_are_known():
 )
 def test_scores_are_not_taken_for_rankings(write, text):
     assert RANKINGS.recognise(Source(write(text))) == 0.0
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "trec_dl19/run.BM25.dl19.txt",
-        "trec_dl19/qrels.dl19-passage.txt",
-        "trec_eval_official_test/results.trunc",
-        "trec_eval_official_test/qrels.test.with-comments",
-        "mtrag_retrieval_govt/govt/qrels/dev.tsv",
-    ],
-)
-def test_public_rankings_are_known(real_data, name):
-    assert recognise(Source(real_data(name))) == "rankings"

@@ -76,25 +76,6 @@ def test_the_0_of_a_rollout_that_ended_in_an_error_is_not_a_score(read_rollouts,
     assert file.frame["reward_reason"].tolist()[1] in ("ValueError('broken')", "E()")
 
 
-def test_the_reward_is_noted_as_the_sum_of_others(read_rollouts):
-    [file] = read_rollouts(rollout(metrics={"exact": 1.0}))
-    assert file.notes == ("'reward' is the weighted sum of functions of the rubric: 'exact'",)
-
-
 def test_a_rollout_without_an_example_is_named(read_rollouts):
     with pytest.raises(ReaderError, match="rollout 2 has no example_id"):
         read_rollouts(rollout(), rollout(None))
-
-
-def test_a_cut_file_is_refused_with_its_line(write):
-    lines = (FILES / "toy" / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    with pytest.raises(ReaderError) as caught:
-        read(write("\n".join([*lines[:4], lines[4][:100]])), reader="verifiers")
-    assert caught.value.line == 5
-
-
-def test_a_first_rollout_without_an_example_is_named(write):
-    first = {key: value for key, value in rollout().items() if key != "example_id"}
-    path = write("\n".join(map(json.dumps, (first, rollout()))) + "\n")
-    with pytest.raises(ReaderError, match="rollout 1 has no example_id"):
-        read(path, reader="verifiers")

@@ -44,8 +44,3 @@ def test_choices_alone_are_refused(write):
     path = write("prompt,response,baseline_model_response,q/pairwise_choice\na,b,c,TIE\n")
     with pytest.raises(ReaderError, match="choices between two models"):
         read(path)
-
-
-def test_tables_of_mlflow_stay_with_mlflow(write):
-    text = "inputs,outputs,relevance/v1/score,relevance/v1/justification\na,b,4,good\n"
-    assert recognise(Source(write(text))) == "mlflow"

@@ -21,18 +21,6 @@ def document():
     return json.loads(PATH.read_text(encoding="utf-8"))
 
 
-def camel(value):
-    """The same with keys in camel case, as the client dumps them by alias."""
-    if isinstance(value, list):
-        return [camel(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    pairs = ((key.split("_"), each) for key, each in value.items())
-    return {
-        words[0] + "".join(map(str.capitalize, words[1:])): camel(each) for words, each in pairs
-    }
-
-
 def test_each_candidate_is_a_pipeline_with_the_means_of_the_client():
     assert recognise(Source(PATH)) == "vertex_results"
     runs = read_scores(PATH)
@@ -52,15 +40,6 @@ def test_a_metric_with_an_error_has_failed():
     assert small.scores["exact"].isna().tolist() == [False, False, True]
     assert small.details["exact_state"].tolist()[2] == "failed"
     assert "nothing to compare" in small.details["exact_reason"].tolist()[2]
-
-
-def test_camel_case_is_read_alike(document, write):
-    changed = camel({key: value for key, value in document.items() if value is not None})
-    metrics = document["eval_case_results"][0]["response_candidate_results"][0]["metric_results"]
-    assert list(metrics) == ["overlap", "exact"]
-    runs = read_scores(write(json.dumps(changed)))
-    for name, run in read_scores(PATH).items():
-        assert runs[name].scores.equals(run.scores)
 
 
 def test_cases_in_place_of_a_frame_give_ids_and_texts(document, write):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from rageval_report import read_scores
-from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
 
 FILES = Path(__file__).parents[2] / "golden" / "weave"
@@ -50,12 +49,6 @@ def test_a_call_with_an_exception_has_failed(name):
     )
 
 
-def test_words_are_details():
-    [file, _] = read(FILES / "calls.jsonl")
-    assert file.metric_columns == ("match.correct", "overlap", "latency_ms")
-    assert file.frame["tone.label"].tolist()[0] == "plain"
-
-
 def test_a_null_score_has_failed_and_trials_are_averaged(write):
     rows = [call({"f1": 0.5}), call({"f1": None}), call({"f1": 1.0}, example={"id": "b", "q": "?"})]
     rows[0]["inputs"]["example"] = rows[1]["inputs"]["example"] = {"id": "a", "q": "?"}
@@ -75,10 +68,3 @@ def test_references_of_rows_are_the_ids(write):
 def test_two_evaluations_of_one_model_are_two_pipelines(write):
     rows = [call({"f1": 1}, example={"id": "a"}, parent_id=parent) for parent in ("e1", "e2")]
     assert [file.pipeline for file in read(write(json.dumps(rows)))] == ["rag:v0", "rag:v0 #2"]
-
-
-def test_other_calls_alone_are_no_evaluation(write):
-    rows = [{**call({"f1": 1}), "op_name": "weave:///team/rag/op/Model.predict:1"}]
-    assert recognise(Source(write(json.dumps(rows)))) != "weave"
-    with pytest.raises(ReaderError, match="no call of Evaluation"):
-        read(write(json.dumps(rows)), reader="weave")
