@@ -113,7 +113,11 @@ def _read_azure(source: Source) -> list[ScoreFile]:
     # The outputs that are neither scores nor their reasons, under names with their evaluator.
     used = {*scores, *((evaluator, f"{field}_reason") for evaluator, field in scores)}
     others = columns_of(
-        {".".join(filter(None, field)): row.outputs[field] for field in row.outputs.keys() - used}
+        {
+            ".".join(filter(None, field)): cell
+            for field, cell in row.outputs.items()
+            if field not in used
+        }
         for row in rows
     )
     details = drop_empty(columns_of(row.inputs for row in rows))
@@ -127,7 +131,7 @@ def _read_azure(source: Source) -> list[ScoreFile]:
         run_name(source, *AZURE_RESULTS),
         judged,
         without(details, ["latency"]),
-        measures={"latency_ms": [time if time and time >= 0 else None for time in latency]},
+        measures={"latency_ms": [None if time is None or time < 0 else time for time in latency]},
         origin="inputs",
         metrics=overrides,
         notes=_notes(overrides, scores, rows),

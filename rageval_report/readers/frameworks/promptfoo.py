@@ -15,7 +15,14 @@ from rageval_report.files.strict_json import load_json
 from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile, distinct_names
 from rageval_report.readers.cell_values import number_or_none, parse_objects
 from rageval_report.readers.delimited_rows import cell_text, line_ends, rows
-from rageval_report.readers.frameworks.format import SURE, at, first_fields, groups_of, read_rows
+from rageval_report.readers.frameworks.format import (
+    SURE,
+    at,
+    first_fields,
+    groups_of,
+    read_rows,
+    without,
+)
 from rageval_report.readers.frameworks.rows import (
     Judgement,
     judgement_columns,
@@ -105,16 +112,14 @@ def _pipeline(
     variables: CellsByColumn,
     own: CellsByColumn,
     judgements: Iterable[Mapping[str, Judgement]],
+    errors: Sequence[object],
     *,
     measures: CellsByColumn | None = None,
     notes: Sequence[str] = (),
 ) -> ScoreFile:
     """A pipeline: the tests' variables, and the answers, reasons and errors of its provider."""
-    errors = own.get("error", [])
-    judged = judgement_columns(judgements, errors or None)
-    own = {
-        key: cells for key, cells in own.items() if key == "reason" or any(cells) or key == "answer"
-    }
+    judged = judgement_columns(judgements, errors)
+    own = {key: own[key] for key in own if key in ("answer", "reason") or any(own[key])}
     details = rename_clashes(variables, {*own, *judged.columns}, "vars")
     n_errors = sum(error is not None for error in errors)
     n = f"{n_errors} of {len(errors)}"
@@ -124,6 +129,7 @@ def _pipeline(
         judged,
         details | rename_clashes(own, {*judged.columns, *details}, "promptfoo"),
         measures=measures,
+        origin="vars",
         metrics=_described(judged.metrics),
         notes=(*notes, *of_errors),
     )
@@ -189,12 +195,12 @@ def _read_results(name: str, results: Sequence[JsonObject]) -> ScoreFile:
         {
             "answer": _response(row).get("output"),
             "reason": _grading(row).get("reason"),
-            "error": _error_of(row),
+            "error": _error_of(row) or "; ".join(_failed_graders(row).values()) or None,
         }
         for row in results
     )
-    measures = columns_of(map(_measures, results))
-    return _pipeline(name, variables, own, map(_judgements, results), measures=measures)
+    errors, measures = list(map(_error_of, results)), columns_of(map(_measures, results))
+    return _pipeline(name, variables, own, map(_judgements, results), errors, measures=measures)
 
 
 def _rendered(row: JsonObject) -> object:
@@ -242,9 +248,9 @@ def _named_scores(grading: JsonObject) -> JsonObject:
 def _judgements(row: JsonObject) -> dict[str, Judgement]:
     """The score, whether the test passed, and the named scores of the row and its gradings."""
     failed, reasons = _failed_graders(row), _reasons(row)
-    scores = {"score": row.get("score"), "passed": row.get("success")}
+    scores: dict[str, Any] = {"score": row.get("score"), "passed": row.get("success")}
     for part in (row, *_components(_grading(row))):
-        scores = {**_named_scores(part), **scores}
+        scores |= without(_named_scores(part), scores)
     if failed:  # then the sums are not those of all graders
         failed |= dict.fromkeys(("score", "passed"), "; ".join(dict.fromkeys(failed.values())))
     judgements = {}
@@ -408,7 +414,7 @@ def _read_csv(source: Source) -> list[ScoreFile]:
             "comment": [cell or None for cell in cells[_COMMENT]],
             "error": errors,
         }
-        files.append(_pipeline(name, shared, own, _csv_judgements(cells), notes=[_ROUNDED]))
+        files.append(_pipeline(name, shared, own, _csv_judgements(cells), errors, notes=[_ROUNDED]))
     return files
 
 
@@ -488,7 +494,7 @@ def _read_old_csv(source: Source) -> list[ScoreFile]:
             {key: Judgement(None if cell.error else score) for key, score in cell.scores.items()}
             for cell in cells
         )
-        files.append(_pipeline(name, variables, own, judgements, notes=[_ROUNDED]))
+        files.append(_pipeline(name, variables, own, judgements, own["error"], notes=[_ROUNDED]))
     return files
 
 
