@@ -26,7 +26,7 @@ _OWN_FIELDS = frozenset(
     ("task_id", "taskId", "input", "contexts", "targets", "annotations", "comments")
 )
 # The values of one evaluation, by metric and annotator.
-_Values = Mapping[str, Mapping[str, Any]]
+_AnnotatedValues = Mapping[str, Mapping[str, Any]]
 
 
 def _recognise(source: Source) -> float:
@@ -58,7 +58,8 @@ def _read_inspector_raget(source: Source) -> list[ScoreFile]:
     evaluations = _evaluations(document)
     values = list(map(_values, evaluations))
     scales = [
-        _Scale(metric, _judged(values, str(metric.get("name")))) for metric in document["metrics"]
+        _DeclaredScale(metric, _judged(values, str(metric.get("name"))))
+        for metric in document["metrics"]
     ]
     tasks = {str(spelled(task, "task_id")): _task_details(task) for task in document["tasks"]}
     documents = {
@@ -78,7 +79,7 @@ def _read_inspector_raget(source: Source) -> list[ScoreFile]:
     ]
 
 
-def _values(evaluation: JsonObject) -> _Values:
+def _values(evaluation: JsonObject) -> _AnnotatedValues:
     """The values by metric and annotator; the second schema calls them scores."""
     listed = evaluation.get("annotations") or evaluation.get("scores")
     return {
@@ -90,7 +91,7 @@ def _values(evaluation: JsonObject) -> _Values:
     }
 
 
-def _judged(evaluations: Iterable[_Values], name: str) -> list[Any]:
+def _judged(evaluations: Iterable[_AnnotatedValues], name: str) -> list[Any]:
     """The judgements of a metric from all annotators of all tasks."""
     values = (value for by_metric in evaluations for value in by_metric.get(name, {}).values())
     return [value for value in values if value not in (*_NO_JUDGEMENT, _NOT_APPLICABLE)]
@@ -99,7 +100,7 @@ def _judged(evaluations: Iterable[_Values], name: str) -> list[Any]:
 # -- scales
 
 
-class _Scale:
+class _DeclaredScale:
     """The declared scale of a metric: its name, the numbers of its steps, its bounds."""
 
     def __init__(self, metric: JsonObject, judged: Sequence[object]):
@@ -112,12 +113,12 @@ class _Scale:
             is not None
         ]
         # The third number of a range is its step.
-        ends = [number for _, number in self.steps] or metric.get("range")
-        ends = ends if self.steps or not isinstance(ends, list) else ends[:2]
-        is_range = isinstance(ends, list) and all(isinstance(end, int | float) for end in ends)
-        self.bounds = (
-            (float(min(ends)), float(max(ends))) if is_range and len(set(ends)) > 1 else None
+        declared = metric.get("range")
+        ends = [number for _, number in self.steps] or (
+            declared[:2] if isinstance(declared, list) else []
         )
+        is_range = all(isinstance(end, int | float) for end in ends) and len(set(ends)) > 1
+        self.bounds = (float(min(ends)), float(max(ends))) if is_range else None
         is_categorical = metric.get("type") == "categorical"
         # The values of a scale may be names without numbers.
         are_names = bool(judged) and all(self.number(value) is None for value in judged)
@@ -166,8 +167,8 @@ class _Scale:
 
 def _score_file(
     model: str,
-    pairs: Sequence[tuple[JsonObject, _Values]],
-    scales: Mapping[str, _Scale],
+    pairs: Sequence[tuple[JsonObject, _AnnotatedValues]],
+    scales: Mapping[str, _DeclaredScale],
     tasks: Mapping[str, JsonObject],
     documents: Mapping[str, Any],
     several: set[str],
@@ -204,7 +205,7 @@ def _score_file(
     )
 
 
-def _mean(scale: _Scale, by_annotator: Mapping[str, Any]) -> tuple[object, str | None, int]:
+def _mean(scale: _DeclaredScale, by_annotator: Mapping[str, Any]) -> tuple[object, str | None, int]:
     """The mean of the judgements that are numbers, else why there is none; how many are unread."""
     values = [value for value in by_annotator.values() if value not in _NO_JUDGEMENT]
     own = [value for value in values if value != _NOT_APPLICABLE]
@@ -220,8 +221,8 @@ def _mean(scale: _Scale, by_annotator: Mapping[str, Any]) -> tuple[object, str |
 
 
 def _notes(
-    pairs: Sequence[tuple[JsonObject, _Values]],
-    scales: Mapping[str, _Scale],
+    pairs: Sequence[tuple[JsonObject, _AnnotatedValues]],
+    scales: Mapping[str, _DeclaredScale],
     tasks: Mapping[str, object],
     several: set[str],
 ) -> Iterator[str]:
@@ -239,8 +240,8 @@ def _notes(
 
 def _row(
     evaluation: JsonObject,
-    values: _Values,
-    scales: Mapping[str, _Scale],
+    values: _AnnotatedValues,
+    scales: Mapping[str, _DeclaredScale],
     tasks: Mapping[str, JsonObject],
     documents: Mapping[str, Any],
     several: set[str],

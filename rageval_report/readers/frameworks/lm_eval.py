@@ -126,7 +126,7 @@ def _filter_of(row: JsonObject) -> str:
 
 def _documents(rows: Iterable[JsonObject]) -> list[_Document]:
     """The rows of each document, by filter; ``doc_id`` is the document's number in the task."""
-    documents = []
+    documents: list[_Document] = []
     for doc_id, own in groups_of(rows, lambda row: str(row.get("doc_id"))).items():
         by_filter = groups_of(own, _filter_of)
         repeated = next((name for name, lines in by_filter.items() if len(lines) > 1), None)
@@ -294,18 +294,18 @@ def _details(documents: Sequence[_Document]) -> tuple[CellsByColumn, list[str], 
     return details | rename_clashes(without(fields, used), {*details, *_TAKEN}, "doc"), ids, note
 
 
-def _ids(rows: Sequence[JsonObject], fields: CellsByColumn) -> tuple[str | None, list[str], str]:
+def _ids(rows: Sequence[JsonObject], fields: CellsByColumn) -> tuple[str, list[str], str]:
     """The field of the ids, the ids and a note: an id in each document, else its hash or number."""
-    key = id_column_of(fields)
-    ids = texts_of_ids(fields.get(key or ""))
+    key = id_column_of(fields) or ""
+    ids = texts_of_ids(fields.get(key))
     if ids and len(set(ids)) == len(ids):
         return key, ids, f"query ids are taken from doc.{key}"
     hashes = [row.get("doc_hash") for row in rows]
     if all(isinstance(digest, str) and digest for digest in hashes):
         # A document's number depends on the data set around it, its hash on the document alone.
-        return None, distinct_names(map(str, hashes)), "query ids are the hashes of documents"
+        return "", distinct_names(map(str, hashes)), "query ids are the hashes of documents"
     return (
-        None,
+        "",
         [str(row.get("doc_id")) for row in rows],
         "query ids are the documents' numbers in the task: the lines come from an older "
         "lm-eval and have no hashes",

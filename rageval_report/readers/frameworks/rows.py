@@ -138,8 +138,10 @@ def score_file(
     queries of one pipeline if the format says so (`is_one_pipeline`); its queries have repeats
     only if it `averages` them.
     """
-    is_judged = isinstance(judgements, JudgementColumns)
-    judged = judgements if is_judged else judgement_columns(judgements, errors)
+    if isinstance(judgements, JudgementColumns):
+        judged = judgements
+    else:
+        judged = judgement_columns(judgements, errors)
     if empty and not judged.metrics:
         raise ShapeError(empty)
     filled = drop_empty(measures or {}, ())
