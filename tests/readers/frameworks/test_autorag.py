@@ -11,7 +11,6 @@ import pytest
 
 from rageval_report.errors import ReaderError
 from rageval_report.readers import read
-from rageval_report.readers.frameworks.autorag import AUTORAG
 from rageval_report.scores import score_table
 
 pytest.importorskip("pyarrow")
@@ -24,7 +23,7 @@ IDS = [f"q-{place}" for place in range(6)]
 
 
 def read_one(path):
-    [found] = read(path, reader=AUTORAG)
+    [found] = read(path, reader="autorag")
     return found
 
 
@@ -80,7 +79,7 @@ def test_texts_and_rankings_are_details():
 
 
 def test_a_summary_stands_for_the_modules_beside_it():
-    found = read(NODE / "summary.csv", reader=AUTORAG)
+    found = read(NODE / "summary.csv", reader="autorag")
     assert [one.pipeline for one in found] == ["BM25", "BM25 #2"]
     means = pd.read_csv(NODE / "summary.csv")
     for place, one in enumerate(found):
@@ -94,7 +93,7 @@ def test_a_blank_name_of_a_file_is_no_file(tmp_path):
     summary = pd.read_csv(node / "summary.csv")
     summary.loc[0, ["filename", "module_name"]] = None
     summary.to_csv(node / "summary.csv", index=False)
-    assert [file.pipeline for file in read(node / "summary.csv", reader=AUTORAG)] == ["BM25"]
+    assert [file.pipeline for file in read(node / "summary.csv", reader="autorag")] == ["BM25"]
 
 
 def test_a_summary_alone_names_the_files_with_the_queries(alone):
@@ -116,7 +115,7 @@ def test_a_module_that_cannot_be_read_is_told(tmp_path):
     node = tmp_path / "node"
     shutil.copytree(NODE, node)
     (node / "0.parquet").write_bytes(b"PAR1 cut")
-    [found] = read(node / "summary.csv", reader=AUTORAG)
+    [found] = read(node / "summary.csv", reader="autorag")
     assert found.pipeline == "BM25 #2"
     assert "0.parquet" in found.notes[-1]
 

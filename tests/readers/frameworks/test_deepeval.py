@@ -8,7 +8,6 @@ import pytest
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
-from rageval_report.readers.frameworks.deepeval import DEEPEVAL
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "deepeval"
 TOLD = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))
@@ -26,7 +25,7 @@ def read_cases(write):
     """The one run of these cases."""
 
     def read_cases_(*cases, key="testCases", **run):
-        [found] = read(write(json.dumps({key: list(cases), **run})), reader=DEEPEVAL)
+        [found] = read(write(json.dumps({key: list(cases), **run})), reader="deepeval")
         return found
 
     return read_cases_
@@ -213,7 +212,7 @@ def test_metadata_do_not_take_the_place_of_a_score(read_cases):
 )
 def test_what_is_no_run_is_refused(write, document):
     with pytest.raises(ReaderError):
-        read(write(json.dumps(document)), reader=DEEPEVAL)
+        read(write(json.dumps(document)), reader="deepeval")
 
 
 # -- files that nobody on the project wrote

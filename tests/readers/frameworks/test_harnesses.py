@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from rageval_report import read_scores
 from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
-from rageval_report.readers.frameworks.trec_eval import PYTREC_EVAL, TREC_EVAL
 from rageval_report.readers.rankings import RANKINGS
 from rageval_report.scores import score_table
 
@@ -586,7 +585,7 @@ map                   \tall\t0.2662
 @pytest.fixture
 def read_output(write):
     def read_output_(text):
-        [found] = read(write(text, "bm25.txt"), reader=TREC_EVAL)
+        [found] = read(write(text, "bm25.txt"), reader="trec_eval")
         return found
 
     return read_output_
@@ -650,7 +649,7 @@ def test_whatever_is_printed_is_read_back(tmp_path_factory, cells):
     lines = [f"{measure:22}\t{query}\t{value:6.4f}\n" for (query, measure), value in cells.items()]
     path = tmp_path_factory.mktemp("out") / "out"
     path.write_text("".join(lines))
-    [found] = read(path, reader=TREC_EVAL)
+    [found] = read(path, reader="trec_eval")
     frame = found.frame.set_index("query_id")
     for (query, measure), value in cells.items():
         assert frame.loc[query, measure] == value
@@ -661,7 +660,7 @@ def test_whatever_is_printed_is_read_back(tmp_path_factory, cells):
 
 
 def test_values_are_those_of_pytrec_eval_cell_by_cell():
-    [found] = read(TREC_EVAL_GOLDEN / "trec_eval/pytrec_eval.json", reader=PYTREC_EVAL)
+    [found] = read(TREC_EVAL_GOLDEN / "trec_eval/pytrec_eval.json", reader="pytrec_eval")
     frame = found.frame.set_index("query_id")
     assert {query: frame.loc[query].to_dict() for query in DUMP} == DUMP
     assert "num_rel_ret" not in found.metric_columns
@@ -669,7 +668,7 @@ def test_values_are_those_of_pytrec_eval_cell_by_cell():
 
 
 def test_a_measure_that_some_queries_lack_is_told(write):
-    [found] = read(write('{"a": {"map": 1}, "b": {"bpref": 0}}'), reader=PYTREC_EVAL)
+    [found] = read(write('{"a": {"map": 1}, "b": {"bpref": 0}}'), reader="pytrec_eval")
     assert found.notes == ("some queries have no 'map', 'bpref'",)
 
 

@@ -14,9 +14,6 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, read_scores
 from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
-from rageval_report.readers.frameworks.ragbench import RAGBENCH
-from rageval_report.readers.frameworks.ragchecker import RAGCHECKER
-from rageval_report.readers.frameworks.tonic_validate import TONIC_VALIDATE
 from rageval_report.scores import score_table
 
 # -- autonuggetizer: metrics that nuggetizer 0.0.5 computed, and the assignments behind them
@@ -447,7 +444,7 @@ RAGBENCH_GOLDEN = Path(__file__).parents[2] / "golden" / "ragbench"
 
 
 def read_golden(name):
-    [found] = read(RAGBENCH_GOLDEN / name, reader=RAGBENCH)
+    [found] = read(RAGBENCH_GOLDEN / name, reader="ragbench")
     return found
 
 
@@ -462,7 +459,7 @@ def read_run(write):
     def read_run_(change=lambda run: None, name="run.json"):
         run = document(name)
         change(run)
-        [found] = read(write(json.dumps(run), "alone.json"), reader=RAGBENCH)
+        [found] = read(write(json.dumps(run), "alone.json"), reader="ragbench")
         return found
 
     return read_run_
@@ -520,7 +517,7 @@ def test_texts_come_from_the_samples_beside_the_run():
 
 def test_samples_that_are_broken_do_not_hide_the_scores(write):
     write("{", "run_samples.json")
-    [found] = read(write(json.dumps(document("run.json")), "run.json"), reader=RAGBENCH)
+    [found] = read(write(json.dumps(document("run.json")), "run.json"), reader="ragbench")
     assert found.notes[0].startswith("the samples in the same folder cannot be read")
     assert len(found.frame) == 5
 
@@ -574,7 +571,7 @@ OF_THE_ANSWER = ("noise_sensitivity_in_relevant", "hallucination", "self_knowled
 
 @pytest.fixture(scope="module")
 def ragchecker_found():
-    [one] = read(RAGCHECKER_GOLDEN / "results.json", reader=RAGCHECKER)
+    [one] = read(RAGCHECKER_GOLDEN / "results.json", reader="ragchecker")
     return one
 
 
@@ -618,7 +615,7 @@ def test_claims_that_were_not_retrieved_cannot_be_used(write):
         "retrieved2answer": [["Neutral", "Contradiction"]] * 3,
         "metrics": {"context_utilization": 0.0},
     }
-    [ragchecker_found] = read(write(json.dumps({"results": [row]})), reader=RAGCHECKER)
+    [ragchecker_found] = read(write(json.dumps({"results": [row]})), reader="ragchecker")
     assert ragchecker_found.frame["context_utilization_reason"].tolist() == [
         "no claim of the reference was retrieved"
     ]
@@ -650,7 +647,7 @@ def test_precision_of_claims_is_not_that_of_documents(ragchecker_found):
 
 def test_inputs_say_what_they_are():
     with pytest.raises(ReaderError, match="have no metrics: the file is RAGChecker's input"):
-        read(RAGCHECKER_GOLDEN / "inputs.json", reader=RAGCHECKER)
+        read(RAGCHECKER_GOLDEN / "inputs.json", reader="ragchecker")
 
 
 # -- tonic_validate: runs of Tonic Validate 6.2.0 (tests/golden/tonic_validate), and two public
@@ -666,7 +663,7 @@ Who?,I.,,[],0.0
 
 @pytest.fixture(scope="module")
 def tonic_validate_found():
-    [one] = read(TONIC_VALIDATE_GOLDEN / "run.json", reader=TONIC_VALIDATE)
+    [one] = read(TONIC_VALIDATE_GOLDEN / "run.json", reader="tonic_validate")
     return one
 
 
@@ -681,7 +678,7 @@ def checked(tonic_validate_found):
 @pytest.mark.parametrize("metric", TONIC_VALIDATE_METRICS)
 @pytest.mark.parametrize("name", ["run.json", "uploaded.json"])
 def test_scores_are_those_of_the_run_cell_by_cell(name, metric):
-    [tonic_validate_found] = read(TONIC_VALIDATE_GOLDEN / name, reader=TONIC_VALIDATE)
+    [tonic_validate_found] = read(TONIC_VALIDATE_GOLDEN / name, reader="tonic_validate")
     told = [row["scores"][metric] for row in RUN["run_data"]]
     read_back = [None if score != score else score for score in tonic_validate_found.frame[metric]]
     assert read_back == told
@@ -716,12 +713,14 @@ def test_1_of_the_latency_metric_is_good(tonic_validate_found):
 
 
 def test_a_table_has_lists_of_contexts(write):
-    [tonic_validate_found] = read(write(TABLE), reader=TONIC_VALIDATE)
+    [tonic_validate_found] = read(write(TABLE), reader="tonic_validate")
     assert tonic_validate_found.frame["contexts"].tolist() == [["one", "two"], []]
 
 
 def test_columns_of_a_table_may_be_chosen(write):
     [tonic_validate_found] = read(
-        write(TABLE), reader=TONIC_VALIDATE, columns=["answer_similarity", "reference_question"]
+        write(TABLE),
+        reader="tonic_validate",
+        columns=["answer_similarity", "reference_question"],
     )
     assert list(tonic_validate_found.frame) == ["question", "answer_similarity"]
