@@ -82,6 +82,7 @@ _BRAINTRUST = Format(
     origin="metadata",
     own=("metrics", "seconds", _ERRORS),
     error="error",
+    measures_first=True,
     measures={
         "latency_ms": ("seconds", SECONDS),
         "prompt_tokens": ("metrics.prompt_tokens", 1),
@@ -199,6 +200,7 @@ OPIK = Format(
     },
     texts={"trace_id": "test_case.trace_id"},
     origin="test_case",
+    measures_first=True,
     measures={"latency_ms": ("task_execution_time", SECONDS)},
     pipeline="experiment_name",
 ).reader()

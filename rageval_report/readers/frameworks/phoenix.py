@@ -224,6 +224,7 @@ _EXPERIMENT = Format(
     },
     nests={"metadata": "metadata"},
     error="error",
+    measures_first=True,
     measures={ours: (theirs, 1) for ours, theirs in _SPENT.items()},
 )
 PHOENIX = dialect(

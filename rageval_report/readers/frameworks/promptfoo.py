@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -25,6 +25,8 @@ from rageval_report.readers.frameworks.format import (
 )
 from rageval_report.readers.frameworks.rows import (
     Judgement,
+    JudgementColumns,
+    drop_empty,
     judgement_columns,
     rename_clashes,
     score_file,
@@ -111,14 +113,11 @@ def _pipeline(
     name: str,
     variables: CellsByColumn,
     own: CellsByColumn,
-    judgements: Iterable[Mapping[str, Judgement]],
+    judged: JudgementColumns,
     errors: Sequence[object],
-    *,
-    measures: CellsByColumn | None = None,
     notes: Sequence[str] = (),
 ) -> ScoreFile:
     """A pipeline: the tests' variables, and the answers, reasons and errors of its provider."""
-    judged = judgement_columns(judgements, errors)
     own = {key: own[key] for key in own if key in ("answer", "reason") or any(own[key])}
     details = rename_clashes(variables, {*own, *judged.columns}, "vars")
     n_errors = sum(error is not None for error in errors)
@@ -128,8 +127,6 @@ def _pipeline(
         name,
         judged,
         details | rename_clashes(own, {*judged.columns, *details}, "promptfoo"),
-        measures=measures,
-        origin="vars",
         metrics=_described(judged.metrics),
         notes=(*notes, *of_errors),
     )
@@ -137,7 +134,7 @@ def _pipeline(
 
 def _described(names: Collection[str]) -> dict[str, Override]:
     """What is known of promptfoo's own sums, which stay out of corrections beside metrics."""
-    outside = {"in_family": False} if {*names} - {"score", "passed"} else {}
+    outside = {"in_family": False} if {*names} - {"score", "passed", *_SPENT} else {}
     described: dict[str, Override] = {"passed": {**_PASSED, **outside}}
     return described | ({"score": {**outside}} if outside else {})
 
@@ -151,6 +148,9 @@ _TOKENS = {
     "completion": "completion_tokens",
     "total": "total_tokens",
 }
+
+
+_SPENT = ("latency_ms", "cost_usd", *_TOKENS.values())
 
 
 def _summary(document: object) -> JsonObject:
@@ -199,8 +199,12 @@ def _read_results(name: str, results: Sequence[JsonObject]) -> ScoreFile:
         }
         for row in results
     )
-    errors, measures = list(map(_error_of, results)), columns_of(map(_measures, results))
-    return _pipeline(name, variables, own, map(_judgements, results), errors, measures=measures)
+    spent = drop_empty(columns_of(map(_measures, results)), ())
+    judged = judgement_columns(
+        _judgements(row, {key: cells[place] for key, cells in spent.items()})
+        for place, row in enumerate(results)
+    )
+    return _pipeline(name, variables, own, judged, list(map(_error_of, results)))
 
 
 def _rendered(row: JsonObject) -> object:
@@ -245,10 +249,10 @@ def _named_scores(grading: JsonObject) -> JsonObject:
     return check_object(scores, "namedScores")
 
 
-def _judgements(row: JsonObject) -> dict[str, Judgement]:
-    """The score, whether the test passed, and the named scores of the row and its gradings."""
+def _judgements(row: JsonObject, spent: Mapping[str, object]) -> dict[str, Judgement]:
+    """The score, whether the test passed, what it took, and the scores that gradings name."""
     failed, reasons = _failed_graders(row), _reasons(row)
-    scores: dict[str, Any] = {"score": row.get("score"), "passed": row.get("success")}
+    scores: dict[str, Any] = {"score": row.get("score"), "passed": row.get("success"), **spent}
     for part in (row, *_components(_grading(row))):
         scores |= without(_named_scores(part), scores)
     if failed:  # then the sums are not those of all graders
@@ -414,7 +418,8 @@ def _read_csv(source: Source) -> list[ScoreFile]:
             "comment": [cell or None for cell in cells[_COMMENT]],
             "error": errors,
         }
-        files.append(_pipeline(name, shared, own, _csv_judgements(cells), errors, notes=[_ROUNDED]))
+        judged = judgement_columns(_csv_judgements(cells), errors)
+        files.append(_pipeline(name, shared, own, judged, errors, [_ROUNDED]))
     return files
 
 
@@ -494,7 +499,8 @@ def _read_old_csv(source: Source) -> list[ScoreFile]:
             {key: Judgement(None if cell.error else score) for key, score in cell.scores.items()}
             for cell in cells
         )
-        files.append(_pipeline(name, variables, own, judgements, own["error"], notes=[_ROUNDED]))
+        judged = judgement_columns(judgements, own["error"])
+        files.append(_pipeline(name, variables, own, judged, own["error"], [_ROUNDED]))
     return files
 
 

@@ -122,6 +122,7 @@ def score_file(
     cases: Sequence[object] | None = None,
     errors: Iterable[object] | None = None,
     measures: CellsByColumn | None = None,
+    measures_first: bool = False,
     origin: str = "row",
     metrics: Overrides | None = None,
     notes: Iterable[str] = (),
@@ -149,8 +150,12 @@ def score_file(
     taken = {*judged.columns, *spent, *([] if ids is None else [QUERY_ID])}
     if ids is not None:  # then a question need not identify the row
         details = drop_empty(details, ())
-    columns = {**rename_clashes(details, taken, origin), **judged.columns, **spent}
-    names = (*judged.metrics, *spent)
+    names = (*spent, *judged.metrics) if measures_first else (*judged.metrics, *spent)
+    scores = {**judged.columns, **spent}
+    columns = {
+        **rename_clashes(details, taken, origin),
+        **(spent if measures_first else {}),
+    } | scores
     repeats: tuple[str, ...] = ()
     key, keys = (QUERY_ID, ids) if ids is not None else (_CASE, cases)
     if keys is not None:
