@@ -28,6 +28,7 @@ from rageval_report.readers.frameworks.rows import (
     JudgementColumns,
     drop_empty,
     judgement_columns,
+    last_line,
     rename_clashes,
     score_file,
 )
@@ -200,11 +201,17 @@ def _read_results(name: str, results: Sequence[JsonObject]) -> ScoreFile:
         for row in results
     )
     spent = drop_empty(columns_of(map(_measures, results)), ())
-    judged = judgement_columns(
+    rows_of_scores = [
         _judgements(row, {key: cells[place] for key, cells in spent.items()})
         for place, row in enumerate(results)
-    )
-    return _pipeline(name, variables, own, judged, list(map(_error_of, results)))
+    ]
+    errors = [last_line(_error_of(row)) for row in results]
+    # Where a grader failed elsewhere, an error of the row is a failure of that grader's metrics too.
+    broken = {key for row in rows_of_scores for key, each in row.items() if each.is_failed}
+    for row_scores, error in zip(rows_of_scores, errors, strict=True):
+        if error is not None:
+            row_scores |= dict.fromkeys(broken, Judgement(None, error, is_failed=True))
+    return _pipeline(name, variables, own, judgement_columns(rows_of_scores), errors)
 
 
 def _rendered(row: JsonObject) -> object:
