@@ -206,7 +206,7 @@ def _read_results(name: str, results: Sequence[JsonObject]) -> ScoreFile:
         for place, row in enumerate(results)
     ]
     errors = [last_line(_error_of(row)) for row in results]
-    # Where a grader failed elsewhere, an error of the row is a failure of that grader's metrics too.
+    # Where a grader failed elsewhere, an error of the row fails the metrics of that grader too.
     broken = {key for row in rows_of_scores for key, each in row.items() if each.is_failed}
     for row_scores, error in zip(rows_of_scores, errors, strict=True):
         if error is not None:
