@@ -92,7 +92,9 @@ def _topic(row: JsonObject) -> JsonObject:
 def _judgements(row: JsonObject) -> dict[str, Judgement]:
     nuggets = row.get("nuggets")
     if nuggets is None or row.keys() >= _SCORES.keys():
-        return {name: judge(row.get(name), None, "AutoNuggetizer wrote no score") for name in _SCORES}
+        return {
+            name: judge(row.get(name), None, "AutoNuggetizer wrote no score") for name in _SCORES
+        }
     vital = [nugget for nugget in nuggets if nugget.get("importance") == "vital"]
     return {
         name: _share(vital if is_vital else nuggets, is_vital=is_vital, is_strict=is_strict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,9 @@ from rageval_report.errors import RagevalError, named
 from rageval_report.files.inputs import is_file
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile, distinct_names
+from rageval_report.readers.frameworks.format import SURE
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.metric import Metric, Override, title_of
-
-_SURE = 0.95
 
 # Column names that occur together only in AutoRAG's tables.
 _QUESTIONS = frozenset(("qid", "query", "retrieval_gt", "generation_gt"))
@@ -29,7 +28,6 @@ _OF_NODE = frozenset(("filename", "module_name", "module_params", "execution_tim
 _OF_LINE = frozenset(("node_type", "best_module_filename", "best_module_name"))
 # Modules without scores of their own: the next node scores their output.
 _WITHOUT_SCORES = (frozenset(("queries",)), frozenset(("prompts",)))
-
 _DETAILS = {
     "qid": "query_id",
     "query": "question",
@@ -41,7 +39,6 @@ _DETAILS = {
 }
 # One number per token: thousands in a cell, and of no use for scores.
 _VECTORS = ("generated_tokens", "generated_log_probs")
-_SUMMARY = "summary.csv"
 _FILES_TO_PICK = (
     "pass a node's summary.csv with its modules' files beside it, a module's 0.parquet, or "
     "best_0.parquet"
@@ -50,29 +47,16 @@ _FILES_TO_PICK = (
 
 def _recognise(source: Source) -> float:
     header = frozenset(header_of(source))
-    # Recognised all the same, so that the error can say where the scores are.
-    if header in _WITHOUT_SCORES:
-        return _SURE
     marks = (_QUESTIONS, *_MODULES, _OF_NODE, _OF_LINE)
-    return _SURE if any(mark <= header for mark in marks) else 0.0
+    # One without scores is recognised all the same, so that the error can say where they are.
+    return SURE if header in _WITHOUT_SCORES or any(mark <= header for mark in marks) else 0.0
 
 
-def read_autorag(source: Source) -> list[ScoreFile]:
+def _read_autorag(source: Source) -> list[ScoreFile]:
     """Read the results of a node: a module's Parquet file, or the summary of all modules.
 
     A module is a pipeline. The files of modules contain no ids; these are taken, row by row, from
     the best module's file in the same folder or from the project's questions, as AutoRAG does.
-
-    Parameters
-    ----------
-    source : Source
-        A module's file, such as 0.parquet or best_0.parquet, or a node's summary.csv, to read all
-        modules whose files are in the same folder.
-
-    Raises
-    ------
-    ReaderError
-        If the file contains no scores of queries; the message says which files do.
     """
     header = frozenset(header_of(source))
     if header >= _OF_LINE:
@@ -92,33 +76,34 @@ def read_autorag(source: Source) -> list[ScoreFile]:
 def _read_node(source: Source) -> list[ScoreFile]:
     """All modules of a node, from their files in the folder of its summary."""
     folder = source.plain_path.parent if source.plain_path else None
-    frame = read_table(source).frame
-    files = [str(cell) for cell in frame["filename"].tolist()]  # astype(str) would keep blanks
-    present = [name for name in files if folder and _is_in_folder(folder, name)]
+    names = _module_names(read_table(source).frame)
+    # A name must not be a path out of the folder.
+    present = [
+        name
+        for name in names
+        if folder is not None and Path(name).name == name and is_file(folder / name)
+    ]
     if folder is None or not present:
         raise source.error(
-            f"these are means over all queries; the queries are in {named(files)}, which are "
+            f"these are means over all queries; the queries are in {named(names)}, which are "
             "missing from this folder. Pass one of them, or put them into the folder"
         )
-    # A node may try one module with several parameters.
-    modules_of_rows = distinct_names(map(str, frame["module_name"].tolist()))
-    names = dict(zip(files, modules_of_rows, strict=True))
     modules: list[ScoreFile] = []
     notes: list[str] = []
     for name in present:
         try:
             modules.append(_read_module(Source(folder / name), names[name]))
         except RagevalError as exc:
-            # One broken module must not hide the others.
-            notes.append(str(exc))
+            notes.append(str(exc))  # one broken module must not hide the others
     if not modules:
         raise source.error(f"no module of this node can be read: {notes[0]}")
     return [replace(module, notes=(*module.notes, *notes)) for module in modules]
 
 
-def _is_in_folder(folder: Path, name: str) -> bool:
-    """Whether the folder has a file of this name; the cell must not be a path out of the folder."""
-    return Path(name).name == name and is_file(folder / name)
+def _module_names(summary: pd.DataFrame) -> dict[str, str]:
+    """The names of the modules by file; a node may try one module with several parameters."""
+    names = distinct_names(map(str, summary["module_name"].tolist()))
+    return dict(zip(map(str, summary["filename"].tolist()), names, strict=True))
 
 
 def _module_name(source: Source) -> str:
@@ -126,33 +111,30 @@ def _module_name(source: Source) -> str:
     path = source.plain_path
     if path is None:
         return source.stem
-    folder, stem = path.absolute().parent.name, path.stem.removeprefix("best_")
+    own_name = f"{path.absolute().parent.name}/{path.stem}"
     try:
-        summary = read_table(Source(path.with_name(_SUMMARY))).frame
-        files, modules = summary["filename"], distinct_names(summary["module_name"].astype(str))
+        names = _module_names(read_table(Source(path.with_name("summary.csv"))).frame)
     except (RagevalError, KeyError):
-        return f"{folder}/{path.stem}"
-    names = dict(zip(files.astype(str), modules, strict=True))
-    return names.get(f"{stem}.parquet", f"{folder}/{path.stem}")
+        return own_name
+    return names.get(f"{path.stem.removeprefix('best_')}.parquet", own_name)
 
 
 # -- a module
 
 
 def _read_module(source: Source, name: str) -> ScoreFile:
-    header = frozenset(header_of(source))
-    if not header & (_QUESTIONS | frozenset().union(*_MODULES, *_WITHOUT_SCORES)):
+    known = _QUESTIONS.union(*_MODULES, *_WITHOUT_SCORES)
+    if not known & frozenset(header_of(source)):
         raise source.error(f"expected a file of AutoRAG; {_FILES_TO_PICK}")
     frame = read_table(source).frame
-    names = [str(column) for column in frame]
-    metrics = [name for name in names if pd.api.types.is_numeric_dtype(frame[name].dtype)]
+    metrics = [str(key) for key in frame if pd.api.types.is_numeric_dtype(frame[key].dtype)]
     if not metrics:
         raise source.error(
             f"the file has no scores, only {named(frame.columns, 6)}; in AutoRAG the next node "
             f"scores them. From a node with scores, {_FILES_TO_PICK}"
         )
-    notes = []
     vectors = [column for column in _VECTORS if column in frame]
+    notes = []
     if vectors:
         notes.append(f"left out, because they have one number per token: {named(vectors)}")
     rows = _with_usual_names(frame.drop(columns=vectors))
@@ -163,7 +145,7 @@ def _read_module(source: Source, name: str) -> ScoreFile:
     return ScoreFile(
         rows,
         name,
-        metrics=_metric_overrides(metrics),
+        metrics=_overrides(metrics),
         metric_columns=tuple(metrics),
         notes=tuple(notes),
     )
@@ -172,9 +154,9 @@ def _read_module(source: Source, name: str) -> ScoreFile:
 def _with_usual_names(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with this library's names for the details, and lists in place of arrays."""
     lists = {
-        str(column): pd.Series(map(_without_arrays, frame[column]), dtype=object, index=frame.index)
-        for column in frame
-        if frame[column].dtype == object
+        str(key): pd.Series(map(_without_arrays, frame[key]), dtype=object, index=frame.index)
+        for key in frame
+        if frame[key].dtype == object
     }
     free = {theirs: ours for theirs, ours in _DETAILS.items() if ours not in frame}
     return frame.assign(**lists).rename(columns=free)
@@ -215,42 +197,34 @@ def _files_of_questions(path: Path) -> Sequence[Path]:
 
 # -- metrics
 
-
-def _metric(
-    name: str, title: str, description: str, bounds: tuple[float, float] = (0.0, 1.0)
-) -> Metric:
-    return Metric(
-        name,
+# AutoRAG's metrics that differ from others of the same name: sacreBLEU counts to 100, while the
+# catalogue's BLEU counts to 1.
+_METRICS = {
+    name: Metric(
+        ours,
         title=title,
         group="generation",
-        kind="proportion" if bounds == (0.0, 1.0) else "real",
-        bounds=bounds,
+        kind="proportion" if highest == 1 else "real",
+        bounds=(0.0, highest),
         description=description,
         source="AutoRAG",
     )
+    for name, ours, title, highest, description in (
+        ("bleu", "bleu_percent", "BLEU (0 to 100)", 100.0, "sacreBLEU of the answer, 0 to 100."),
+        ("rouge", "rouge_of_autorag", "ROUGE", 1.0,
+         "ROUGE of the configured kind, ROUGE-L by default."),
+        ("meteor", "meteor", "METEOR", 1.0, "METEOR of the answer."),
+    )
+}  # fmt: skip
 
 
-# AutoRAG's metrics that differ from other metrics of the same name.
-_METRICS: Mapping[str, Metric] = {
-    # sacreBLEU counts to 100, while the catalogue's BLEU counts to 1.
-    "bleu": _metric(
-        "bleu_percent", "BLEU (0 to 100)", "sacreBLEU of the answer, 0 to 100.", (0.0, 100.0)
-    ),
-    "rouge": _metric(
-        "rouge_of_autorag", "ROUGE", "ROUGE of the configured kind, ROUGE-L by default."
-    ),
-    "meteor": _metric("meteor", "METEOR", "METEOR of the answer."),
-}
-
-
-def _metric_overrides(columns: Sequence[str]) -> dict[str, Override]:
+def _overrides(columns: Sequence[str]) -> dict[str, Override]:
     """The known metrics; best files put the node before some names, as in prompt_maker_bleu."""
     overrides: dict[str, Override] = {}
     for column in columns:
         base = next((name for name in _METRICS if f"_{column}".endswith(f"_{name}")), None)
         if base is not None:
-            node = title_of(column.removesuffix(base).strip("_"))
-            metric = _METRICS[base]
+            node, metric = title_of(column.removesuffix(base).strip("_")), _METRICS[base]
             overrides[column] = replace(metric, title=f"{node} {metric.title}".strip())
     return overrides
 
@@ -259,7 +233,7 @@ AUTORAG = Reader(
     "autorag",
     "AutoRAG's results: a module's Parquet file, or a node's summary.csv with them beside it",
     _recognise,
-    read_autorag,
+    _read_autorag,
     ("encoding",),
     example="0/retrieve_node_line/lexical_retrieval/summary.csv",
 )

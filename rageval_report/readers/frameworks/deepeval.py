@@ -79,8 +79,8 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
 
     Examples
     --------
-    >>> case = b'{"name": "geo-1", "input": "Capital?", "metricsData": [{"name": "Bias", "score": 0}]}'
-    >>> [run] = read_deepeval(Source(b'{"testCases": [' + case + b']}'))
+    >>> case = b'{"name": "geo-1", "metricsData": [{"name": "Bias", "score": 0}]}'
+    >>> [run] = read_deepeval(Source(b'{"testCases": [' + case + b"]}"))
     >>> run.frame[["query_id", "Bias"]].values.tolist()
     [['geo-1', 0.0]]
     """
@@ -95,20 +95,22 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
     metrics = dict.fromkeys(name for case in entries for name in case)
     scores = {name: [case[name] for case in entries if name in case] for name in metrics}
     directions = {
-        name: direction
-        for name in metrics
-        if (direction := _direction(scores[name])) is not None
+        name: direction for name in metrics if (direction := _direction(scores[name])) is not None
     }
     spent = columns_of(map(_spent, cases))
     judges = drop_empty(
         {
-            f"{name}_judge": [json_text(case.get(name, {}).get("evaluation_model")) for case in entries]
+            f"{name}_judge": [
+                json_text(case.get(name, {}).get("evaluation_model")) for case in entries
+            ]
             for name in metrics
         }
     )
     details, notes = _details(cases, {*metrics, *drop_empty(spent, ())})
     if _CACHE in run:
-        notes.append("the cache may contain cases of several runs, and it contains no failed scores")
+        notes.append(
+            "the cache may contain cases of several runs, and it contains no failed scores"
+        )
     return [
         score_file(
             str(run.get("identifier") or source.stem),
@@ -220,9 +222,7 @@ def _notes(
 # -- details
 
 
-def _details(
-    cases: Sequence[JsonObject], taken: set[str]
-) -> tuple[CellsByColumn, list[str]]:
+def _details(cases: Sequence[JsonObject], taken: set[str]) -> tuple[CellsByColumn, list[str]]:
     own = drop_empty(columns_of(map(_texts, cases)), ())
     ids, notes = _ids(cases, own)
     own = ids | own

@@ -48,7 +48,7 @@ def _is_report(document: object) -> bool:
 
 
 def _tests_in(names: Iterable[str]) -> list[_RowTest]:
-    present = list(map(str, names))
+    present = list(names)
     matches = ((name, _TEST.fullmatch(name)) for name in present)
     return [
         _RowTest(name, match["column"], match["condition"])
@@ -68,14 +68,16 @@ def _read_evidently(source: Source) -> list[ScoreFile]:
             "data set: dataset.as_dataframe().to_csv(...)"
         )
     table = read_table(source)
-    frame, tests = table.frame, _tests_in(table.frame)
+    frame, tests = table.frame, _tests_in(map(str, table.frame))
     summaries = _summaries(frame, tests)
     judged = {test.column for test in tests} | {
         str(name).removesuffix(_REASONING) for name in frame if str(name).endswith(_REASONING)
     }
     reasons = {name: _reasons(frame, name, tests) for name in map(str, frame) if name in judged}
     used = {*(test.name for test in tests), *(f"{name}{_REASONING}" for name in reasons)}
-    added = {name: [f"{cell} of tests" for cell in frame[name].tolist()] for name in summaries}
+    added: dict[str, list[str | None]] = {
+        name: [f"{cell} of tests" for cell in frame[name].tolist()] for name in summaries
+    }
     added |= {f"{name}{REASON}": cells for name, cells in reasons.items()}
     kept = frame.drop(columns=[name for name in frame if name in used])
     kept = kept.assign(**{name: pd.Series(cells, dtype=object) for name, cells in added.items()})

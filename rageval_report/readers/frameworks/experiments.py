@@ -29,7 +29,7 @@ def _braintrust_cases(
     """The cases with their scores as an object, without the inner spans of an export."""
     roots = [row for row in rows if row.get("span_id") == row.get("root_span_id")]
     is_export = 0 < len(roots) < len(rows)
-    cases = []
+    cases: list[JsonObject] = []
     for row in roots if is_export else rows:
         flat = {key.removeprefix("scores."): row[key] for key in row if key.startswith("scores.")}
         metadata = check_object(row.get("metadata"), "metadata")
@@ -82,6 +82,7 @@ _BRAINTRUST = Format(
     origin="metadata",
     own=("metrics", "seconds", _ERRORS),
     error="error",
+    measures_first=True,
     measures={
         "latency_ms": ("seconds", SECONDS),
         "prompt_tokens": ("metrics.prompt_tokens", 1),
@@ -106,7 +107,7 @@ def _is_langsmith(names: frozenset[str]) -> float:
 
 def _langsmith_runs(rows: Sequence[JsonObject]) -> tuple[list[JsonObject], tuple[str, ...]]:
     """The rows with the columns "inputs.x" as an object "inputs", and so on."""
-    runs = []
+    runs: list[JsonObject] = []
     for row in rows:
         run: dict[str, Any] = {name: {} for name in _PREFIXES}
         for key, cell in row.items():
@@ -199,6 +200,7 @@ OPIK = Format(
     },
     texts={"trace_id": "test_case.trace_id"},
     origin="test_case",
+    measures_first=True,
     measures={"latency_ms": ("task_execution_time", SECONDS)},
     pipeline="experiment_name",
 ).reader()

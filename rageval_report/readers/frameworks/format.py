@@ -231,6 +231,7 @@ class Format:
     notes: Callable[[Sequence[JsonObject]], Iterable[str]] | None = None
     expected: str = ""
     empty: str = ""
+    measures_first: bool = False
     is_one_pipeline: bool = False
     averages: bool = True
 
@@ -298,6 +299,7 @@ class Format:
                 ours: [_times(at(row, path), factor) for row in rows]
                 for ours, (path, factor) in self.measures.items()
             },
+            measures_first=self.measures_first,
             origin=self.origin or self.others or next(iter(self.nests), "row"),
             metrics=self.metrics,
             notes=(*notes, *([self.id_note] if has_ids and self.id_note else ()), *of_rows),

@@ -100,8 +100,11 @@ def _read_results(source: Source, document: JsonObject) -> ScoreFile:
         # The answers have no ids: they stand in the order of the questions.
         if is_records(listed) and len(listed) == len(questions):
             for question, answer in zip(questions, listed, strict=True):
-                texts = {"agent_answer": answer.get("message"), "contexts": answer.get("documents")}
-                samples[str(question.get("id"))] |= texts
+                answered = {
+                    "agent_answer": answer.get("message"),
+                    "contexts": answer.get("documents"),
+                }
+                samples[str(question.get("id"))] |= answered
         else:
             n = f"{len(listed)} answers to {len(questions)} questions"
             notes.append(f"{_ANSWERS} holds {n} and is not used")

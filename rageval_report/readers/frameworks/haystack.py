@@ -13,7 +13,6 @@ from rageval_report.errors import DataError, named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile, distinct_names, id_columns, in_dialect
 from rageval_report.readers.cell_values import parse_list_columns
-from rageval_report.readers.frameworks.blank_scores import mark_blank_scores
 from rageval_report.readers.frameworks.haystack_pairs import (
     INPUTS,
     PLURAL_INPUTS,
@@ -25,6 +24,7 @@ from rageval_report.readers.frameworks.haystack_pairs import (
     pairs_of,
     read_header,
 )
+from rageval_report.readers.frameworks.rows import mark_blank_scores
 from rageval_report.readers.json_shapes import ShapeError, check_object, is_records
 from rageval_report.readers.record_columns import frame_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
@@ -102,45 +102,17 @@ def read_haystack(
 ) -> list[ScoreFile]:
     """Read a report of Haystack, or ``EvaluationRunResult`` objects dumped as JSON.
 
-    A ``detailed_report`` is one pipeline; a ``comparative_detailed_report`` is two, whose names are
-    the prefixes of their columns; each dumped result is one. Unless an input holds ids, the text of
-    the question identifies the query. A score that is NaN or blank has failed. An aggregated report
-    has no scores of queries and is refused.
-
-    Parameters
-    ----------
-    source : Source
-        The report in any kind of table, or JSON.
-    columns : iterable of str, optional
-        The columns to read besides the ids.
-    query_id : str, optional
-        The column of ids.
-    runs : str or iterable of str, optional
-        The names of the two runs of a comparative report, or one name for a table of one run. If
-        omitted, the prefixes of the columns decide.
-    dialect : {"haystack"}, optional
-        Describe the metrics as Haystack's evaluators do (``single_hit`` is whether any result is
-        relevant, not the first), and compute percentiles as its proposal does.
-
-    Raises
-    ------
-    ReaderError
-        If the file is not such a report, contains only means, or its columns may be those of one
-        run as well as those of two.
-    DataError
-        If `runs` has more than two names.
+    A ``comparative_detailed_report`` is two pipelines, whose names are `runs`, or the prefixes of
+    their columns. Unless an input holds ids, the text of the question identifies the query. A
+    score that is NaN or blank has failed. In the dialect "haystack" metrics are described as its
+    evaluators do.
 
     Examples
     --------
-    >>> import json, tempfile
-    >>> from pathlib import Path
-    >>> report = {"questions": ["Who?"], "predicted_answers": ["He."], "sas": [0.5]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "hyde.json"
-    ...     _ = path.write_text(json.dumps(report))
-    ...     [run] = read_haystack(Source(path))
-    >>> run.pipeline, list(run.frame)
-    ('hyde', ['questions', 'predicted_answers', 'sas'])
+    >>> report = b'{"questions": ["Who?"], "predicted_answers": ["He."], "sas": [0.5]}'
+    >>> [run] = read_haystack(Source(report))
+    >>> list(run.frame)
+    ['questions', 'predicted_answers', 'sas']
     """
     files = _read_reports(source, columns, query_id, _check_runs(runs))
     return [in_dialect(file, dialect, "haystack") for file in files]

@@ -82,17 +82,6 @@ def read_header(header: Sequence[str]) -> Reading:
     So they are two runs if an input has both prefixes, or if several metrics have both, and no
     known metric stands without a prefix. A prefix that is a part of a metric's name ("strict",
     "doc_recall") never names a run.
-
-    Raises
-    ------
-    ShapeError
-        If the columns may as well be two metrics of one run.
-
-    Examples
-    --------
-    >>> read_header(["questions", "bm25_sas", "bm25_mrr", "hyde_sas", "hyde_mrr"]).pair
-    RunPair(first='bm25', second='hyde', suffixes=('sas', 'mrr'))
-    >>> read_header(["questions", "strict_exact_match", "lenient_exact_match"]).pair
     """
     candidates = pairs_of(header)
     if not candidates:
@@ -119,18 +108,7 @@ def read_header(header: Sequence[str]) -> Reading:
 
 
 def pair_of_runs(header: Sequence[str], first: str, second: str) -> RunPair:
-    """The columns of two runs whose names the caller knows.
-
-    Raises
-    ------
-    ShapeError
-        If they have no column in common.
-
-    Examples
-    --------
-    >>> pair_of_runs(["questions", "x_sas", "y_sas"], "x", "y").suffixes
-    ('sas',)
-    """
+    """The columns of two runs whose names the caller knows."""
     theirs = {run: columns_of_run(header, run, (first, second)) for run in (first, second)}
     suffixes = tuple(name for name in theirs[first] if name in theirs[second])
     if not suffixes:
@@ -142,13 +120,7 @@ def pair_of_runs(header: Sequence[str], first: str, second: str) -> RunPair:
 
 
 def columns_of_run(header: Iterable[str], run: str, runs: Iterable[str]) -> list[str]:
-    """The columns with the prefix of a run, unless a longer run's prefix fits as well.
-
-    Examples
-    --------
-    >>> columns_of_run(["a_mrr", "a_b_mrr", "question"], "a", ["a", "a_b"])
-    ['mrr']
-    """
+    """The columns with the prefix of a run, unless a longer run's prefix fits as well."""
     longer = [f"{other}_" for other in runs if other.startswith(f"{run}_")]
     return [
         name.removeprefix(f"{run}_")
@@ -214,15 +186,7 @@ def _metrics_note(pair: RunPair, reason: str) -> str:
 
 
 def pairs_of(header: Iterable[str]) -> list[RunPair]:
-    """The ways to read the header as that of two runs, the best first.
-
-    The best way covers most columns, and of equal ones it has the most known names.
-
-    Examples
-    --------
-    >>> pairs_of(["questions", "a_sas", "b_sas"])
-    [RunPair(first='a', second='b', suffixes=('sas',))]
-    """
+    """The ways to read the header as that of two runs, the best first."""
     catalogue = Catalogue()
     # Both parts of `<run>_<metric>` may contain "_", so metrics of their own must not be split.
     names = [name for name in header if catalogue.find(name) is None and name not in INPUTS]

@@ -2,70 +2,95 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 from rageval_report.errors import ReaderError, named
 from rageval_report.files.archives import Archive, is_archive
 from rageval_report.files.source import Source
-from rageval_report.readers.base import Reader, ScoreFile
-from rageval_report.readers.frameworks.inspect_frames import frame_mark, read_frame
-from rageval_report.readers.frameworks.inspect_samples import score_file
-from rageval_report.readers.json_shapes import check_object, check_records
+from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile, distinct_names
+from rageval_report.readers.cell_values import number_or_none, parse_rows, text_or_none
+from rageval_report.readers.frameworks.format import SURE, at, groups_of, part, without
+from rageval_report.readers.frameworks.rows import (
+    Judgement,
+    JudgementColumns,
+    content_text,
+    drop_empty,
+    judge,
+    judgement_columns,
+    message_text,
+    milliseconds,
+    rename_clashes,
+    score_file,
+)
+from rageval_report.readers.json_shapes import ShapeError, check_object, check_records
+from rageval_report.readers.record_columns import columns_of
+from rageval_report.readers.table_files import header_of, read_table
+from rageval_report.scores.cells import LETTERS
+from rageval_report.scores.metric import normalise_name
+from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.texts import TEXTS
 from rageval_report.types import JsonObject
 
 _HEADER, _START = "header.json", "_journal/start.json"
 _SUMMARIES, _REDUCTIONS = "summaries.json", "reductions.json"
 _SAMPLE = re.compile(r"samples/.+_epoch_\d+(?P<shell>/sample)?\.json")
-_MARK, _CUT = 0.95, 0.6
+_LONG_PARTS = frozenset(("events", "events_data", "messages", "store", "timelines"))
+_CUT = 0.6
+
+# A scorer, and a key of its scores if these are objects.
+_ScorePart = tuple[str, str | None]
+
+# The duration of a sample in seconds; the first of these keys that any sample of the log has.
+# Working time leaves out waiting for rate limits, so it comes first.
+_TIMES = ("working_time", "total_time")
+_TOKENS = {
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "completion_tokens",
+    "total_cost": "cost_usd",
+}
+_RESERVED = TEXTS | {QUERY_ID, "id", "epoch", "choices", "latency_ms", *_TOKENS.values()}
+_ATTACHMENT = "attachment://"
 
 
 def _recognise(source: Source) -> float:
     if is_archive(source):
         return _archive_mark(source)
-    if not source.starts_like_json:
-        return frame_mark(source)
-    return _MARK if _is_log(source.document_or_none()) else frame_mark(source)
+    return SURE if _is_log(source) or _is_frame(source) else 0.0
 
 
 def _archive_mark(source: Source) -> float:
     try:
-        names = set(Archive(source).names)
+        return SURE if {_HEADER, _START} & set(Archive(source).names) else 0.0
     except ReaderError:  # cut, or not safe to read; the error comes when it is read
         is_likely = any(name.encode() in source.head for name in (_START, _HEADER))
         return _CUT if is_likely else 0.0
-    return _MARK if names & {_HEADER, _START} else 0.0
 
 
-def _is_log(document: object) -> bool:
-    if not isinstance(document, dict) or not {"status", "eval"} <= set(document):
-        return False
-    evaluation = document["eval"]
-    return isinstance(evaluation, dict) and {"task", "model"} <= set(evaluation)
+def _is_log(source: Source) -> bool:
+    log = source.document_or_none() if source.starts_like_json else None
+    return at(log, "status") is not None and part(log, "eval").keys() >= {"task", "model"}
 
 
-def read_inspect_ai(source: Source) -> list[ScoreFile]:
-    """Read a log of Inspect, or a frame of samples: a `ScoreFile` for each task and model.
+def _read_inspect_ai(source: Source) -> list[ScoreFile]:
+    """Read a log of Inspect, or a frame of samples: one pipeline for each task and model.
 
-    A score that is an object is one metric per key. Letters are read as Inspect's numbers: C is 1,
-    P 0.5, I and N 0. A query's score is the mean over its epochs. A sample that was not scored, or
-    ended in an error, is unscored with its reason. Without samples, the scores are read from the
-    log's own reductions over epochs.
-
-    Raises
-    ------
-    ReaderError
-        If the file is not a log of Inspect, is damaged, or contains no score of a sample.
-    MissingDependencyError
-        If the members are compressed with zstd, and no package that reads it is installed.
+    Letters are read as Inspect's numbers: C is 1, P 0.5, I and N 0. A query's score is the mean
+    over its epochs. Without samples, the scores are the log's own reductions over epochs.
     """
     if is_archive(source):
         return [_read_log(source, *_parts_of_archive(source))]
-    if source.starts_like_json and _is_log(source.document_or_none()):
-        return [_read_log(source, *_parts_of_document(source.document))]
-    if frame_mark(source):
-        return read_frame(source)
+    if _is_log(source):
+        log = check_object(source.document, "the log")
+        samples, reductions = (check_records(log.get(k), k) for k in ("samples", "reductions"))
+        return [_read_log(source, log, samples, reductions)]
+    if _is_frame(source):
+        return _read_frame(source)
     raise source.error(
         "expected a log of Inspect: an .eval archive, a document with status, eval and samples, or "
         "a frame of samples_df"
@@ -75,22 +100,16 @@ def read_inspect_ai(source: Source) -> list[ScoreFile]:
 # -- the parts of a log
 
 
-def _parts_of_document(log: JsonObject) -> tuple[JsonObject, list[JsonObject], list[JsonObject]]:
-    samples = check_records(log.get("samples"), "samples")
-    return log, samples, check_records(log.get("reductions"), "reductions")
-
-
 def _parts_of_archive(source: Source) -> tuple[JsonObject, list[JsonObject], list[JsonObject]]:
     archive = Archive(source)
     # Inspect writes the header last: an archive without it is of a run that goes on, or was killed.
     first = next((name for name in (_HEADER, _START) if name in archive.names), None)
     if first is None:
         raise source.error(f"expected a log of Inspect: no {_HEADER} in the archive")
-    header = check_object(archive.document(first), first)
-    reductions = _records_in(archive, _REDUCTIONS)
+    header = {"status": "started", **check_object(archive.document(first), first)}
     # Summaries contain the scores, but shorten the texts.
     samples = list(_samples_in(archive)) or _records_in(archive, _SUMMARIES)
-    return ({"status": "started", **header}, samples, reductions)
+    return header, samples, _records_in(archive, _REDUCTIONS)
 
 
 def _records_in(archive: Archive, name: str) -> list[JsonObject]:
@@ -98,10 +117,7 @@ def _records_in(archive: Archive, name: str) -> list[JsonObject]:
 
 
 def _samples_in(archive: Archive) -> Iterator[JsonObject]:
-    """The samples one by one, so that only the events of one sample are in memory.
-
-    Events and the like make up most of a sample, and are not needed for its scores.
-    """
+    """The samples without their events, one by one: only those of one sample are in memory."""
     for name in archive.names:
         match = _SAMPLE.fullmatch(name)
         if match is None:
@@ -111,34 +127,35 @@ def _samples_in(archive: Archive) -> Iterator[JsonObject]:
         # A long sample is split into a folder; its metadata then has a member of its own.
         if match["shell"] and metadata in archive.names:
             sample["metadata"] = archive.document(metadata)
-        yield {key: value for key, value in sample.items() if key not in _LONG_PARTS}
-
-
-_LONG_PARTS = frozenset(("events", "events_data", "messages", "store", "timelines"))
-
-
-# -- one log
+        yield without(sample, _LONG_PARTS)
 
 
 def _read_log(
     source: Source, header: JsonObject, samples: list[JsonObject], reductions: list[JsonObject]
 ) -> ScoreFile:
-    notes = list(_notes_of_run(header))
+    notes = []
+    status, error = header.get("status"), check_object(header.get("error"), "error").get("message")
+    if status != "success":
+        notes.append(
+            f"the log has status {status!r}, not 'success'" + (f": {error}" if error else "")
+        )
+    if header.get("invalidated"):
+        notes.append("the log is marked as invalidated")
     if not samples:
         samples = list(_samples_of_reductions(reductions))
         notes.append("the log contains no samples: the scores are its own reductions over epochs")
     if not samples:
         raise source.error(_without_samples(header))
-    return score_file(header, samples, notes)
+    return _score_file(header, samples, notes)
 
 
 def _samples_of_reductions(reductions: list[JsonObject]) -> Iterator[JsonObject]:
     """The log's reduced scores of each query, in the shape of samples."""
-    scorers = [str(reduction.get("scorer")) for reduction in reductions]
+    times = Counter(str(reduction.get("scorer")) for reduction in reductions)
     by_query: dict[str, dict[str, Any]] = {}
-    for scorer, reduction in zip(scorers, reductions, strict=True):
-        is_reduced_twice = scorers.count(scorer) > 1
-        name = f"{scorer}_{reduction.get('reducer')}" if is_reduced_twice else scorer
+    for reduction in reductions:
+        scorer = str(reduction.get("scorer"))
+        name = f"{scorer}_{reduction.get('reducer')}" if times[scorer] > 1 else scorer
         for sample in check_records(reduction.get("samples"), "the samples of a reduction"):
             by_query.setdefault(str(sample.get("sample_id")), {})[name] = sample
     for query_id, scores in by_query.items():
@@ -146,12 +163,10 @@ def _samples_of_reductions(reductions: list[JsonObject]) -> Iterator[JsonObject]
 
 
 def _without_samples(header: JsonObject) -> str:
-    scores = check_records(
-        check_object(header.get("results"), "results").get("scores"), "results.scores"
-    )
+    results = check_object(header.get("results"), "results")
     aggregates = [
         f"{score.get('name')} {name}"
-        for score in scores
+        for score in check_records(results.get("scores"), "results.scores")
         for name in check_object(score.get("metrics"), "metrics")
     ]
     contents = f"only aggregates ({named(aggregates)})" if aggregates else "no sample"
@@ -161,20 +176,297 @@ def _without_samples(header: JsonObject) -> str:
     )
 
 
-def _notes_of_run(header: JsonObject) -> Iterator[str]:
-    status = header.get("status")
-    if status != "success":
-        error = check_object(header.get("error"), "error").get("message")
-        yield f"the log has status {status!r}, not 'success'" + (f": {error}" if error else "")
-    if header.get("invalidated"):
-        yield "the log is marked as invalidated"
+# -- frames that Inspect makes of its logs
+
+_SAMPLES = frozenset(("eval_id", "sample_id", "id", "epoch"))
+_EVALS = frozenset(("eval_id", "run_id", "task_name", "model", "total_samples"))
+_SCORE, _METADATA, _USER = "score_", "metadata_", "user:\n"
+_SCORE_PARTS = ("explanation", "reason", "answer", "metadata")
+
+
+def _is_frame(source: Source) -> bool:
+    """Whether a table is a frame of Inspect's samples, or of its evaluations."""
+    names = frozenset(header_of(source))
+    return names >= _SAMPLES or names >= _EVALS
+
+
+def _read_frame(source: Source) -> list[ScoreFile]:
+    """Read a frame of ``samples_df``: one pipeline for each log in it."""
+    if not set(header_of(source)) >= _SAMPLES:
+        raise source.error(
+            "this frame has one row per evaluation (evals_df); expected one row per sample: export "
+            "samples_df, or pass the log itself"
+        )
+    table = read_table(source, query_id="id")  # ids such as 007 stay texts
+    rows = [
+        {
+            key: None if type(cell).__name__ in ("NAType", "NaTType") else cell
+            for key, cell in row.items()
+        }
+        for row in parse_rows(table.frame)
+    ]
+    names = [key.removeprefix(_SCORE) for key in rows[0] if key.startswith(_SCORE)]
+    # The explanation and the answer of a score are columns too, named after it.
+    parts = {f"{name}_{part}" for name in names for part in _SCORE_PARTS}
+    scorers = [name for name in names if name not in parts]
+    if not scorers:
+        raise source.error("no column of the frame is a score: expected score_<scorer>")
+    logs = groups_of(rows, lambda row: str(row["eval_id"]))
+    labels = distinct_names(_log_name(own[0], source.stem) for own in logs.values())
+    files = []
+    for label, own in zip(labels, logs.values(), strict=True):
+        header = {"eval": {"task": own[0].get("task_name"), "model": own[0].get("model")}}
+        samples = [_sample_of(row, scorers) for row in own]
+        files.append(replace(_score_file(header, samples, table.notes), pipeline=label))
+    return files
+
+
+def _log_name(row: JsonObject, stem: str) -> str:
+    """The task and the model if the frame has them, else the log's name."""
+    if row.get("task_name") and row.get("model"):
+        return f"{row['task_name']}:{row['model']}"
+    log = row.get("log")
+    return PurePath(log).stem if isinstance(log, str) and log else stem
+
+
+def _sample_of(row: JsonObject, scorers: Iterable[str]) -> dict[str, Any]:
+    """A row in the shape that the sample has in the log."""
+    names = ("id", "epoch", "choices", "target", "error", "total_time", "working_time")
+    scores = {}
+    for scorer in scorers:
+        fields = {part: row.get(f"{_SCORE}{scorer}_{part}") for part in _SCORE_PARTS}
+        fields["value"] = row.get(f"{_SCORE}{scorer}")
+        # `cell == cell` is False for NaN only.
+        if any(cell is not None and cell == cell and cell != "" for cell in fields.values()):
+            scores[scorer] = fields
+    text = row.get("input")
+    if isinstance(text, str) and text.startswith(_USER):  # one message, with its role before it
+        text = text.removeprefix(_USER).rstrip("\n")
+    return {
+        **{name: row.get(name) for name in names},
+        "input": text,
+        "scores": scores,
+        "metadata": {
+            name.removeprefix(_METADATA): cell
+            for name, cell in row.items()
+            if name.startswith(_METADATA)
+        },
+        "model_usage": part(row, "model_usage") or None,
+    }
+
+
+# -- the pipeline of a log
+
+
+def _score_file(
+    header: JsonObject, samples: Sequence[JsonObject], notes: Iterable[str]
+) -> ScoreFile:
+    evaluation = check_object(header.get("eval"), "eval")
+    ordered = _in_data_order(samples, evaluation)
+    scores = [check_object(sample.get("scores"), "scores of a sample") for sample in ordered]
+    parts = _parts(scores)
+    judged = judgement_columns(
+        {name: _judgement(sample, part) for part, name in parts.items()} for sample in ordered
+    )
+    if not parts:
+        judged = _declared_scorers(evaluation, len(ordered))
+    measures = columns_of(_measures(ordered, str(evaluation.get("model"))))
+    return score_file(
+        ":".join(str(evaluation[key]) for key in ("task", "model") if evaluation.get(key)),
+        judged,
+        _details(ordered, {*judged.columns, *drop_empty(measures, ())}),
+        ids=[str(sample["id"]) for sample in ordered],
+        measures=measures,
+        notes=(
+            *notes,
+            *_notes_of_scores(scores, evaluation),
+            *_notes_of_samples(header, evaluation, ordered),
+        ),
+    )
+
+
+def _in_data_order(samples: Sequence[JsonObject], evaluation: JsonObject) -> list[JsonObject]:
+    """The samples in the order of the data set if the log has it; they finish in any order."""
+    for number, sample in enumerate(samples, 1):
+        if sample.get("id") in (None, ""):
+            raise ShapeError(f"sample {number} of the log has no id")
+    places = {str(name): place for place, name in enumerate(_sample_ids(evaluation))}
+    return sorted(samples, key=lambda sample: places.get(str(sample["id"]), len(places)))
+
+
+def _sample_ids(evaluation: JsonObject) -> list[Any]:
+    ids = check_object(evaluation.get("dataset"), "eval.dataset").get("sample_ids")
+    return ids if isinstance(ids, list) else []
+
+
+# -- metrics
+
+
+def _parts(scores: Iterable[JsonObject]) -> dict[_ScorePart, str]:
+    """The metrics with their names: each scorer, or each key of a scorer whose scores are objects.
+
+    A key is a metric of that name, as in Inspect's own results; if two scorers have the same key,
+    the scorer's name goes before it.
+    """
+    every: dict[_ScorePart, None] = {}
+    for row in scores:
+        for scorer, score in row.items():
+            keys: list[str | None] = [*_values_by_key(_value(score))] or [None]
+            every |= dict.fromkeys((str(scorer), key) for key in keys)
+    with_keys = {scorer for scorer, key in every if key is not None}
+    parts = [part for part in every if part[1] is not None or part[0] not in with_keys]
+    spelled = Counter(normalise_name(key or scorer) for scorer, key in parts)
+    return {part: _name(part, spelled) for part in parts}
+
+
+def _name(part: _ScorePart, spelled: Mapping[str, int]) -> str:
+    scorer, key = part
+    name = key or scorer
+    # A number says nothing without its scorer.
+    is_taken = spelled.get(normalise_name(name), 0) > 1 or name.isdigit()
+    name = f"{scorer}_{key}" if is_taken and key is not None else name
+    return f"{name}_score" if normalise_name(name) in _RESERVED else name
+
+
+def _value(score: object) -> object:
+    return check_object(score, "a score").get("value")
+
+
+def _values_by_key(value: object) -> dict[str, Any]:
+    """The values of a score: those of an object by key, those of a list by number from 1."""
+    if isinstance(value, dict):
+        return {str(key): part for key, part in value.items()}
+    return {str(n): part for n, part in enumerate(value, 1)} if isinstance(value, list) else {}
+
+
+def _judgement(sample: JsonObject, part: _ScorePart) -> Judgement:
+    """One score of a sample; NaN is how Inspect writes that there is none."""
+    scorer, key = part
+    fields = check_object(sample.get("scores"), "scores of a sample").get(scorer)
+    if fields is None:
+        error = _error_of(sample)
+        return Judgement(None, error, error is not None)
+    score = check_object(fields, f"the score of {scorer!r}")
+    reason = text_or_none(score.get("explanation")) or text_or_none(score.get("reason"))
+    value = score.get("value")
+    # A scorer that gives objects writes one NaN for all of its keys if it gives up.
+    is_split = key is not None and isinstance(value, dict | list)
+    cell = _values_by_key(value).get(str(key)) if is_split else value
+    # Where the scorer ran and gave NaN, Inspect counts that as unscored, not as 0.
+    return judge(LETTERS.get(cell, cell) if isinstance(cell, str) else cell, reason)
+
+
+def _error_of(sample: JsonObject) -> str | None:
+    """The error that a sample ended in: a text in summaries and frames, an object in samples."""
+    error = sample.get("error")
+    message = error.get("message") if isinstance(error, dict) else error
+    return str(message) if message else None
+
+
+def _declared_scorers(evaluation: JsonObject, n_samples: int) -> JudgementColumns:
+    """The scorers that the log names, if none of them ran; the samples may be scored later."""
+    scorers = check_records(evaluation.get("scorers"), "eval.scorers")
+    declared = [scorer.get("name") for scorer in scorers]
+    names = tuple(dict.fromkeys(_name((str(name), None), {}) for name in declared if name))
+    if not names:
+        raise ShapeError(f"none of the {n_samples} samples in the log has a score")
+    note = f"none of the {n_samples} samples has a score yet, of {named(names)}: run inspect score"
+    return JudgementColumns({name: [math.nan] * n_samples for name in names}, names, (note,))
+
+
+# -- details and measures
+
+
+def _details(samples: Sequence[JsonObject], taken: set[str]) -> CellsByColumn:
+    texts = drop_empty(columns_of(map(_texts, samples)))
+    metadata = columns_of(
+        {str(key): cell for key, cell in check_object(sample.get("metadata"), "metadata").items()}
+        for sample in samples
+    )
+    return texts | rename_clashes(metadata, taken | {*texts} | _RESERVED, "metadata")
+
+
+def _texts(sample: JsonObject) -> dict[str, Any]:
+    output, target = check_object(sample.get("output"), "output"), sample.get("target")
+    choices = output.get("choices")
+    answer = output.get("completion")
+    if not isinstance(answer, str):
+        first = choices[0] if isinstance(choices, list) and choices else None
+        answer = content_text(at(first, "message.content"))
+    return {
+        "question": _resolve(message_text(sample.get("input")), sample),
+        "answer": _resolve(answer, sample),
+        "reference": target[0] if isinstance(target, list) and len(target) == 1 else target,
+        "choices": sample.get("choices"),
+        "error": _error_of(sample),
+    }
+
+
+def _resolve(text: str | None, sample: JsonObject) -> str | None:
+    """The text, or the attachment that it names: Inspect keeps long texts apart."""
+    if text is None or not text.startswith(_ATTACHMENT):
+        return text
+    attachment = part(sample, "attachments").get(text.removeprefix(_ATTACHMENT))
+    return attachment if isinstance(attachment, str) else text
+
+
+def _measures(samples: Sequence[JsonObject], model: str) -> Iterator[dict[str, float | None]]:
+    """Time, tokens and cost of each sample, if Inspect counted them."""
+    timed = next(
+        (key for key in _TIMES if any(number_or_none(sample.get(key)) for sample in samples)), ""
+    )
+    for sample in samples:
+        usage = check_object(sample.get("model_usage"), "model_usage")
+        own = [usage[model]] if model in usage else list(usage.values())  # the others are judges
+        counted = [check_object(each, "model_usage of a model") for each in own]
+        yield {
+            "latency_ms": milliseconds(sample.get(timed)),
+            **{ours: _sum(counts.get(key) for counts in counted) for key, ours in _TOKENS.items()},
+        }
+
+
+def _sum(counts: Iterable[object]) -> float | None:
+    numbers = [number for count in counts if (number := number_or_none(count)) is not None]
+    return sum(numbers) if numbers else None
+
+
+# -- notes
+
+
+def _notes_of_scores(scores: Iterable[JsonObject], evaluation: JsonObject) -> Iterator[str]:
+    values = [value for row in scores for value in map(_value, row.values())]
+    cells = [cell for value in values for cell in (_values_by_key(value).values() or [value])]
+    letters = {cell for cell in cells if isinstance(cell, str) and cell in LETTERS}
+    if letters:
+        listed = ", ".join(f"{letter} as {LETTERS[letter]:g}" for letter in sorted(letters))
+        yield f"Inspect's letters are read as numbers: {listed}"
+    reducers = check_object(evaluation.get("config"), "eval.config").get("epochs_reducer")
+    others = [name for name in reducers if name != "mean"] if isinstance(reducers, list) else []
+    if others:
+        yield f"the log reduces epochs by {named(others)}; here a query's score is their mean"
+
+
+def _notes_of_samples(
+    header: JsonObject, evaluation: JsonObject, samples: Sequence[JsonObject]
+) -> Iterator[str]:
+    n_errors = sum(_error_of(sample) is not None for sample in samples)
+    if n_errors:
+        n = f"{n_errors} of {len(samples)}"
+        yield f"{n} samples ended in an error; their missing scores count as failed"
+    present = {str(sample["id"]) for sample in samples}
+    absent = [query_id for query_id in _sample_ids(evaluation) if str(query_id) not in present]
+    if absent:
+        yield f"{len(absent)} queries of the data set are not in the log: {named(absent)}"
+    total = check_object(header.get("results"), "results").get("total_samples")
+    if not absent and isinstance(total, int) and total > len(samples):
+        yield f"the log counts {total} samples but contains {len(samples)}"
 
 
 INSPECT_AI = Reader(
     "inspect_ai",
     "Inspect's logs, .eval (zstd needs the extra inspect) and .json, and its samples_df frames",
     _recognise,
-    read_inspect_ai,
+    _read_inspect_ai,
     ("encoding",),
     example="2026-01-01_task.eval",
 )

@@ -52,7 +52,9 @@ def _is_retrieval(source: Source) -> bool:
     return bool(_grouped(document, _are_retrieved)) or _are_retrieved(first_fields(source))
 
 
-def _grouped(document: object, fits: Callable[[Iterable[str]], bool]) -> dict[str, list[JsonObject]]:
+def _grouped(
+    document: object, fits: Callable[[Iterable[str]], bool]
+) -> dict[str, list[JsonObject]]:
     """The results by evaluator or retriever, as runners group them; none for another document."""
     if not isinstance(document, dict):
         return {}

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from rageval_report.errors import named
+from rageval_report.errors import RagevalError, named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, ScoreFile, distinct_names
 from rageval_report.readers.cell_values import is_blank, parse_objects
-from rageval_report.readers.frameworks.judgements import (
+from rageval_report.readers.frameworks.format import SURE, at, groups_of, part, without
+from rageval_report.readers.frameworks.rows import (
     Judgement,
-    JudgementColumns,
     drop_empty,
     judgement_columns,
+    overrides_of,
     rename_clashes,
+    score_file,
+    texts_of_ids,
 )
-from rageval_report.readers.frameworks.lm_eval_results import TaskResults, results_beside
 from rageval_report.readers.json_shapes import ShapeError
-from rageval_report.readers.record_columns import columns_of, frame_of, rows_of
+from rageval_report.readers.record_columns import columns_of, rows_of
 from rageval_report.readers.table_files import dialect
 from rageval_report.scores.metric import Catalogue, Override
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of
@@ -28,7 +32,7 @@ from rageval_report.scores.texts import QUESTION
 from rageval_report.types import JsonObject
 
 # The rows of one document, by the filter that was applied to its answer before scoring.
-RowsByFilter = Mapping[str, JsonObject]
+_Document = Mapping[str, JsonObject]
 
 _LINE = frozenset(("doc_id", "doc", "target", "resps", "filtered_resps"))
 _OBJECTS = ("doc", "arguments", "resps", "filtered_resps", "metrics")
@@ -41,36 +45,22 @@ _PREDICTED_ONLY = "bypass"  # lm-eval writes it with --predict_only, which score
 # (COPA, NLI).
 _QUESTIONS = (*QUESTION, "problem", "prompt", "ctx", "goal", "sentence", "premise")
 _TAKEN = frozenset((QUERY_ID, "question", "answer", "reference", "doc_id"))
-_UNIT, _OF_A_HUNDRED = (0.0, 1.0), (0.0, 100.0)
+
+# The time of the run ends the names of all files that it wrote.
+_TIME = re.compile(r"_(?P<time>\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?)$")
+_LARGEST = 1 << 26  # results files are small; a larger file is something else
 
 
-def _recognise(names: frozenset[str]) -> float:
-    return 0.95 if names >= _LINE else 0.0
-
-
-def read_lm_eval(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
+def _read_lm_eval(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     """Read the samples of a task: one pipeline.
 
     A query is a document: its id is a field of the document, or else its hash. Several filters
     score the same answers, so each is a metric of its own, such as ``exact_match(strict)``. The
-    directions of the metrics and the names of task and model come from the results file that the
-    same run wrote into the same folder, if it is still there.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    frame : DataFrame
-        The table in it: JSON Lines, or any other file that the table was saved to.
-
-    Raises
-    ------
-    ShapeError
-        If a document appears twice, or nothing was scored.
+    directions of the metrics and the names of task and model come from the results beside them.
     """
     rows = _rows_of(frame)
-    filters = list(dict.fromkeys(_filter_of(row) for row in rows))
-    documents = _by_document(rows)
+    filters = list(dict.fromkeys(map(_filter_of, rows)))
+    documents = _documents(rows)
     names = _metrics_of(rows)
     scored = [name for name, is_scored in names.items() if is_scored]
     if not scored:
@@ -78,23 +68,45 @@ def read_lm_eval(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
             f"the metrics {named(names)} have no scores of documents; was the run made with "
             "--predict_only, or does the metric need all documents at once?"
         )
-    judged = judgement_columns(_judgements(document, scored, filters) for document in documents)
-    results, notes = results_beside(source, scored)
-    details, id_notes = _details(documents)
+    several = len(filters) > 1
+    columns = {
+        (f"{metric}({name})" if several else metric): (metric, name)
+        for metric in scored
+        for name in filters
+    }
+    judged = judgement_columns(
+        {
+            column: Judgement(document.get(name, {}).get(metric))
+            for column, (metric, name) in columns.items()
+        }
+        for document in documents
+    )
+    results, notes = _results_beside(source, scored)
+    details, ids, id_note = _details(documents)
+    unscored = [name for name in names if name not in scored]
+    if several:
+        notes.append(f"the scores of each filter are a metric of their own: {named(filters)}")
+    elif filters != [_NO_FILTER]:
+        notes.append(f"answers were scored after the filter {filters[0]!r}")
+    if unscored:
+        notes.append(f"left out, because they have no scores of documents: {named(unscored)}")
+    if results.n_samples not in (None, len(documents)):
+        notes.append(
+            f"the file contains {len(documents)} documents; the results in the same folder say "
+            f"that {results.n_samples} were evaluated"
+        )
     return [
-        ScoreFile(
-            frame_of({**rename_clashes(details, judged.columns, "doc"), **judged.columns}),
+        score_file(
             results.pipeline or source.stem,
-            metrics=_metric_overrides(judged, filters, scored, results),
-            metric_columns=judged.metrics,
-            notes=(
-                *id_notes,
-                *notes,
-                *judged.notes,
-                *_notes_of_filters(filters),
-                *_notes_of_unscored(names),
-                *results.notes_on(len(documents)),
+            judged,
+            details,
+            ids=ids,
+            origin="doc",
+            metrics=overrides_of(
+                lambda name, scores: _override(columns[name][0], name, scores, results), judged
             ),
+            notes=(id_note, *notes),
+            averages=False,
         )
     ]
 
@@ -112,20 +124,20 @@ def _filter_of(row: JsonObject) -> str:
     return str(row.get("filter", _NO_FILTER))
 
 
-def _by_document(rows: Iterable[JsonObject]) -> list[dict[str, JsonObject]]:
+def _documents(rows: Iterable[JsonObject]) -> list[_Document]:
     """The rows of each document, by filter; ``doc_id`` is the document's number in the task."""
-    documents: dict[str, dict[str, JsonObject]] = {}
-    for row in rows:
-        doc_id, filter_name = str(row.get("doc_id")), _filter_of(row)
-        seen = documents.setdefault(doc_id, {})
+    documents: list[_Document] = []
+    for doc_id, own in groups_of(rows, lambda row: str(row.get("doc_id"))).items():
+        by_filter = groups_of(own, _filter_of)
+        repeated = next((name for name, lines in by_filter.items() if len(lines) > 1), None)
         # Averaging two runs as repeats would be a silent mistake.
-        if filter_name in seen:
+        if repeated is not None:
             raise ShapeError(
-                f"doc_id {doc_id} appears twice with the filter {filter_name!r}; does the file "
+                f"doc_id {doc_id} appears twice with the filter {repeated!r}; does the file "
                 "contain two runs or tasks? Read each by itself"
             )
-        seen[filter_name] = row
-    return list(documents.values())
+        documents.append({name: lines[0] for name, lines in by_filter.items()})
+    return documents
 
 
 # -- metrics
@@ -134,146 +146,170 @@ def _by_document(rows: Iterable[JsonObject]) -> list[dict[str, JsonObject]]:
 def _metrics_of(rows: Iterable[JsonObject]) -> dict[str, bool]:
     """The metrics, and whether each has scores of documents.
 
-    Lines list their metrics; in older ones, which do not, every other number is a metric. A metric
-    over all documents, such as a correlation, has a list in each line instead of a score.
+    Metrics over all documents, such as perplexity, write their parts per line, not a score.
     """
     metrics: dict[str, bool] = {}
     for row in rows:
-        listed = row.get("metrics")
-        names = listed if isinstance(listed, list) else _numbers_in(row)
-        for name in map(str, names):
-            # Metrics over all documents, such as perplexity, write their parts per line, not a
-            # score.
+        for name in _names_in(row):
             is_score = name in row and not isinstance(row[name], list | tuple | dict)
             metrics[name] = metrics.get(name, False) or (is_score and name != _PREDICTED_ONLY)
     return metrics
 
 
-def _numbers_in(row: JsonObject) -> list[str]:
-    return [
-        name
-        for name, cell in row.items()
-        if name not in _OWN and isinstance(cell, bool | int | float)
-    ]
+def _names_in(row: JsonObject) -> list[str]:
+    """The metrics that a line lists; in older ones, which do not, every other number is one."""
+    listed = row.get("metrics")
+    if isinstance(listed, list):
+        return list(map(str, listed))
+    others = without(row, _OWN)
+    return [name for name, cell in others.items() if isinstance(cell, bool | int | float)]
 
 
-def _judgements(
-    document: RowsByFilter, metrics: Iterable[str], filters: list[str]
-) -> dict[str, Judgement]:
-    return {
-        _column(metric, name, filters): Judgement(document.get(name, {}).get(metric))
-        for metric in metrics
-        for name in filters
-    }
+class _TaskResults(NamedTuple):
+    """The task and the model, directions of metrics, the number of evaluated documents."""
+
+    pipeline: str | None = None
+    directions: Mapping[str, Any] = {}
+    n_samples: object = None
 
 
-def _column(metric: str, filter_name: str, filters: list[str]) -> str:
-    return metric if len(filters) == 1 else f"{metric}({filter_name})"
+def _override(
+    metric: str, column: str, scores: Sequence[float], results: _TaskResults
+) -> Override | None:
+    """The direction in the results file, and what the catalogue knows of the metric.
 
-
-def _metric_overrides(
-    judged: JudgementColumns, filters: list[str], metrics: Iterable[str], results: TaskResults
-) -> dict[str, Override]:
-    """The overrides: the direction in the results file, and what the catalogue knows."""
-    catalogue = Catalogue()
-    overrides: dict[str, Override] = {}
-    for metric in metrics:
-        for name in filters:
-            column = _column(metric, name, filters)
-            if column not in judged.columns:
-                continue
-            override = _catalogue_override(catalogue, metric, column, judged.columns[column])
-            if metric in results.directions:
-                override["greater_is_better"] = results.directions[metric]
-            if override:
-                overrides[column] = override
-    return overrides
-
-
-def _catalogue_override(
-    catalogue: Catalogue, metric: str, column: str, numbers: list[float]
-) -> dict[str, Any]:
-    """The override of a column that is named after a filter, or counts to 100 instead of 1."""
-    known = catalogue.find(metric)
-    if known is None:
-        return {}
+    A column may be named after a filter, or count to 100 instead of 1.
+    """
     override: dict[str, Any] = {}
-    if column != metric:
+    known = Catalogue().find(metric)
+    if known is not None and column != metric:
         fields = ("group", "kind", "greater_is_better", "bounds", "description", "source")
         override = {name: getattr(known, name) for name in fields}
     # Some tasks compute the same metric as a percentage.
-    if known.bounds == _UNIT and any(1.0 < number <= 100.0 for number in numbers):
-        override |= {"bounds": _OF_A_HUNDRED, "kind": "real"}
-    return override
+    if (
+        known is not None
+        and known.bounds == (0.0, 1.0)
+        and any(1 < score <= 100 for score in scores)
+    ):
+        override |= {"bounds": (0.0, 100.0), "kind": "real"}
+    if isinstance(results.directions.get(metric), bool):
+        override["greater_is_better"] = results.directions[metric]
+    return override or None
 
 
-def _notes_of_filters(filters: list[str]) -> Iterator[str]:
-    if len(filters) > 1:
-        yield f"the scores of each filter are a metric of their own: {named(filters)}"
-    elif filters != [_NO_FILTER]:
-        yield f"answers were scored after the filter {filters[0]!r}"
+# -- the results file of the same run
 
 
-def _notes_of_unscored(names: Mapping[str, bool]) -> Iterator[str]:
-    unscored = [name for name, is_scored in names.items() if not is_scored]
-    if unscored:
-        yield f"left out, because they have no scores of documents: {named(unscored)}"
+def _results_beside(source: Source, metrics: Collection[str]) -> tuple[_TaskResults, list[str]]:
+    """The results of the run, from the file of the same time in the samples' folder.
+
+    Samples without a time in their name use the only ``results*.json``.
+    """
+    documents = [
+        (path, document)
+        for path in _candidates(source)
+        if (document := _results_in(path)) is not None
+    ]
+    # Of several results it is not known which belong to these samples.
+    if len(documents) != 1:
+        return _TaskResults(), []
+    [(path, document)] = documents
+    directions = document["higher_is_better"]
+    stem = f"{source.stem}_".removeprefix("samples_")
+    fitting = [str(task) for task in directions if set(metrics) <= set(directions[task])]
+    by_name = [task for task in fitting if stem.startswith(f"{task}_")]
+    if not by_name and len(fitting) != 1:
+        return _TaskResults(), [
+            f"{path.name} in the same folder is for another task and is not used"
+        ]
+    # The longest, because one task's name may begin another's: mmlu and mmlu_anatomy.
+    task = max(by_name or fitting, key=len)
+    model, counted = document.get("model_name"), part(document, "n-samples")
+    n = at(part(counted, task), "effective")
+    pipeline = f"{task}:{model}" if isinstance(model, str) and model else task
+    note = f"directions and the pipeline's name come from {path.name} in the same folder"
+    n_samples = n if isinstance(n, int) else None
+    return _TaskResults(pipeline, directions[task], n_samples), [note]
+
+
+def _candidates(source: Source) -> list[Path]:
+    if source.folder is None:
+        return []
+    time = _TIME.search(source.stem)
+    ending = "results*.json" if time is None else f"*_{time['time']}.json"
+    try:
+        paths = sorted(source.folder.glob(ending))
+        return [path for path in paths if path.is_file() and path.stat().st_size <= _LARGEST]
+    except OSError:
+        return []
+
+
+def _results_in(path: Path) -> JsonObject | None:
+    """The results in a file; None if it contains anything else."""
+    try:
+        document = Source(path).document_or_none()
+    except RagevalError:
+        return None
+    directions = at(document, "higher_is_better")
+    has_directions = isinstance(directions, dict) and all(
+        isinstance(by_metric, dict) for by_metric in directions.values()
+    )
+    are_results = isinstance(at(document, "results"), dict) and has_directions
+    return document if isinstance(document, dict) and are_results else None
 
 
 # -- details
 
 
-def _details(documents: list[dict[str, JsonObject]]) -> tuple[CellsByColumn, tuple[str, ...]]:
+def _details(documents: Sequence[_Document]) -> tuple[CellsByColumn, list[str], str]:
+    """The details of the documents, their ids, and a note on the ids."""
     firsts = [next(iter(document.values())) for document in documents]
-    docs = [doc if isinstance(doc := row.get("doc"), dict) else {} for row in firsts]
-    fields = columns_of({str(key): cell for key, cell in doc.items()} for doc in docs)
-    own = {
-        "question": _questions(firsts, fields),
+    fields = columns_of({str(k): v for k, v in part(row, "doc").items()} for row in firsts)
+    question = first_named(fields, _QUESTIONS)
+    own: CellsByColumn = {
+        "question": [
+            text if isinstance(text, str) else _first_text(row.get("arguments"))
+            for text, row in zip(
+                fields.get(question or "", [None] * len(firsts)), firsts, strict=True
+            )
+        ],
         "answer": [_first_text(row.get("resps")) for row in firsts],
         "reference": [row.get("target") for row in firsts],
         "doc_id": [row.get("doc_id") for row in firsts],
     }
-    ids, notes, used = _ids(firsts, fields)
-    used |= {name for name in fields if fields[name] == own["question"]}
-    fields = {name: cells for name, cells in fields.items() if name not in used}
-    answers = columns_of(map(_filtered_answers, documents))
-    rest = columns_of(_rest(row) for row in firsts)
+    key, ids, note = _ids(firsts, fields)
+    used = {key, *(name for name in fields if fields[name] == own["question"])}
+    answers = columns_of(
+        {
+            f"filtered_resps({name})": _first_text(row.get("filtered_resps"))
+            for name, row in document.items()
+            if name != _NO_FILTER
+        }
+        for document in documents
+    )
+    # The other fields that a task writes, such as labels.
+    rest = columns_of(without(row, {*_OWN, *_names_in(row)}) for row in firsts)
     details = drop_empty({**own, **answers})
     details |= rename_clashes(rest, {*details, *_TAKEN}, "line")
-    return ids | details | rename_clashes(fields, {*details, *_TAKEN}, "doc"), notes
+    return details | rename_clashes(without(fields, used), {*details, *_TAKEN}, "doc"), ids, note
 
 
-def _ids(
-    rows: list[JsonObject], fields: CellsByColumn
-) -> tuple[CellsByColumn, tuple[str, ...], set[str]]:
-    """An id in each document, else the document's hash, else its number; notes; the used field."""
-    key = id_column_of(fields)
-    inner = fields.get(key or "", [])
-    are_ids = all(isinstance(cell, str | int) and str(cell).strip() for cell in inner)
-    if inner and are_ids and len(set(map(str, inner))) == len(inner):
-        note = f"query ids are taken from doc.{key}"
-        return {QUERY_ID: list(map(str, inner))}, (note,), {str(key)}
+def _ids(rows: Sequence[JsonObject], fields: CellsByColumn) -> tuple[str, list[str], str]:
+    """The field of the ids, the ids and a note: an id in each document, else its hash or number."""
+    key = id_column_of(fields) or ""
+    ids = texts_of_ids(fields.get(key))
+    if ids and len(set(ids)) == len(ids):
+        return key, ids, f"query ids are taken from doc.{key}"
     hashes = [row.get("doc_hash") for row in rows]
     if all(isinstance(digest, str) and digest for digest in hashes):
         # A document's number depends on the data set around it, its hash on the document alone.
-        note = "query ids are the hashes of documents"
-        return {QUERY_ID: distinct_names(map(str, hashes))}, (note,), set()
-    numbers = [str(row.get("doc_id")) for row in rows]
-    note = (
+        return "", distinct_names(map(str, hashes)), "query ids are the hashes of documents"
+    return (
+        "",
+        [str(row.get("doc_id")) for row in rows],
         "query ids are the documents' numbers in the task: the lines come from an older "
-        "lm-eval and have no hashes"
+        "lm-eval and have no hashes",
     )
-    return {QUERY_ID: numbers}, (note,), set()
-
-
-def _questions(rows: list[JsonObject], fields: CellsByColumn) -> list[str | None]:
-    """The question in the document, else the prompt."""
-    name = first_named(fields, _QUESTIONS)
-    in_documents = fields.get(name or "", [None] * len(rows))
-    return [
-        question if isinstance(question, str) else _first_text(row.get("arguments"))
-        for question, row in zip(in_documents, rows, strict=True)
-    ]
 
 
 def _first_text(value: object) -> str | None:
@@ -283,26 +319,10 @@ def _first_text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _filtered_answers(document: RowsByFilter) -> dict[str, Any]:
-    """The answer after each filter."""
-    return {
-        f"filtered_resps({name})": _first_text(row.get("filtered_resps"))
-        for name, row in document.items()
-        if name != _NO_FILTER
-    }
-
-
-def _rest(row: JsonObject) -> dict[str, Any]:
-    """The other fields that a task writes, such as labels."""
-    listed = row.get("metrics")
-    metrics = set(map(str, listed)) if isinstance(listed, list) else set(_numbers_in(row))
-    return {name: cell for name, cell in row.items() if name not in _OWN | metrics}
-
-
 LM_EVAL = dialect(
     "lm_eval",
     "lm-evaluation-harness: samples_*.jsonl, with the results_*.json of the run beside it",
-    _recognise,
-    read_lm_eval,
+    lambda names: SURE if names >= _LINE else 0.0,
+    _read_lm_eval,
     example="samples_task_2026.jsonl",
 )

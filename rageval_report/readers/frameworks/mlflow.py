@@ -150,7 +150,9 @@ def _read_scorers(source: Source, cells: CellsByColumn) -> ScoreFile:
     scorers = [name.removesuffix(_VALUE) for name in cells if name.endswith(_VALUE)]
     # MLflow (3.17.2) writes expectations as `<name>/value`, exactly like scores.
     expected = _expectations(scorers, parse_objects(cells.get("assessments", [])))
-    labels = [name for name in scorers if name not in expected and _are_labels(cells[name + _VALUE])]
+    labels = [
+        name for name in scorers if name not in expected and _are_labels(cells[name + _VALUE])
+    ]
     scored = [name for name in scorers if name not in (*expected, *labels)]
     if not scored:
         raise source.error(f"none of {named(scorers)} has a score")
@@ -236,7 +238,9 @@ def _details(cells: CellsByColumn) -> tuple[CellsByColumn, list[str], list[str]]
     for place, cells_of_place in places.items():
         ids = texts_of_ids(cells_of_place)
         if ids:
-            rest = {name: column for name, column in details.items() if column is not cells_of_place}
+            rest = {
+                name: column for name, column in details.items() if column is not cells_of_place
+            }
             rest.pop(f"tags.{in_tags}", None)
             return rest, ids, [f"query ids are taken from {place}"]
     return details, [], []

@@ -12,6 +12,7 @@ from rageval_report.files.source import Source
 from rageval_report.rankings.ranking_options import RankingOptions
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.cell_values import number_or_none, text_or_none
+from rageval_report.readers.frameworks.format import SURE, without
 from rageval_report.readers.json_shapes import ShapeError, check_object
 from rageval_report.readers.rankings import RANKINGS, read_rankings
 from rageval_report.types import JsonObject
@@ -19,7 +20,7 @@ from rageval_report.types import JsonObject
 if TYPE_CHECKING:
     from rageval_report.rankings.inputs import DuplicateDocs
 
-_META, _NAME = "mteb_model_meta", "model_name"
+_META = "mteb_model_meta"
 # Versions before 1.11 wrote their results under other names.
 _RESULTS = (
     frozenset(("task_name", "mteb_version", "scores")),
@@ -39,16 +40,11 @@ _HOW = (
 
 def _recognise(source: Source) -> float:
     document = source.document_or_none()
-    if not isinstance(document, dict):
-        return 0.0
-    return 0.95 if _META in document or _are_results(document) else 0.0
+    keys = document.keys() if isinstance(document, dict) else frozenset()
+    return SURE if _META in keys or any(keys >= names for names in _RESULTS) else 0.0
 
 
-def _are_results(document: JsonObject) -> bool:
-    return any(document.keys() >= names for names in _RESULTS)
-
-
-def read_mteb(
+def _read_mteb(
     source: Source,
     *,
     metrics: object = None,
@@ -57,25 +53,7 @@ def read_mteb(
 ) -> list[ScoreFile]:
     """Score ``<task>_predictions.json`` of MTEB against the judgments of the task.
 
-    One pipeline per subset and split, named after the model. MTEB computes the scores of queries,
-    but writes only their means: such results are refused.
-
-    Parameters
-    ----------
-    source : Source
-        The predictions.
-    metrics, duplicates
-        As for rankings in other files.
-    **options
-        The judgments of the task, ``qrels=``, and how rankings are scored; `RankingOptions` has
-        them all.
-
-    Raises
-    ------
-    ReaderError
-        If the file holds means, or there are no judgments: what to do.
-    ShapeError
-        If the predictions are not rankings.
+    One pipeline per subset and split, named after the model.
     """
     document = source.document
     if not isinstance(document, dict) or _META not in document:
@@ -86,7 +64,7 @@ def read_mteb(
     if options.get("qrels") is None:
         raise source.error(_HOW)
     model = check_object(document[_META], _META)
-    name = text_or_none(model.get(_NAME)) or source.stem
+    name = text_or_none(model.get("model_name")) or source.stem
     files = []
     for subset, split, ranking in parts:
         label = f"{name}, {subset}, {split}" if len(parts) > 1 else name
@@ -102,9 +80,7 @@ def read_mteb(
 
 def _rankings(document: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
     """The subset, the split and the ranking: ``{query: {document: score}}``."""
-    for subset, splits in document.items():
-        if subset == _META:
-            continue
+    for subset, splits in without(document, [_META]).items():
         for split, ranking in check_object(splits, f"the subset {subset!r}").items():
             # Other tasks predict labels or numbers, in lists.
             if not isinstance(ranking, dict):
@@ -126,7 +102,7 @@ MTEB = Reader(
     "mteb",
     "MTEB: <task>_predictions.json of retrieval tasks, scored against qrels=",
     _recognise,
-    read_mteb,
+    _read_mteb,
     RANKINGS.options,
     example="SciFact_predictions.json",
 )

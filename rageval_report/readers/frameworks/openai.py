@@ -261,8 +261,7 @@ def _read_items(source: Source) -> list[ScoreFile]:
     has_more = at(source.document_or_none(), "has_more") is True
     notes = ["this is one page of the run's output items; the run has more"] if has_more else []
     return [
-        _read_run(label, group, notes)
-        for label, group in zip(labels, groups.values(), strict=True)
+        _read_run(label, group, notes) for label, group in zip(labels, groups.values(), strict=True)
     ]
 
 

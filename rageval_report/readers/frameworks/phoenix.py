@@ -81,7 +81,9 @@ def _read_evaluated(name: str, cells: CellsByColumn) -> ScoreFile:
     others = [label for label in executions if label not in scores]
     judgements = {
         metric: [
-            _evaluated(score, [executions[label][row] for label in _own(metric, executions, others)])
+            _evaluated(
+                score, [executions[label][row] for label in _own(metric, executions, others)]
+            )
             for row, score in enumerate(metric_scores)
         ]
         for metric, metric_scores in scores.items()
@@ -93,7 +95,9 @@ def _read_evaluated(name: str, cells: CellsByColumn) -> ScoreFile:
         label: sum(cell.get("status") == "DID NOT RUN" for cell in column)
         for label, column in executions.items()
     }
-    notes += [f"{n} cells of {label!r} did not run, and are missing" for label, n in not_run.items() if n]
+    notes += [
+        f"{n} cells of {label!r} did not run, and are missing" for label, n in not_run.items() if n
+    ]
     details = without(cells, ours) | drop_empty(labels)
     return score_file(
         name, rows_of(judgements), details, origin="input", metrics=directions, notes=notes
@@ -220,6 +224,7 @@ _EXPERIMENT = Format(
     },
     nests={"metadata": "metadata"},
     error="error",
+    measures_first=True,
     measures={ours: (theirs, 1) for ours, theirs in _SPENT.items()},
 )
 PHOENIX = dialect(

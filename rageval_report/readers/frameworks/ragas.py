@@ -13,7 +13,8 @@ from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile, id_columns
 from rageval_report.readers.cell_values import parse_list, parse_list_columns, parse_literal
-from rageval_report.readers.frameworks.blank_scores import mark_blank_scores
+from rageval_report.readers.frameworks.format import SURE
+from rageval_report.readers.frameworks.rows import mark_blank_scores
 from rageval_report.readers.record_columns import score_columns
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.cells import read_cells
@@ -35,15 +36,8 @@ _OLD_METRICS = frozenset(
     "maliciousness".split()
 )
 _LISTS = (
-    *(
-        "contexts",
-        "retrieved_contexts",
-        "ground_truths",
-        "reference_contexts",
-        "retrieved_context_ids",
-        "reference_context_ids",
-    ),
-    *("multi_responses", "reference_tool_calls", "reference_topics"),
+    "contexts retrieved_contexts ground_truths reference_contexts retrieved_context_ids "
+    "reference_context_ids multi_responses reference_tool_calls reference_topics".split()
 )
 
 # The text that Python writes for a metric's result, if an experiment stores the object itself.
@@ -57,12 +51,11 @@ _RESULT = re.compile(
 def _recognise(source: Source) -> float:
     header = frozenset(header_of(source))
     if "user_input" in header and len(header & _SAMPLE) > 1:
-        return 0.95
+        return SURE
     if {"question", "answer", "contexts"} <= header and header & _OLD_METRICS:
-        # Names that other tools use too, so this is less sure.
-        return 0.92
+        return 0.92  # names that other tools use too, so this is less sure
     is_of_results = header and source.is_text and _RESULT_OPENS.encode() in source.head
-    return 0.95 if is_of_results else 0.0
+    return SURE if is_of_results else 0.0
 
 
 def read_ragas(
@@ -70,27 +63,14 @@ def read_ragas(
 ) -> list[ScoreFile]:
     r"""Read a frame of Ragas from any kind of table.
 
-    There are no ids: the text of the question identifies the query; in a conversation it is the
-    last message of the user. Lists that CSV holds as text are parsed. A blank score has failed:
-    Ragas writes it without a reason if a metric raised an error or could not use its judge's
-    answer. A cell with a whole ``MetricResult`` gives a score and its reason.
-
-    Raises
-    ------
-    ReaderError
-        If the file is not a table, or cannot be read.
+    The text of the question identifies the query. A blank score has failed: Ragas writes it
+    without a reason if a metric raised an error or could not use its judge's answer.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> text = 'user_input,response,faithfulness\nWho?,He.,0.5\nWhen?,Now.,\n'
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "v1.csv"
-    ...     _ = path.write_text(text)
-    ...     [run] = read_ragas(Source(path))
-    >>> list(run.frame), run.frame["faithfulness_state"].tolist()
-    (['user_input', 'response', 'faithfulness', 'faithfulness_state'], ['scored', 'failed'])
+    >>> [run] = read_ragas(Source(b'user_input,response,sas\nWho?,He.,0.5\nWhen?,Now.,\n'))
+    >>> list(run.frame), run.frame["sas_state"].tolist()
+    (['user_input', 'response', 'sas', 'sas_state'], ['scored', 'failed'])
     """
     table = read_table(source, columns=columns, query_id=query_id)
     # Ragas writes lists into CSV as Python's repr, arrays (0.1) as NumPy's.
@@ -106,9 +86,6 @@ def read_ragas(
     ]
     notes = (*table.notes, *of_lists, *of_talks, *of_results, *of_failures)
     return [replace(table, frame=frame, notes=notes)]
-
-
-# -- conversations
 
 
 def _with_last_questions(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -127,16 +104,17 @@ def _with_last_questions(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         name: pd.Series(texts, index=frame.index, dtype=object)
         for name, texts in {column: questions, "conversation": talks}.items()
     }
-    note = "the question of a conversation is the last message of the user"
-    return frame.assign(**columns), [note]
+    return frame.assign(**columns), [
+        "the question of a conversation is the last message of the user"
+    ]
 
 
 def _messages(cell: object) -> list[Any] | None:
     messages = parse_list(cell)
-    if not isinstance(messages, list) or not messages:
-        return None
-    are_messages = all(isinstance(item, dict) and "content" in item for item in messages)
-    return messages if are_messages else None
+    are_messages = isinstance(messages, list) and all(
+        isinstance(item, dict) and "content" in item for item in messages
+    )
+    return messages if isinstance(messages, list) and messages and are_messages else None
 
 
 def _last_message(talk: list[Any]) -> str:
@@ -144,27 +122,21 @@ def _last_message(talk: list[Any]) -> str:
     return str((by_user or talk)[-1]["content"])
 
 
-# -- scores
-
-
 def _with_results(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The frame with the scores and reasons of results that are written as Python objects."""
     parsed: dict[str, list[Any]] = {}
-    read = []
+    names = []
     for name in map(str, frame):
         cells = frame[name].tolist()
         if not any(isinstance(cell, str) and cell.startswith(_RESULT_OPENS) for cell in cells):
             continue
-        pairs = [_result(cell) for cell in cells]
-        values, reasons = [value for value, _ in pairs], [reason for _, reason in pairs]
-        if len(read_cells(values).unread) == len(cells):  # labels, of which none is a score
-            parsed[name] = values
-        else:
-            parsed |= score_columns(name, values, reasons)
-        read.append(name)
+        values, reasons = map(list, zip(*map(_result, cells), strict=True))
+        are_labels = len(read_cells(values).unread) == len(cells)
+        own = {name: values} if are_labels else score_columns(name, values, reasons)
+        parsed |= {key: own[key] for key in own if key == name or key not in frame}
+        names.append(name)
     columns = {name: pd.Series(cells, index=frame.index) for name, cells in parsed.items()}
-    columns = {name: cells for name, cells in columns.items() if name in read or name not in frame}
-    notes = [f"parsed from the text of results of metrics: {named(read, 12)}"] if read else []
+    notes = [f"parsed from the text of results of metrics: {named(names, 12)}"] if names else []
     return frame.assign(**columns), notes
 
 

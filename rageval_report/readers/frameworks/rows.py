@@ -122,6 +122,7 @@ def score_file(
     cases: Sequence[object] | None = None,
     errors: Iterable[object] | None = None,
     measures: CellsByColumn | None = None,
+    measures_first: bool = False,
     origin: str = "row",
     metrics: Overrides | None = None,
     notes: Iterable[str] = (),
@@ -138,8 +139,10 @@ def score_file(
     queries of one pipeline if the format says so (`is_one_pipeline`); its queries have repeats
     only if it `averages` them.
     """
-    is_judged = isinstance(judgements, JudgementColumns)
-    judged = judgements if is_judged else judgement_columns(judgements, errors)
+    if isinstance(judgements, JudgementColumns):
+        judged = judgements
+    else:
+        judged = judgement_columns(judgements, errors)
     if empty and not judged.metrics:
         raise ShapeError(empty)
     filled = drop_empty(measures or {}, ())
@@ -147,8 +150,12 @@ def score_file(
     taken = {*judged.columns, *spent, *([] if ids is None else [QUERY_ID])}
     if ids is not None:  # then a question need not identify the row
         details = drop_empty(details, ())
-    columns = {**rename_clashes(details, taken, origin), **judged.columns, **spent}
-    names = (*judged.metrics, *spent)
+    names = (*spent, *judged.metrics) if measures_first else (*judged.metrics, *spent)
+    scores = {**judged.columns, **spent}
+    columns = {
+        **rename_clashes(details, taken, origin),
+        **(spent if measures_first else {}),
+    } | scores
     repeats: tuple[str, ...] = ()
     key, keys = (QUERY_ID, ids) if ids is not None else (_CASE, cases)
     if keys is not None:
@@ -320,7 +327,7 @@ def collect_details(*fields: tuple[str, str, Iterable[object]]) -> CellsByColumn
 
 
 def own_ids(objects: Iterable[object]) -> tuple[str, list[str]] | None:
-    """The key of the ids in the objects of all rows, and the ids as texts; None if a row has none."""
+    """The key of the ids in the objects of all rows, and the ids; None if a row has none."""
     parts = columns_of(value if isinstance(value, dict) else {} for value in objects)
     key = id_column_of(map(str, parts))
     ids = texts_of_ids(parts.get(key or "", []))
@@ -333,19 +340,8 @@ def texts_of_ids(cells: Sequence[object] | None) -> list[str]:
     return list(map(str, cells)) if cells and are_ids else []
 
 
-def first_ids(
-    places: Mapping[str, Sequence[object] | None], *, unique: bool = False
-) -> tuple[list[str] | None, tuple[str, ...]]:
-    """The ids in the first place, described in words, in which every row has one; and a note."""
-    for place, cells in places.items():
-        ids = texts_of_ids(cells)
-        if ids and not (unique and len(set(ids)) < len(ids)):
-            return ids, (f"query ids are {place}",)
-    return None, ()
-
-
 def rename_partial_ids(columns: CellsByColumn, origin: str) -> CellsByColumn:
-    """The columns; one that is named like ids but lacks some rows gets its origin's name in front."""
+    """The columns; one named like ids that lacks some rows gets its origin's name in front."""
     partial = [name for name in columns if id_column_of([name]) and None in columns[name]]
     return rename_clashes(columns, partial, origin)
 
@@ -356,7 +352,9 @@ def message_text(messages: object, role: str = "user") -> str | None:
         return json_text(messages)
     every = [message for message in messages if isinstance(message, dict)]
     own = [message for message in every if message.get("role", message.get("type")) == role]
-    own = [message for message in own if message.get("content")] or (every if role == "user" else [])
+    own = [message for message in own if message.get("content")] or (
+        every if role == "user" else []
+    )
     return content_text(own[-1].get("content")) if own else None
 
 
@@ -407,5 +405,3 @@ def _may_hold_scores(cells: pd.Series, *, is_known: bool) -> bool:
     if None in numbers:
         return False
     return is_known or any(number is not None and not math.isnan(number) for number in numbers)
-
-

@@ -9,11 +9,11 @@ from typing import Any
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.frameworks.format import SURE
 from rageval_report.readers.json_shapes import check_object
 from rageval_report.readers.ranking_kinds import first_lines, rows_of_numbers
 from rageval_report.readers.record_columns import columns_of, frame_of
 
-_SURE = 0.95
 _SUMMARY = "all"  # the row of means, and of counts over all queries
 
 # trec_eval's measures, without the parameters that follow them, as in ndcg_cut_10 and utility_1,-1.
@@ -34,14 +34,16 @@ _COUNTS = re.compile(r"num_\w+|relstring(_\d+)?|rbp_resid(_.+)?|unj_\d+|runid")
 
 
 def is_measure(name: str) -> bool:
-    """Whether trec_eval has a measure of that name.
-
-    Examples
-    --------
-    >>> is_measure("recall_10"), is_measure("recall"), is_measure("faithfulness")
-    (True, False, False)
-    """
+    """Whether trec_eval has a measure of that name."""
     return name not in _CUT and _MEASURE.fullmatch(name) is not None
+
+
+def _score_file(name: str, rows: Iterable[Mapping[str, Any]], notes: Iterable[str]) -> ScoreFile:
+    columns = columns_of(rows)
+    # Counts such as num_ret describe the run; as metrics they would join the family of a
+    # correction.
+    metrics = tuple(key for key in columns if key != "query_id" and not _COUNTS.fullmatch(key))
+    return ScoreFile(frame_of(columns), name, metric_columns=metrics, notes=tuple(notes))
 
 
 # -- trec_eval's text
@@ -49,29 +51,18 @@ def is_measure(name: str) -> bool:
 
 def _recognise_output(source: Source) -> float:
     fields = [line.split(maxsplit=2) for line in first_lines(source)]
-    if not fields or not all(len(words) == 3 and is_measure(words[0]) for words in fields):
-        return 0.0
-    return _SURE
+    is_output = all(len(words) == 3 and is_measure(words[0]) for words in fields)
+    return SURE if fields and is_output else 0.0
 
 
 def read_trec_eval(source: Source) -> list[ScoreFile]:
     r"""Read the output of ``trec_eval -q``: a measure, a query and a value per line.
 
-    Raises
-    ------
-    ReaderError
-        If a line has another form, a value appears twice, or the file contains only means.
-
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "bm25.txt"
-    ...     _ = path.write_text("map\t301\t0.0324\nmap\t302\t0.5\nmap\tall\t0.2662\n")
-    ...     [run] = read_trec_eval(Source(path))
-    >>> run.pipeline, run.frame["map"].tolist()
-    ('bm25', [0.0324, 0.5])
+    >>> [run] = read_trec_eval(Source(b"map\t301\t0.0324\nmap\t302\t0.5\nmap\tall\t0.2662\n"))
+    >>> run.frame["map"].tolist()
+    [0.0324, 0.5]
     """
     queries: dict[str, dict[str, Any]] = {}
     summary: dict[str, Any] = {}
@@ -89,8 +80,10 @@ def read_trec_eval(source: Source) -> list[ScoreFile]:
             f"the file contains only means over all queries ({named(summary)}); run trec_eval with "
             "-q for the values of each query"
         )
-    columns = columns_of(queries.values())
-    return [_score_file(source.stem, columns, _notes_of_output(summary))]
+    notes = ["trec_eval prints four decimals; for all of them, score the run itself"]
+    if "runid" in summary:
+        notes.append(f"the run calls itself {summary['runid']!r}")
+    return [_score_file(source.stem, queries.values(), notes)]
 
 
 def _triples(source: Source) -> Iterator[tuple[int, str, str, Any]]:
@@ -100,70 +93,17 @@ def _triples(source: Source) -> Iterator[tuple[int, str, str, Any]]:
         if not fields:
             continue
         if len(fields) < 3:
-            raise source.error(
-                f"expected a measure, a query and a value; got {line.strip()[:60]!r}", line=number
-            )
-        measure, query, value = fields
+            message = f"expected a measure, a query and a value; got {line.strip()[:60]!r}"
+            raise source.error(message, line=number)
+        measure, query, value = fields[0], fields[1], fields[2].strip()
         if _TEXTS.fullmatch(measure):
-            yield number, measure, query, value.strip()
+            yield number, measure, query, value
             continue
         try:
             yield number, measure, query, float(value)
         except ValueError as exc:
-            raise source.error(
-                f"the value of {measure!r} must be a number; got {value.strip()[:40]!r}",
-                line=number,
-            ) from exc
-
-
-def _notes_of_output(summary: Mapping[str, Any]) -> Iterator[str]:
-    yield "trec_eval prints four decimals; for all of them, score the run itself"
-    if "runid" in summary:
-        yield f"the run calls itself {summary['runid']!r}"
-
-
-def _score_file(name: str, columns: dict[str, list[Any]], notes: Iterable[str]) -> ScoreFile:
-    # Counts such as num_ret describe the run; as metrics they would join the family of a
-    # correction.
-    metrics = [
-        column for column in columns if column != "query_id" and not _COUNTS.fullmatch(column)
-    ]
-    return ScoreFile(frame_of(columns), name, metric_columns=tuple(metrics), notes=tuple(notes))
-
-
-# -- pytrec_eval's dumps
-
-
-def _recognise_dump(source: Source) -> float:
-    rows = rows_of_numbers(source.document_or_none())
-    if not rows:
-        return 0.0
-    return _SURE if all(map(is_measure, next(iter(rows.values())))) else 0.0
-
-
-def read_pytrec_eval(source: Source) -> list[ScoreFile]:
-    """Read the result of pytrec_eval's evaluator as JSON: ``{query: {measure: value}}``.
-
-    Raises
-    ------
-    ReaderError
-        If the document is not an object of objects of numbers.
-    ShapeError
-        If the document is not an object.
-    """
-    document = check_object(source.document, "the document")
-    rows = rows_of_numbers(document)
-    if not rows:
-        raise source.error("expected {query: {measure: value}} with numbers as values")
-    queries = {query: row for query, row in rows.items() if query != _SUMMARY}
-    if not queries:
-        raise source.error("the file contains only means over all queries")
-    columns = columns_of({"query_id": query, **row} for query, row in queries.items())
-    absent = [name for name, cells in columns.items() if any(cell is None for cell in cells)]
-    notes = [f"some queries have no {named(absent)}"] if absent else []
-    if len(queries) < len(rows):
-        notes.append(f"the row {_SUMMARY!r} is left out")
-    return [_score_file(source.stem, columns, notes)]
+            message = f"the value of {measure!r} must be a number; got {value[:40]!r}"
+            raise source.error(message, line=number) from exc
 
 
 TREC_EVAL = Reader(
@@ -174,11 +114,38 @@ TREC_EVAL = Reader(
     ("encoding",),
     example="bm25.eval.txt",
 )
+
+
+# -- pytrec_eval's dumps
+
+
+def _recognise_dump(source: Source) -> float:
+    rows = rows_of_numbers(source.document_or_none())
+    return SURE if rows and all(map(is_measure, next(iter(rows.values())))) else 0.0
+
+
+def _read_pytrec_eval(source: Source) -> list[ScoreFile]:
+    """Read the result of pytrec_eval's evaluator as JSON: ``{query: {measure: value}}``."""
+    rows = rows_of_numbers(check_object(source.document, "the document"))
+    if not rows:
+        raise source.error("expected {query: {measure: value}} with numbers as values")
+    queries = {query: row for query, row in rows.items() if query != _SUMMARY}
+    if not queries:
+        raise source.error("the file contains only means over all queries")
+    names = dict.fromkeys(name for row in queries.values() for name in row)
+    absent = [name for name in names if any(name not in row for row in queries.values())]
+    notes = [f"some queries have no {named(absent)}"] if absent else []
+    if len(queries) < len(rows):
+        notes.append(f"the row {_SUMMARY!r} is left out")
+    every = ({"query_id": query, **row} for query, row in queries.items())
+    return [_score_file(source.stem, every, notes)]
+
+
 PYTREC_EVAL = Reader(
     "pytrec_eval",
     "pytrec_eval's results as JSON: {query: {measure: value}}",
     _recognise_dump,
-    read_pytrec_eval,
+    _read_pytrec_eval,
     ("encoding",),
     example="bm25.eval.json",
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,20 +12,18 @@ import pandas as pd
 
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile, distinct_names
-from rageval_report.readers.cell_values import json_text
-from rageval_report.readers.frameworks.trulens_results import (
-    DIRECTION,
-    METRIC_NAMES,
-    judge_explanation,
-    pivot_results,
-)
+from rageval_report.readers.cell_values import is_blank, json_text, parse_literal, parse_objects
+from rageval_report.readers.frameworks.format import SURE, groups_of
+from rageval_report.readers.frameworks.rows import SECONDS
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.metric import Override
 from rageval_report.scores.states import (
     FAILED,
     MISSING,
+    NOT_APPLICABLE,
     REASON,
+    SCORED,
     STATE,
     state_columns,
 )
@@ -32,6 +31,7 @@ from rageval_report.scores.states import (
 _RECORD = frozenset(("record_id", "input", "output"))
 _APP = ("app_name", "app_version", "app_id")
 _RESULT_IDS = frozenset(("feedback_result_id", "feedback_definition_id"))
+_METRIC_NAMES = ("fname", "name")
 _EVENTS = frozenset(("record_attributes", "record_type", "resource_attributes", "trace"))
 
 # The columns of a record that are not metrics.
@@ -42,26 +42,30 @@ _DETAILS = frozenset(
 )
 # Whole traces, and copies of other columns.
 _TRACES = ("app_json", "record_json", "cost_json", "perf_json")
-_CALLS, _COST = "_calls", " feedback cost in "
+_CALLS, _DIRECTION, _COST = "_calls", " direction", " feedback cost in "
+_COMPANIONS = (_CALLS, _DIRECTION, STATE, REASON)
 _SEVERAL = ":::"  # between a metric that gives several scores and the name of each
 
 # TruLens writes -1 if it could not read the judge's answer.
 _UNREADABLE = -1.0
 _NOT_READ = "the judge's answer could not be read; TruLens writes -1"
+_STATUS = {"failed": FAILED, "skipped": NOT_APPLICABLE}
+
+# An explanation of the judge, within the text of its calls.
+_TEXT = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
+_EXPLANATION = re.compile(rf"""['"](?:explanation|reasons?)['"]:\s*+({_TEXT})""", re.DOTALL)
+_LONGEST = 1_000_000
 
 
 def _recognise(source: Source) -> float:
     header = frozenset(header_of(source))
     is_wide = header >= _RECORD and not header.isdisjoint(_APP)
-    return 0.95 if is_wide or _is_long(header) or header >= _EVENTS else 0.0
+    return SURE if is_wide or _is_long(header) or header >= _EVENTS else 0.0
 
 
 def _is_long(header: frozenset[str]) -> bool:
-    return (
-        header >= {"record_id", "result"}
-        and not header.isdisjoint(_RESULT_IDS)
-        and not header.isdisjoint(METRIC_NAMES)
-    )
+    has_ids = not (header.isdisjoint(_RESULT_IDS) or header.isdisjoint(_METRIC_NAMES))
+    return header >= {"record_id", "result"} and has_ids
 
 
 def read_trulens(
@@ -69,29 +73,17 @@ def read_trulens(
 ) -> list[ScoreFile]:
     r"""Read a frame of TruLens from any kind of table: one pipeline per version of an app.
 
-    The frame is the result of ``get_records_and_feedback()`` or ``get_feedback()``. Ids of records
-    differ from run to run, so the text of the input identifies the query. The file holds the
-    directions. A blank score has failed if its metric was called, and is missing otherwise; -1
-    among proportions means that TruLens could not read the judge's answer. Traces are left out,
-    and so are the calls of metrics except for the judges' explanations.
-
-    Raises
-    ------
-    ReaderError
-        If the file is not such a table, contains events instead of scores, or cannot be read.
+    Ids of records differ from run to run, so the text of the input identifies the query. A blank
+    score has failed if its metric was called, and is missing otherwise; -1 among proportions means
+    that TruLens could not read the judge's answer.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
     >>> text = (
-    ...     "app_version,record_id,input,output,bias,bias direction\n"
-    ...     "v1,r1,Who?,He.,0.5,False\nv2,r2,Who?,She.,0.25,False\n"
+    ...     b"app_version,record_id,input,output,bias,bias direction\n"
+    ...     b"v1,r1,Who?,He.,0.5,False\nv2,r2,Who?,She.,0.25,False\n"
     ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "records.csv"
-    ...     _ = path.write_text(text)
-    ...     files = read_trulens(Source(path))
+    >>> files = read_trulens(Source(text))
     >>> [file.pipeline for file in files], files[0].metrics
     (['v1', 'v2'], {'bias': {'greater_is_better': False}})
     """
@@ -101,92 +93,71 @@ def read_trulens(
             "these are TruLens's events, one per span; expected one row per record. Write the "
             "result of get_records_and_feedback() instead"
         )
-    is_long = _is_long(header)
-    selected = None if is_long else _with_companions(header, columns)
+    selected = None
+    if columns is not None and not _is_long(header):
+        requested = frozenset((columns,) if isinstance(columns, str) else columns)
+        beside = {f"{name}{ending}" for name in requested for ending in (_CALLS, _DIRECTION)}
+        selected = requested | (header & {*beside, *_APP, "cost_currency"})
     table = read_table(source, columns=selected, query_id=query_id)
-    frame = _with_text_versions(source, table.frame.rename(columns=str))
-    rows = pivot_results(frame) if is_long else frame
-    files = []
-    for name, row_numbers in _pipelines(rows, source.stem):
-        file = _score_file(name, rows.iloc[row_numbers].reset_index(drop=True), query_id)
-        files.append(replace(file, notes=(*table.notes, *file.notes)))
-    return files
-
-
-def _with_companions(
-    header: frozenset[str], columns: Iterable[str] | None
-) -> frozenset[str] | None:
-    """The requested columns, their companions, and the columns that identify apps."""
-    if columns is None:
-        return None
-    requested = frozenset((columns,) if isinstance(columns, str) else columns)
-    companions = {f"{name}{ending}" for name in requested for ending in (_CALLS, DIRECTION)}
-    return requested | (header & {*companions, *_APP, "cost_currency"})
-
-
-def _with_text_versions(source: Source, frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with the names of apps as text, because the versions 1.1 and 1.10 differ."""
-    texts = {
-        name: read_table(source, columns=[name], query_id=name).frame[name]
-        for name in _APP
-        if name in frame and pd.api.types.is_numeric_dtype(frame[name].dtype)
-    }
-    return frame.assign(**texts)
-
-
-# -- pipelines
+    frame = table.frame.rename(columns=str)
+    # The names of apps are texts, because the versions 1.1 and 1.10 differ.
+    for name in _APP:
+        if name in frame and pd.api.types.is_numeric_dtype(frame[name].dtype):
+            frame[name] = read_table(source, columns=[name], query_id=name).frame[name]
+    rows = _pivot(frame) if _is_long(header) else frame
+    return [
+        replace(file, notes=(*table.notes, *file.notes))
+        for name, places in _pipelines(rows, source.stem)
+        for file in [_score_file(name, rows.iloc[places].reset_index(drop=True), query_id)]
+    ]
 
 
 def _pipelines(frame: pd.DataFrame, otherwise: str) -> list[tuple[str, list[int]]]:
     """The rows of each version of each app, in the order in which they first appear."""
-    keys: dict[tuple[str, ...], list[int]] = {}
-    apps = [_texts_of(frame, name) for name in _APP]
-    for row in range(len(frame)):
-        app, version, app_id = (cells[row] for cells in apps)
-        key = (app, version) if version else (app or app_id,)
-        keys.setdefault(key, []).append(row)
-    n_apps = len({key[0] for key in keys})
-    names = [key[-1] if n_apps == 1 else " ".join(part for part in key if part) for key in keys]
-    return list(
-        zip(distinct_names(name or otherwise for name in names), keys.values(), strict=True)
-    )
+    apps = list(zip(*(_texts_of(frame, name) for name in _APP), strict=True))
+    keys = [(app, version) if version else (app or app_id,) for app, version, app_id in apps]
+    places: dict[tuple[str, ...], list[int]] = {}
+    for row, key in enumerate(keys):
+        places.setdefault(key, []).append(row)
+    n_apps = len({key[0] for key in places})
+    names = [key[-1] if n_apps == 1 else " ".join(filter(None, key)) for key in places]
+    labels = distinct_names(name or otherwise for name in names)
+    return list(zip(labels, places.values(), strict=True))
 
 
 def _texts_of(frame: pd.DataFrame, name: str) -> list[str]:
     """The cells as texts, "" for a blank cell."""
-    if name not in frame:
-        return [""] * len(frame)
-    return [json_text(cell) or "" for cell in frame[name].tolist()]
+    return [json_text(cell) or "" for cell in _cells(frame, name)]
+
+
+def _cells(rows: pd.DataFrame, name: str) -> list[Any]:
+    return rows[name].tolist() if name in rows else [None] * len(rows)
 
 
 def _score_file(name: str, rows: pd.DataFrame, query_id: str | None) -> ScoreFile:
     metrics = _metrics_of(rows)
     columns, notes = _own_details(rows, metrics, query_id)
     spent = _spent(rows)
+    overrides: dict[str, Override] = {}
     for metric in metrics:
         columns |= _metric_columns(rows, metric)
+        # The direction is not known if the file does not say it, or says both.
+        texts = {text.strip().lower() for text in _texts_of(rows, f"{metric}{_DIRECTION}")} - {""}
+        directions = {text in ("true", "1", "1.0") for text in texts}
+        if len(directions) == 1:
+            overrides[metric] = {"greater_is_better": directions.pop()}
     frame = pd.DataFrame({**columns, **spent})
-    directions = {metric: _direction(rows, metric) for metric in metrics}
-    overrides: dict[str, Override] = {
-        metric: {"greater_is_better": direction}
-        for metric, direction in directions.items()
-        if direction is not None
-    }
-    return ScoreFile(frame, name, overrides, (*metrics, *spent), tuple(notes))
+    return ScoreFile(frame, name, overrides, (*metrics, *spent), notes)
 
 
 # -- details
 
 
 def _own_details(
-    rows: pd.DataFrame, metrics: list[str], query_id: str | None
-) -> tuple[dict[str, Any], list[str]]:
-    companions = tuple(
-        f"{metric}{ending}"
-        for metric in metrics
-        for ending in (_CALLS, DIRECTION, _COST, STATE, REASON)
-    )
+    rows: pd.DataFrame, metrics: Sequence[str], query_id: str | None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     unused = {*metrics, *_TRACES, "input", "output", "latency", "total_tokens"} - {query_id}
+    companions = tuple(f"{metric}{end}" for metric in metrics for end in (*_COMPANIONS, _COST))
     columns: dict[str, Any] = {}
     notes = []
     if "input" in rows:
@@ -203,24 +174,18 @@ def _own_details(
     for label in map(str, rows):
         if label not in unused and not label.startswith(companions):
             columns.setdefault(label, rows[label])
-    return columns, notes
+    return columns, tuple(notes)
 
 
 def _spent(rows: pd.DataFrame) -> dict[str, Any]:
     """The columns of latency, tokens and cost; a cost in another currency stays a detail."""
-    spent = {}
-    if "latency" in rows:
-        with np.errstate(over="ignore"):  # infinite numbers are refused where scores are read
-            spent["latency_ms"] = _numbers(rows["latency"]) * 1000.0
-    if "total_tokens" in rows:
-        spent["total_tokens"] = _numbers(rows["total_tokens"])
-    if "total_cost" in rows and set(_texts_of(rows, "cost_currency")) <= {"", "USD"}:
-        spent["cost_usd"] = _numbers(rows["total_cost"])
+    sources = {"latency_ms": "latency", "total_tokens": "total_tokens"}
+    if set(_texts_of(rows, "cost_currency")) <= {"", "USD"}:
+        sources["cost_usd"] = "total_cost"
+    spent = {ours: read_cells(_cells(rows, theirs)).numbers for ours, theirs in sources.items()}
+    with np.errstate(over="ignore"):  # infinite numbers are refused where scores are read
+        spent["latency_ms"] = spent["latency_ms"] * SECONDS
     return {name: numbers for name, numbers in spent.items() if not np.isnan(numbers).all()}
-
-
-def _numbers(cells: pd.Series) -> np.ndarray:
-    return np.asarray(read_cells(cells.tolist()).numbers)
 
 
 # -- metrics
@@ -232,28 +197,22 @@ def _metrics_of(rows: pd.DataFrame) -> list[str]:
     A metric that failed on every record may have no column of its own.
     """
     labels = [str(label) for label in rows]
-    named = {label.removesuffix(DIRECTION) for label in labels if label.endswith(DIRECTION)}
+    named = {label.removesuffix(_DIRECTION) for label in labels if label.endswith(_DIRECTION)}
     named |= {label.partition(_COST)[0] for label in labels if _COST in label}
-    called = [label for label in labels if label.endswith(_CALLS) and _holds_calls(rows[label])]
-    named |= {label.removesuffix(_CALLS) for label in called}
+    called = [label for label in labels if label.endswith(_CALLS)]
+    named |= {each.removesuffix(_CALLS) for each in called if any(map(_was_called, rows[each]))}
     present = [label for label in labels if label in named or _may_be_metric(rows[label])]
     several = {label.partition(_SEVERAL)[0] for label in present if _SEVERAL in label}
-    absent = [name for name in sorted(named) if name not in labels and name not in several]
-    return present + absent
-
-
-def _holds_calls(cells: pd.Series) -> bool:
-    return any(map(_was_called, cells.tolist()))
+    return present + [name for name in sorted(named) if name not in {*labels, *several}]
 
 
 def _may_be_metric(cells: pd.Series) -> bool:
     label = str(cells.name)
     return (
         pd.api.types.is_numeric_dtype(cells.dtype)
-        and label not in _DETAILS
-        and label not in _TRACES
+        and label not in {*_DETAILS, *_TRACES}
         and _COST not in label
-        and not label.endswith((_CALLS, DIRECTION, STATE, REASON))
+        and not label.endswith(_COMPANIONS)
         and not label.startswith("Unnamed")
     )
 
@@ -262,31 +221,22 @@ def _metric_columns(rows: pd.DataFrame, metric: str) -> dict[str, Any]:
     """The columns of a metric's scores, states and reasons."""
     read = read_cells(_cells(rows, metric))
     numbers = read.numbers.copy()
+    others = numbers[(numbers != _UNREADABLE) & ~np.isnan(numbers)]
     # Only beside shares: on another scale -1 can be a score.
-    is_unreadable = (numbers == _UNREADABLE) & _are_proportions(numbers[numbers != _UNREADABLE])
+    are_shares = bool(((others >= 0) & (others <= 1)).all())
+    is_unreadable = (numbers == _UNREADABLE) & are_shares
     numbers[is_unreadable] = np.nan
-    companions = zip(
-        *(_cells(rows, f"{metric}{end}") for end in (_CALLS, STATE, REASON)), strict=True
-    )
+    companions = (_cells(rows, f"{metric}{end}") for end in (_CALLS, STATE, REASON))
     states, reasons = [], []
-    for row, (calls, state, reason) in enumerate(companions):
+    for row, (calls, state, reason) in enumerate(zip(*companions, strict=True)):
         # TruLens (2.16.0) writes NaN both for a judge that failed and for one that never ran; only
         # the calls show which.
         unscored = FAILED if is_unreadable[row] or _was_called(calls) else state or MISSING
         is_missing = read.states[row] == MISSING or is_unreadable[row]
         states.append(unscored if is_missing else read.states[row])
         own_reason = _NOT_READ if is_unreadable[row] else read.reasons[row] or reason
-        reasons.append(own_reason or judge_explanation(calls))
+        reasons.append(own_reason or _judge_explanation(calls))
     return {metric: numbers, **state_columns(metric, states, reasons)}
-
-
-def _cells(rows: pd.DataFrame, name: str) -> list[Any]:
-    return rows[name].tolist() if name in rows else [None] * len(rows)
-
-
-def _are_proportions(numbers: np.ndarray) -> bool:
-    present = numbers[~np.isnan(numbers)]
-    return bool(((present >= 0) & (present <= 1)).all())
 
 
 def _was_called(calls: object) -> bool:
@@ -295,11 +245,90 @@ def _was_called(calls: object) -> bool:
     return isinstance(calls, str) and calls.strip() not in ("", "[]", "nan", "None")
 
 
-def _direction(rows: pd.DataFrame, metric: str) -> bool | None:
-    """Whether higher is better; None if the file does not say, or says both."""
-    texts = {text.strip().lower() for text in _texts_of(rows, f"{metric}{DIRECTION}")} - {""}
-    directions = {text in ("true", "1", "1.0") for text in texts}
-    return directions.pop() if len(directions) == 1 else None
+def _judge_explanation(calls: object) -> str | None:
+    """The explanations of the judge in the calls of a metric, or in their text, a line per call."""
+    texts: list[object]
+    if isinstance(calls, str):
+        # By a pattern: the calls hold whole prompts and contexts, which would take long to parse,
+        # and objects that are not literals.
+        texts = [parse_literal(text) for text in _EXPLANATION.findall(calls[:_LONGEST])]
+    else:
+        listed = list(calls) if isinstance(calls, list | np.ndarray) else []
+        metas = [call.get("meta") if isinstance(call, dict) else None for call in listed]
+        texts = [_explanation(meta) for meta in metas if isinstance(meta, dict)]
+    lines = [text for text in dict.fromkeys(texts) if isinstance(text, str) and text.strip()]
+    return "\n".join(lines) or None
+
+
+def _explanation(meta: Mapping[str, Any]) -> str | None:
+    texts = (meta.get(key) for key in ("explanation", "reason", "reasons"))
+    return next((text for text in texts if isinstance(text, str)), None)
+
+
+# -- feedback results, one row per result
+
+
+def _pivot(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame with one row per record and one column per metric, from one row per result."""
+    metric_column = next(name for name in _METRIC_NAMES if name in frame)
+    results = [{str(k): v for k, v in row.items()} for row in frame.to_dict(orient="records")]
+    records = groups_of(results, lambda result: json_text(result["record_id"]) or "")
+    rows = []
+    for record, own in records.items():
+        row = {"record_id": record, **_record_details(own[0])}
+        of_metrics = groups_of(own, lambda result: json_text(result[metric_column]) or "")
+        for metric, of_metric in of_metrics.items():
+            row |= _metric_cells(metric, of_metric)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _record_details(result: Mapping[str, Any]) -> dict[str, Any]:
+    record, app = _object(result.get("record_json")), _object(result.get("app_json"))
+    return {
+        "input": record.get("main_input", record.get("input", result.get("input"))),
+        "output": record.get("main_output", record.get("output", result.get("output"))),
+        "app_name": app.get("app_name", result.get("app_name")),
+        "app_version": app.get("app_version", result.get("app_version")),
+        "app_id": app.get("app_id", record.get("app_id", result.get("app_id"))),
+    }
+
+
+def _metric_cells(metric: str, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The mean of a metric's results on a record, or why there is none."""
+    cells = [result.get("result") for result in results]
+    read = read_cells(None if is_blank(cell) else cell for cell in cells)
+    scores = read.numbers[~np.isnan(read.numbers)]
+    if len(scores):
+        state, reasons = (
+            SCORED,
+            [_judge_explanation(result.get("calls_json")) for result in results],
+        )
+    else:
+        state, reasons = _unscored_state(results), [json_text(row.get("error")) for row in results]
+    feedback = _object(results[0].get("feedback_json"))
+    return {
+        metric: float(scores.mean()) if len(scores) else np.nan,
+        f"{metric}{_DIRECTION}": feedback.get("higher_is_better"),
+        f"{metric}{STATE}": state,
+        f"{metric}{REASON}": "\n".join(reason for reason in reasons if reason) or None,
+    }
+
+
+def _unscored_state(results: Iterable[Mapping[str, Any]]) -> str:
+    """The state of a score that is absent; "failed" goes before "not applicable"."""
+    states = set()
+    for result in results:
+        # Some files hold the enum's text, "FeedbackResultStatus.FAILED".
+        status = (json_text(result.get("status")) or "").rpartition(".")[2].lower()
+        states.add(_STATUS.get(status, MISSING) if is_blank(result.get("error")) else FAILED)
+    return next(state for state in (FAILED, NOT_APPLICABLE, MISSING) if state in states)
+
+
+def _object(cell: object) -> Mapping[str, Any]:
+    """The object in a cell, or in its JSON or Python text; otherwise an empty one."""
+    [value] = parse_objects([cell])
+    return value if isinstance(value, dict) else {}
 
 
 TRULENS = Reader(

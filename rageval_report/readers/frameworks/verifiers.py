@@ -103,7 +103,7 @@ def _recognise_rollouts(source: Source) -> float:
 
 
 def _read_rollouts(source: Source) -> list[ScoreFile]:
-    """Read ``results.jsonl`` of an evaluation with verifiers; rollouts of an example are averaged."""
+    """Read ``results.jsonl`` of an evaluation; the rollouts of an example are averaged."""
     rollouts = read_rows(source)
     names = _metric_names(rollouts)
     key = next((name for name in _IDS if name in rollouts[0]), _IDS[0])

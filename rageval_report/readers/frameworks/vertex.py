@@ -59,9 +59,9 @@ def _read_vertex(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     rows = rows_of(cells)
     judged = judgement_columns({name: _cell(row, name) for name in metrics} for row in rows)
     scales = overrides_of(
-        lambda name, scores: ON_GRADES
-        if name + _EXPLANATION in cells and are_grades(scores, whole=True)
-        else None,
+        lambda name, scores: (
+            ON_GRADES if name + _EXPLANATION in cells and are_grades(scores, whole=True) else None
+        ),
         judged,
     )
     notes = [f"read as grades from 1 to 5: {named(scales)}"] if scales else []
@@ -119,7 +119,9 @@ def _read_results(source: Source) -> list[ScoreFile]:
     n_candidates = max((len(_candidates(case)) for case in cases), default=0)
     if not n_candidates:
         raise ShapeError("no case has results of a candidate, so the file holds no scores")
-    datasets = [each if isinstance(each, dict) else {} for each in _list(document, "evaluation_dataset")]
+    datasets = [
+        each if isinstance(each, dict) else {} for each in _list(document, "evaluation_dataset")
+    ]
     names = _names(source.stem, document, datasets, n_candidates)
     created = time_in(at(document, "metadata.creation_timestamp|metadata.creationTimestamp"))
     return [
@@ -216,7 +218,10 @@ def _rows_of(datasets: Sequence[JsonObject], place: int) -> list[JsonObject]:
     if is_records(table):
         return [{_TEXTS.get(key, key): cell for key, cell in row.items()} for row in table]
     cases = _list(dataset, "eval_cases")
-    return [_row(case if isinstance(case, dict) else {}, place if len(datasets) == 1 else 0) for case in cases]
+    return [
+        _row(case if isinstance(case, dict) else {}, place if len(datasets) == 1 else 0)
+        for case in cases
+    ]
 
 
 def _row(case: JsonObject, place: int) -> JsonObject:

@@ -52,8 +52,7 @@ def _read_weave(source: Source) -> list[ScoreFile]:
     n_others = len(rows) - len(calls)
     notes = [f"{n_others} calls of other operations are left out"] if n_others else []
     return [
-        _read_group(name, group, notes)
-        for name, group in zip(names, groups.values(), strict=True)
+        _read_group(name, group, notes) for name, group in zip(names, groups.values(), strict=True)
     ]
 
 
@@ -124,7 +123,9 @@ def _read_group(name: str, calls: Sequence[JsonObject], notes: Sequence[str]) ->
         ids = [str(example).rpartition(_ROW)[2] for example in examples]
         id_notes = ["query ids are the digests of the data set's rows"]
     # A null is a failed score only of a scorer that gives numbers; beside words it is no label.
-    scored = {key for call in calls for key, each in call["judged"].items() if each.score is not None}
+    scored = {
+        key for call in calls for key, each in call["judged"].items() if each.score is not None
+    }
     empty = {key for call in calls for key in call["judged"]} - scored
     empty -= {word for call in calls for word in call["words"]}
     left_out = [f"left out, because they have no score: {named(sorted(empty))}"] if empty else []

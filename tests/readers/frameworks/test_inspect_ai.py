@@ -12,7 +12,6 @@ import pytest
 from rageval_report.errors import ReaderError
 from rageval_report.files import archives
 from rageval_report.readers import Source, read, recognise
-from rageval_report.scores import score_table
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "inspect_ai"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))
@@ -83,23 +82,6 @@ def test_scores_are_inspect_s_own_reductions_over_epochs_cell_by_cell(name):
         assert frame[metric].dropna().to_dict() == values
 
 
-@pytest.mark.parametrize("name", ["toy.json", "samples.csv"])
-def test_means_are_those_that_inspect_reports(name):
-    [found] = read(GOLDEN / name)
-    scores = score_table(found.frame, only=found.metric_columns).scores
-    for metric, means in EXPECTED["means"].items():
-        [mean] = means.values()
-        assert scores[metric].mean() == pytest.approx(mean, rel=1e-15)
-
-
-def test_the_archive_and_the_document_of_one_log_read_alike():
-    pytest.importorskip(archives._ZSTD)
-    [archive], [document] = read(GOLDEN / "toy.eval"), read(GOLDEN / "toy.json")
-    pd.testing.assert_frame_equal(archive.frame, document.frame)
-    assert archive.pipeline == document.pipeline == "toy:mockllm/model"
-    assert archive.notes == document.notes
-
-
 def test_a_scorer_that_raised_is_failed_with_its_error_and_the_others_keep_their_scores():
     [found] = read(GOLDEN / "toy.json")
     row = found.frame.set_index("query_id").loc["q2"]
@@ -129,11 +111,6 @@ def test_texts_metadata_and_repeats_are_details():
     assert row["letters_reason"] == "because C"
 
 
-def test_questions_of_the_frame_are_those_of_the_log():
-    [log_], [frame] = read(GOLDEN / "toy.json"), read(GOLDEN / "samples.csv")
-    assert frame.frame["question"].tolist() == log_.frame["question"].tolist()
-
-
 def test_a_header_alone_is_refused_with_what_it_holds():
     with pytest.raises(
         ReaderError, match=r"contains only aggregates \('letters accuracy', 'f1 mean'"
@@ -150,34 +127,6 @@ def test_a_frame_of_evaluations_is_refused_with_what_to_pass():
 # -- public logs
 
 
-def test_the_accuracy_of_a_public_archive_is_that_of_its_results(real_data):
-    folder = real_data("inspect_ai_logs")
-    path = folder / "2025-02-11T15-18-04-05-00_popularity_mj7khqpMM4GBCfVQozKgzB.eval"
-    assert recognise(Source(path)) == "inspect_ai"
-    [found] = read(path)
-    with zipfile.ZipFile(path) as file:
-        results = json.loads(file.read("header.json"))["results"]["scores"]
-    table = score_table(found.frame, only=found.metric_columns, known=found.metrics)
-    assert table.scores["match"].mean() == results[0]["metrics"]["accuracy"]["value"] == 0.8
-    assert table.scores.index.tolist() == [str(n) for n in range(1, 11)]
-    assert table.scores["prompt_tokens"].sum() == 620  # stats.model_usage of the header
-
-
-def test_the_accuracy_of_a_public_document_is_that_of_its_results_and_its_status_is_told(real_data):
-    path = real_data("inspect_ai_logs/2025-05-12T20-28-13-04-00_popularity.json")
-    [found] = read(path)
-    assert found.frame["match"].mean() == pytest.approx(2 / 3)
-    assert "the log has status 'cancelled', not 'success'" in found.notes
-
-
-def test_a_public_log_that_was_never_scored_has_no_score_and_says_so(real_data):
-    folder = real_data("inspect_ai_logs")
-    [found] = read(folder / "2025-02-11T15-17-00-05-00_popularity_dPiJifoWeEQBrfWsAopzWr.eval")
-    table = score_table(found.frame, only=found.metric_columns)
-    assert table.scores["match"].isna().all()
-    assert "none of the 10 samples has a score yet, of 'match': run inspect score" in found.notes
-
-
 # -- scores
 
 
@@ -189,39 +138,15 @@ def test_letters_are_numbers_and_said_to_be(read_log):
     )
 
 
-def test_a_letter_beside_an_unknown_word_stays_a_score(read_log):
-    found = read_log([sample("a", {"m": "C"}), sample("b", {"m": "maybe"})])
-    assert found.frame["m"].tolist()[0] == 1.0
-    assert found.frame["m_state"].tolist() == ["scored", "failed"]
-    assert found.frame["m_reason"].tolist()[1] == "maybe"
-
-
 def test_keys_that_two_scorers_share_bear_their_names(read_log):
     found = read_log([sample("a", {"x": {"value": {"f1": 1, "em": 0}}, "y": {"value": {"f1": 0}}})])
     assert found.metric_columns == ("x_f1", "em", "y_f1")
-
-
-def test_the_parts_of_a_list_are_numbered(read_log):
-    found = read_log([sample("a", {"steps": {"value": [1, 0.5]}})])
-    assert found.frame[["steps_1", "steps_2"]].to_numpy().tolist() == [[1.0, 0.5]]
-
-
-def test_a_scorer_named_like_a_detail_is_told_from_it(read_log):
-    answers = {"output": {"completion": "yes"}}
-    found = read_log([sample("a", {"answer": "C"}, **answers)])
-    assert found.metric_columns == ("answer_score",)
-    assert found.frame["answer"].tolist() == ["yes"]
 
 
 def test_unscored_epochs_are_left_out_of_the_mean(read_log):
     epochs = [sample("a", {"m": value}, epoch=n) for n, value in enumerate((1, 0, float("nan")), 1)]
     found = read_log(epochs)
     assert found.frame[["m", "n_repeats"]].to_numpy().tolist() == [[0.5, 3]]
-
-
-def test_another_reducer_of_the_log_is_told(read_log):
-    found = read_log([sample("a", {"m": 1})], config={"epochs": 2, "epochs_reducer": ["max"]})
-    assert "the log reduces epochs by 'max'; here a query's score is their mean" in found.notes
 
 
 def test_samples_stand_in_the_order_of_the_data_set_and_absent_ones_are_told(read_log):
@@ -245,12 +170,6 @@ def test_the_question_of_a_conversation_is_what_the_user_said_last(read_log):
     ]
     found = read_log([sample("a", {"m": 1}) | {"input": turns}])
     assert found.frame["question"].tolist() == ["Who?"]
-
-
-def test_a_text_that_was_put_aside_is_fetched(read_log):
-    more = {"input": "attachment://abc", "attachments": {"abc": "a long question"}}
-    found = read_log([sample("a", {"m": 1}) | more])
-    assert found.frame["question"].tolist() == ["a long question"]
 
 
 # -- logs that lack something
@@ -302,27 +221,9 @@ def test_an_archive_that_leads_out_of_its_folder_is_known_and_refused(write):
         read(write(zipped(members)))
 
 
-def test_another_zip_archive_is_not_inspect_s(write):
-    assert recognise(Source(write("query_id,recall\na,1\n"))) == "csv"
-    with pytest.raises(
-        ReaderError, match="no reader recognises this file; it looks like a zip archive"
-    ):
-        read(write(zipped({"data.json": {}})))
-
-
-def test_an_error_of_the_whole_run_is_told(read_log):
-    found = read_log([sample("a", {"m": 1})], status="error", error={"message": "out of money"})
-    assert "the log has status 'error', not 'success': out of money" in found.notes
-
-
 def test_a_sample_without_an_id_is_told_by_its_place(read_log):
     with pytest.raises(ReaderError, match="sample 2 of the log has no id"):
         read_log([sample("a", {"m": 1}), sample(None, {"m": 1})])
-
-
-def test_a_part_of_another_shape_is_told(read_log):
-    with pytest.raises(ReaderError, match="scores of a sample must be an object; got a list"):
-        read_log([sample("a", {}) | {"scores": [1]}])
 
 
 def test_a_frame_of_two_logs_is_two_pipelines(write):

@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
-from rageval_report.errors import ReaderError
-from rageval_report.readers import Source, read, recognise
+from rageval_report.readers import read
 from rageval_report.scores import score_table
 
 LIKERT = [{"value": str(step), "numeric_value": step} for step in (1, 2, 3, 4)]
@@ -87,10 +85,6 @@ def checked(found):
     return score_table(found.frame[["query_id", *found.metric_columns]], metrics=found.metrics)
 
 
-def test_the_file_is_recognised(write):
-    assert recognise(Source(write(json.dumps(document())))) == "inspector_raget"
-
-
 def test_a_score_is_the_mean_over_the_annotators(found):
     assert found.frame["naturalness"].tolist() == [3.0, 1.0]
     note = "the score is the mean over several annotators for 'naturalness'"
@@ -102,10 +96,6 @@ def test_what_each_annotator_said_is_kept(found):
         {"a": "4", "b": "2", "c": "3"},
         {"a": "1"},
     ]
-
-
-def test_task_ids_are_the_query_ids(found):
-    assert found.frame["query_id"].tolist() == ["t<::>1", "t<::>2"]
 
 
 def test_scales_and_directions_are_those_of_the_file(found):
@@ -120,32 +110,6 @@ def test_scales_and_directions_are_those_of_the_file(found):
 
 def test_single_precision_does_not_put_a_score_outside_its_scale(found):
     assert checked(found).scores["rougel"].tolist() == [0.25, 1.0]
-
-
-def test_a_metric_without_annotation_is_unscored(found):
-    assert np.array_equal(checked(found).scores["errors"], [3, np.nan], equal_nan=True)
-
-
-def test_texts_of_the_task_are_details(found):
-    first = found.frame.iloc[0]
-    assert first["question"] == "last"
-    assert len(first["conversation"]) == 3
-    assert first["reference"] == "gold"
-    assert first["answer"] == "an answer"
-    assert first["contexts"] == ["two", "one"]
-    assert first["retrieved"] == ["d2", "d1"]
-
-
-def test_labels_of_the_task_are_texts_to_group_by(found):
-    first = found.frame.iloc[0]
-    assert first["Answerability"] == "ANSWERABLE"
-    assert first["Question Type"] == "Factoid, Opinion"
-    assert found.frame["Multi-Turn"].isna().all()
-
-
-def test_numbers_of_the_task_and_comments_are_no_metrics(found):
-    assert found.metric_columns == ("naturalness", "RougeL", "errors")
-    assert found.frame["# Relevant Passages"].tolist()[0] == 2
 
 
 def test_each_model_is_a_pipeline(read_document):
@@ -212,10 +176,6 @@ def test_what_annotators_wrote_of_a_score_is_its_reason(read_document):
     assert "naturalness_reason" not in found.metric_columns
 
 
-def test_comments_of_one_annotator_are_kept(found):
-    assert found.frame["comment"].fillna("").tolist() == ["fine", ""]
-
-
 def test_labels_that_stand_for_no_numbers_are_details(read_document):
     changed = document()
     values = [{"value": "polite"}, {"value": "rude"}]
@@ -249,28 +209,3 @@ def test_camel_case_is_read_as_well(read_document, found):
     assert other.frame["naturalness"].tolist() == found.frame["naturalness"].tolist()
     assert other.frame["contexts"].tolist() == found.frame["contexts"].tolist()
     assert checked(other).metrics["naturalness"].bounds == (1.0, 4.0)
-
-
-@pytest.mark.parametrize("value", [None, "", "N/A"])
-def test_a_judgement_that_was_not_given_does_not_count(read_document, value):
-    evaluations = document()["evaluations"]
-    evaluations[0]["annotations"]["naturalness"] = said(a="4", b=value)
-    [found] = read_document(evaluations=evaluations)
-    assert found.frame["naturalness"].tolist()[0] == 4.0
-
-
-def test_another_document_is_refused(write):
-    with pytest.raises(ReaderError, match="expected models, metrics, tasks and evaluations"):
-        read(write('{"models": []}'), reader="inspector_raget")
-
-
-def test_means_of_the_public_file_are_those_of_its_annotations(real_data):
-    path = real_data("mtrag_human_eval/reference_subset_with_human_evaluations.json")
-    rows = json.loads(path.read_text())["evaluations"]
-    for found in read(path):
-        frame = found.frame.set_index("query_id")
-        for row in (one for one in rows if one["model_id"] == found.pipeline):
-            for metric, judged in row["annotations"].items():
-                values = [float(said["value"]) for said in judged.values()]
-                expected = sum(values) / len(values)
-                assert frame.loc[row["task_id"], metric] == pytest.approx(expected, abs=1e-6)
