@@ -1,4 +1,15 @@
-"""The figures that a rule can ask for, such as ``mean``, ``p95`` or ``no_regression``."""
+"""The figures that a rule can ask for, such as ``mean``, ``p95`` or ``no_regression``.
+
+A figure is a function of a `GateColumn` (one metric's scores), of a `GatedRun` (a whole pipeline)
+or of a `ComparedPair` (one metric of a baseline and a candidate), and of the numbers in the rule;
+it returns a `Measurement`: a value and, if there is one, the interval around it. One more figure is
+one function and one line, here or in another package::
+
+    def spread(column: GateColumn) -> Measurement:
+        return column.measurement(column.scores.maximum - column.scores.minimum)
+
+    FIGURES.add("spread", GateFigure("the largest score minus the smallest", spread))
+"""
 
 from __future__ import annotations
 
