@@ -481,7 +481,8 @@ def gate_comparison(
     plan, pairings, gated = comparison.plan, comparison.pairings, []
     # "bounds" leaves unscored queries out too; its bounds are not part of a figure.
     missing: GateMissing = "worst" if plan.missing == "worst" else "drop"
-    settings = GateSettings(missing, plan.confidence_level, plan.n_resamples, plan.seed, correct)
+    draws = plan.confidence_level, plan.n_resamples, plan.seed
+    settings = GateSettings(*draws, missing, correct)
     for pairing in pairings:
         run: Any = pairing.candidate
         own = (
