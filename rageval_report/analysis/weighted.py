@@ -184,7 +184,8 @@ class ScoreTests:
         """The standing of each pipeline beside the one with the highest score."""
         scores, beaten = self.figure.values, self.beats[self.figure.values.argmax()]
         behind = np.where(beaten, WORSE, MAY_BE_BEST)
-        return np.where(scores >= scores.max() - TIE_TOLERANCE, BEST, behind).astype(str).tolist()
+        is_best = scores >= scores.max() - TIE_TOLERANCE
+        return [str(word) for word in np.where(is_best, BEST, behind)]
 
     def rows(self) -> Iterator[dict[str, object]]:
         """The table of pairs; see `WeightedScores.pairs`."""

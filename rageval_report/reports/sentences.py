@@ -302,7 +302,7 @@ def _shown_sentence(row: Row, words: TestWords) -> str:
     if difference < 0:  # so that the interval surrounds the size of the difference
         low, high = -high, -low
     is_known = row.get("direction_is_known", True)
-    word = BETTER if (difference > 0) == row["greater_is_better"] else WORSE
+    word: str = BETTER if (difference > 0) == row["greater_is_better"] else WORSE
     word = word if is_known else "higher" if difference > 0 else "lower"
     sentence = (
         f"{row['candidate']} is {word} on {row['metric']} by "
