@@ -268,7 +268,9 @@ def difference_of(baseline: Calibration, candidate: Calibration) -> Result:
         if warning := rare_corrections(labelled[1] - labelled[0], both[1] - both[0], used):
             notes.append(f"the corrected difference: {warning}")
         if _is_significant(differences[0][-1]) and not _is_significant(corrected):
-            notes.append(f"only the judge sees a difference on {metric.name}; people do not")
+            notes.append(
+                f"people do not confirm the difference that the judge sees on {metric.name}"
+            )
     columns = ["figure", "n", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"]
     rows = [
         (*row, gap.estimate, gap.low, gap.high, gap.method, _verdict(gap, row[0], names[1], metric))

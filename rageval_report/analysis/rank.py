@@ -962,7 +962,8 @@ def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> Iterator[st
     if block.n_not_applicable:
         yield f"does not apply to {block.n_not_applicable} of {n_common} common queries"
     if block.empty:
-        yield f"not scored at all by, and without a rank for, {', '.join(block.empty)}"
+        are = "is" if len(block.empty) == 1 else "are"
+        yield f"not scored at all by {', '.join(block.empty)}, which {are} not ranked"
     left_out = n - block.columns.n
     if left_out and block.names:
         order = np.argsort(-block.unscored, kind="stable")

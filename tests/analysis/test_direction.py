@@ -21,7 +21,9 @@ def run(name, shift=0.0, *, is_known=False):
         "topic": ["a", "b"] * (N // 2),
     }
     evaluation = RAGPipelineEvaluation(name, rows)
-    guessed = replace(evaluation.metrics["rmse"], direction_is_known=is_known)
+    guessed = replace(
+        evaluation.metrics["rmse"], greater_is_better=not is_known, direction_is_known=is_known
+    )
     table = replace(evaluation._table, metrics={**evaluation.metrics, "rmse": guessed})
     return RAGPipelineEvaluation.from_table(name, table)
 
