@@ -1379,5 +1379,5 @@ def read_scores(
     score_files, own = _read_files(path, reader, files, options)
     if pipeline is not None:
         score_files = [pick_pipeline(score_files, pipeline, path)]
-    load = RAGPipelineEvaluation.from_score_file
-    return {file.pipeline: load(None, file, path, **own) for file in score_files}
+    evaluation_of = RAGPipelineEvaluation.from_score_file
+    return {file.pipeline: evaluation_of(None, file, path, **own) for file in score_files}

@@ -19,8 +19,6 @@ import rageval_report
 # What no example can show in a line or two, and why.
 EXCEPTIONS = {
     "rageval_report.cli.main": "ends the process",
-    "rageval_report.loggers.log_to_mlflow": "needs a server of MLflow, or its folder",
-    "rageval_report.loggers.log_to_wandb": "needs an account of Weights & Biases",
     **{
         f"rageval_report.demo.server.app.ReferenceServer.{name}": "opens a port and answers on it"
         for name in ("serve", "stop", "close")

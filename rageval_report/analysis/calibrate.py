@@ -268,7 +268,9 @@ def difference_of(baseline: Calibration, candidate: Calibration) -> Result:
         if warning := rare_corrections(labelled[1] - labelled[0], both[1] - both[0], used):
             notes.append(f"the corrected difference: {warning}")
         if _is_significant(differences[0][-1]) and not _is_significant(corrected):
-            notes.append(f"only the judge sees a difference on {metric.name}; people do not")
+            notes.append(
+                f"people do not confirm the difference that the judge sees on {metric.name}"
+            )
     columns = ["figure", "n", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"]
     rows = [
         (*row, gap.estimate, gap.low, gap.high, gap.method, _verdict(gap, row[0], names[1], metric))
@@ -680,15 +682,18 @@ def _say_agreement(rows: Sequence[FigureRow], level: float) -> None:
 def _coverage_notes(evaluation: Scored, metric: Metric, ratings: Ratings) -> Iterator[str]:
     """Which queries were rated by whom."""
     only_people = ratings.is_labelled & ~ratings.is_judged
+    n_nobody = int((~ratings.is_labelled & ~ratings.is_judged).sum())
     text = f"{ratings.n} queries rated by both, {int(ratings.unlabelled.sum())} by the judge alone"
-    yield text + (f", {int(only_people.sum())} by people alone" if only_people.any() else "")
+    text += f", {int(only_people.sum())} by people alone" if only_people.any() else ""
+    yield text + (f", {n_nobody} by nobody" if n_nobody else "")
     if only_people.any():
         states = states_frame(evaluation.scores[[metric.name]], evaluation.details)[metric.name]
         by_state = sorted(Counter(states.to_numpy()[only_people].tolist()).items())
         why = ", ".join(f"{n} {state}" for state, n in by_state)
         yield f"labelled but not scored ({why}): {named(ratings.ids[only_people])}"
     if n := len(ratings.strangers):
-        yield f"labelled, but not in {evaluation.name!r}: {n}, {named(ratings.strangers)}"
+        verb = "labelled query is" if n == 1 else "labelled queries are"
+        yield f"{n} {verb} not in {evaluation.name!r}: {named(ratings.strangers)}"
 
 
 def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> Iterator[str]:
@@ -702,9 +707,13 @@ def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> It
             yield f"{int(moved.sum())} scores are moved to the nearest category"
     if len(ratings.raters) > 1:
         how = {"ordinal": "median", "continuous": "mean"}.get(scale.kind, "most frequent label")
-        n = int((ratings.both & np.isnan(labels)).sum())
-        split = f"; they are evenly split on {n}" if n else ""
-        yield f"{len(ratings.raters)} raters; the label is their {how}, in means the mean{split}"
+        yield (
+            f"{len(ratings.raters)} raters; people's label of a query is their {how}, "
+            "in means and bias it is their mean"
+        )
+    if n := int((ratings.both & np.isnan(labels)).sum()):
+        what = "query" if n == 1 else "queries"
+        yield f"{n} {what} without a label: the raters are evenly split"
 
 
 def _weaknesses(

@@ -142,9 +142,11 @@ class Outcome:
         if self.straddles:
             end = "ci_low" if ">" in request.operator else "ci_high"
             inner, limit = name if request.name == "mean" else text, f"{request.threshold:g}"
+            other = "fail" if self.passed else "pass"
             yield (
                 f"{text}: the interval {number(measured.low)} to {number(measured.high)} contains "
-                f"the threshold {limit}; stricter: {end}({inner}) {request.operator} {limit}"
+                f"the threshold {limit}, so another sample could {other}; "
+                f"stricter: {end}({inner}) {request.operator} {limit}"
             )
         yield from (f"{text}: {note}" for note in measured.notes)
         if request.metric and request.limit and request.name == "mean" and run.comparison:
@@ -479,7 +481,8 @@ def gate_comparison(
     plan, pairings, gated = comparison.plan, comparison.pairings, []
     # "bounds" leaves unscored queries out too; its bounds are not part of a figure.
     missing: GateMissing = "worst" if plan.missing == "worst" else "drop"
-    settings = GateSettings(missing, plan.confidence_level, plan.n_resamples, plan.seed, correct)
+    draws = plan.confidence_level, plan.n_resamples, plan.seed
+    settings = GateSettings(*draws, missing, correct)
     for pairing in pairings:
         run: Any = pairing.candidate
         own = (

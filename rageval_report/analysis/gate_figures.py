@@ -1,4 +1,15 @@
-"""The figures that a rule can ask for, such as ``mean``, ``p95`` or ``no_regression``."""
+"""The figures that a rule can ask for, such as ``mean``, ``p95`` or ``no_regression``.
+
+A figure is a function of a `GateColumn` (one metric's scores), of a `GatedRun` (a whole pipeline)
+or of a `ComparedPair` (one metric of a baseline and a candidate), and of the numbers in the rule;
+it returns a `Measurement`: a value and, if there is one, the interval around it. One more figure is
+one function and one line, here or in another package::
+
+    def spread(column: GateColumn) -> Measurement:
+        return column.measurement(column.scores.maximum - column.scores.minimum)
+
+    FIGURES.add("spread", GateFigure("the largest score minus the smallest", spread))
+"""
 
 from __future__ import annotations
 
@@ -13,7 +24,13 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.arguments import Clusters, check_percentiles, interval_of_mean, is_scan
+from rageval_report.analysis.arguments import (
+    Clusters,
+    IntervalSettings,
+    check_percentiles,
+    interval_of_mean,
+    is_scan,
+)
 from rageval_report.analysis.paired_metric import ComparisonLike, compare_with_margin
 from rageval_report.analysis.pairing import Pairing, require_bounds
 from rageval_report.analysis.report import interval_of_clusters
@@ -30,7 +47,7 @@ from rageval_report.scores.correct_notion import (
     why_unknown,
 )
 from rageval_report.scores.states import NOT_APPLICABLE, not_applicable
-from rageval_report.stats.base import Interval, check_level, check_resamples, check_seed
+from rageval_report.stats.base import Interval
 from rageval_report.stats.columns import Column
 from rageval_report.stats.equivalence import EQUIVALENCE_METHODS, EquivalenceResult, MarginMethod
 from rageval_report.stats.means import interval_of_count, percentiles_of, quantile_interval
@@ -51,22 +68,17 @@ _PERCENTILE = re.compile(r"p(?P<percentile>\d+(?:\.\d+)?)")
 _CORRECT = Metric("correct", kind="binary", bounds=(0.0, 1.0))
 
 
-@dataclass(frozen=True, slots=True)
-class GateSettings:
+@dataclass(frozen=True)
+class GateSettings(IntervalSettings):
     """The settings that can move a figure; see `rageval_report.analysis.gate.gate`."""
 
     missing: GateMissing = "drop"
-    confidence_level: float = 0.95
-    n_resamples: int = 9999
-    seed: int = 0
     correct: Correct | CorrectNotion | None = None
     clusters: Clusters | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("missing", self.missing, GATE_MISSING)
-        check_level(self.confidence_level)
-        check_resamples(self.n_resamples)
-        check_seed(self.seed)
 
 
 class RunGateKeywords(TypedDict, total=False):

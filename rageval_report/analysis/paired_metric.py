@@ -332,7 +332,10 @@ class MetricComparison:
         if self.metric.bounds is None:
             return f"{note}; if scores are missing for a reason, the difference is biased"
         low, high = extreme_differences(self.pairs, lone, self.metric)
-        return f"{note}; if all were as bad or as good as can be, it were {low:+.3f} or {high:+.3f}"
+        return (
+            f"{note}; if every missing score were as bad or as good as it can be, the difference "
+            f"would be {low:+.3f} or {high:+.3f}"
+        )
 
     def _ratio_note(self, logarithms: Pairs, level: float) -> str:
         """The ratio of geometric means: the change for a typical query."""

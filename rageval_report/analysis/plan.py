@@ -419,27 +419,34 @@ class _Planned:
     def _verdict(self, row: Mapping[str, Any]) -> str:
         size, in_clusters = f"{self.difference:.3g}", "n_clusters" in row
         if math.isnan(row["n_needed"]):
-            return f"a difference of {size} cannot be resolved"
+            why = "the mean cannot move so far, or no set is large enough"
+            return f"a difference of {size} cannot be resolved: {why}"
         needed = f"{rounded_count(int(row['n_needed']))} queries"
         if in_clusters:
-            needed = f"{rounded_count(int(row['n_clusters_needed']))} clusters, {needed} in all"
+            n_clusters = rounded_count(int(row["n_clusters_needed"]))
+            needed = f"{n_clusters} clusters of {row['cluster_size']:.3g} queries, {needed} in all"
         sentence = f"to detect {size}, ask about {needed}"
         if (self.repeats, self.judges) != (1, 1):
             runs, judges = counted(self.repeats, "run"), counted(self.judges, "judge")
             sentence += f" with {runs} and {judges} of each"
         if not math.isnan(row["n_needed_low"]):
             low, high = (_count_or_many(row[name]) for name in ("n_needed_low", "n_needed_high"))
-            sentence += f" ({low} to {high} if the pipelines' scores are more or less alike)"
+            unit = " queries" if in_clusters else ""
+            sentence += f" ({low} to {high}{unit} if the pipelines' scores are more or less alike)"
         if math.isnan(row["n"]):
             return sentence
         n = int(row["n_clusters"] if in_clusters else row["n"])
-        these = f"the {n} {'clusters' if in_clusters else 'queries'} of this set"
         if n < FEWEST_UNITS:
-            return f"{sentence}; {these} are too few for any test"
+            word = "clusters" if in_clusters else "queries"
+            return f"{sentence}; {n} {word} are too few for any test"
+        these = f"the {n}{' clusters' if in_clusters else ''} of this set"
         if row["n"] >= row["n_needed"]:
             return f"{sentence}; {these} are enough"
-        share = f"{100 * row['power']:.0f} %"
-        return f"{sentence}; {these} would show it in {share} of the comparisons"
+        chance = f"would show it in {100 * row['power']:.0f} % of the comparisons"
+        # Below one half, most of the evaluations would miss the difference.
+        if row["power"] < 0.5:
+            return f"{sentence}; it cannot be resolved with {these}, which {chance}"
+        return f"{sentence}; {these} {chance}"
 
 
 def _count_or_many(count: float) -> str:

@@ -933,7 +933,9 @@ def _notes(
 
 
 def _notes_on_luck(
-    blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], settings: Mapping[str, object]
+    blocks: Mapping[str, ScoreBlock],
+    tests: Mapping[str, AllPairs],
+    settings: Mapping[str, object],
 ) -> Iterator[str]:
     """That the best was chosen on these queries, and what luck alone gives to it."""
     tests = {name: own for name, own in tests.items() if np.isfinite(own.pvalue).any()}
@@ -941,13 +943,17 @@ def _notes_on_luck(
         return
     sizes = {name: len(blocks[name].names) for name in tests}
     lifts = {name: _gain_of_noise(pairs, settings, sizes[name]) for name, pairs in tests.items()}
-    known = [
-        f": by luck alone by about {number(x)} on {name}" for name, x in lifts.items() if x > 0
-    ]
+    known = [f"{number(lift)} on {name}" for name, lift in lifts.items() if lift > 0.0]
     tried = int(str(settings.get("tried", max(sizes.values()))))
     note = "the best was chosen on these queries, so its mean is too favourable"
-    advice = f"; to compare it with a baseline, use tried={tried} or new queries"
-    yield f"{note}{''.join(known[:1])}{advice if tried > 2 else ''}"
+    if known:
+        note += (
+            f": by luck alone, the best of {tried} equal pipelines would look better by about "
+            f"{known[0]}"
+        )
+    if tried > 2:
+        note += f"; to compare it with a baseline, use tried={tried} or new queries"
+    yield note
 
 
 def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> Iterator[str]:
@@ -956,7 +962,8 @@ def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> Iterator[st
     if block.n_not_applicable:
         yield f"does not apply to {block.n_not_applicable} of {n_common} common queries"
     if block.empty:
-        yield f"not scored at all by, and without a rank for, {', '.join(block.empty)}"
+        are = "is" if len(block.empty) == 1 else "are"
+        yield f"not scored at all by {', '.join(block.empty)}, which {are} not ranked"
     left_out = n - block.columns.n
     if left_out and block.names:
         order = np.argsort(-block.unscored, kind="stable")

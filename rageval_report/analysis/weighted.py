@@ -27,7 +27,7 @@ from rageval_report.errors import DataError
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
-from rageval_report.reports.sentences import join_names, number
+from rageval_report.reports.sentences import correction_text, join_names, number, pvalue_text
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.base import TIE_TOLERANCE
@@ -184,7 +184,8 @@ class ScoreTests:
         """The standing of each pipeline beside the one with the highest score."""
         scores, beaten = self.figure.values, self.beats[self.figure.values.argmax()]
         behind = np.where(beaten, WORSE, MAY_BE_BEST)
-        return np.where(scores >= scores.max() - TIE_TOLERANCE, BEST, behind).astype(str).tolist()
+        is_best = scores >= scores.max() - TIE_TOLERANCE
+        return [str(word) for word in np.where(is_best, BEST, behind)]
 
     def rows(self) -> Iterator[dict[str, object]]:
         """The table of pairs; see `WeightedScores.pairs`."""
@@ -395,7 +396,9 @@ def pareto_front(aims: Aims, *, as_quality: bool) -> ParetoFront:
     order = np.lexsort((-axes[0].sign * axes[0].values, ~on_front))
     frame = frame.iloc[order].reset_index(drop=True)
     front = join_names(frame.loc[frame["on_front"], "pipeline"].tolist())
-    sentences = [f"on the front: {front}", *map(_front_sentence, frame.to_dict("records")[1:])]
+    how = dominance, deciding, settings.stepwise
+    others = (_front_sentence(row, *how) for row in frame.to_dict("records")[1:])
+    sentences = [f"on the front: {front}", *others]
     if not deciding:
         sentences[0] = "no objective distinguishes the pipelines: all are on the front"
     return ParetoFront(
@@ -478,12 +481,25 @@ def _front_frame(
     return pd.DataFrame({**columns, "dominated_by": above, "dominates": below})
 
 
-def _front_sentence(row: Mapping[Any, Any]) -> str | None:
+def _front_sentence(
+    row: Mapping[Any, Any], dominance: pd.DataFrame, figures: Sequence[Figure], correction: str
+) -> str | None:
     """The sentence on a pipeline that another one is ahead of."""
+    name, short = row["pipeline"], next((figure for figure in figures if figure.too_few), None)
+    if row["on_front"]:
+        return None
+    rivals = dominance[(dominance["other"] == name) & dominance["is_ahead"]]
+    rival = rivals.sort_values(["pvalue_adjusted", "probability"], ascending=[True, False])
+    other, pvalue, share = rival[["pipeline", "pvalue_adjusted", "probability"]].iloc[0]
+    test = f"{correction_text(correction)} p {pvalue_text(float(pvalue))}"
+    resamples = f"in {percent(share)} of the resamples of the queries"
     if row["standing"] == DOMINATED:
-        return f"{row['pipeline']} is dominated by {row['dominated_by']}"
-    open_text = f"{row['pipeline']} may be on the front: no pipeline is shown to be ahead of it"
-    return None if row["on_front"] else open_text
+        return f"{name} is dominated by {other} ({test}), and {resamples}"
+    why = f"too few {short.units.word} for a test: {short.too_few}" if short else test
+    return (
+        f"{name} may be on the front: {other} is ahead of it on these queries, but is not "
+        f"shown to be better on every objective ({why}, {resamples})"
+    )
 
 
 def _front_notes(aims: Aims, axes: Sequence[Figure], deciding: Sequence[Figure]) -> Iterator[str]:

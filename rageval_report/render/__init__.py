@@ -21,7 +21,13 @@ JoinFunction: TypeAlias = Callable[[Sequence[str]], str]
 
 
 class RenderOptions(TypedDict, total=False):
-    """Every option of every built-in format."""
+    """Every option of every built-in format.
+
+    Examples
+    --------
+    >>> RenderOptions(width=80)
+    {'width': 80}
+    """
 
     columns: Sequence[str] | None
     delimiter: str

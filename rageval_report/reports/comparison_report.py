@@ -379,21 +379,19 @@ def _changed_section(
 ) -> Section:
     """The answers that became right and wrong; for one candidate with the queries."""
     runs = _runs(comparison)
-    tables = outcome_tables(runs, notions, counts, level) if notions and counts else ()
-    if is_scan(runs[0]):
-        return outcomes_section(tables, ())
-    plain = _plain_outcomes(runs, outcomes)
-    words = words_of(notions or ())
+    words = ", ".join(dict.fromkeys(notion.words for notion in notions or ()))
+    tables = _outcome_tables(runs, notions, counts, level, words) if notions and counts else ()
     views: tuple[Changed, ...] = ()
-    if len(comparison.pairings) == 1:
-        changed = Changed.of(
-            comparison.pairings[0],
-            plain[0] if plain else None,
-            wording.with_titles(words),
-            wording.names,
-        )
+    if len(comparison.pairings) == 1 and not is_scan(runs[0]):
+        plain = [
+            plain_outcomes(outcome, outcome_names(runs[0], run))
+            for run, outcome in zip(runs[1:], outcomes, strict=False)
+        ]
+        of_words = wording.with_titles(words), wording.names
+        changed = Changed.of(comparison.pairings[0], plain[0] if plain else None, *of_words)
         views = (changed,) if changed else ()
-    return outcomes_section(tables, views)
+    numbers = "The numbers: which answers are right"
+    return Section("outcomes", "What changed", tables, views=views, numbers=numbers)
 
 
 def _outcome_counts(
@@ -413,17 +411,6 @@ def _outcome_counts(
         n = runs[0].comparative_detailed_summary(run, correct, k=1).attrs["n"]
         counts.append({names[column]: n[column] for column in names if column in n})
     return counts
-
-
-def outcomes_section(tables: tuple[Result, ...], views: tuple[Changed, ...]) -> Section:
-    """The answers that became right and wrong."""
-    return Section(
-        "outcomes",
-        "What changed",
-        tables,
-        views=views,
-        numbers="The numbers: which answers are right",
-    )
 
 
 def slices_section(
@@ -446,14 +433,6 @@ def slices_section(
         folded=True,
         views=views,
         numbers="The numbers",
-    )
-
-
-def _plain_outcomes(runs: Sequence[Scored], outcomes: Sequence[pd.Series]) -> tuple[pd.Series, ...]:
-    """The outcomes in words that need no name: an answer became right, or wrong."""
-    return tuple(
-        plain_outcomes(outcome, outcome_names(runs[0], run))
-        for run, outcome in zip(runs[1:], outcomes, strict=False)
     )
 
 
@@ -509,25 +488,20 @@ def _outcomes(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> list[
     return [outcomes_of(runs[0], run, notions[0], notion) for run, notion in candidates]
 
 
-def words_of(notions: Sequence[CorrectNotion]) -> str:
-    """The rules for a right answer in words, each once."""
-    return ", ".join(dict.fromkeys(notion.words for notion in notions))
-
-
-def outcome_tables(
+def _outcome_tables(
     runs: Sequence[Scored],
     notions: Sequence[CorrectNotion],
     counts: Sequence[Mapping[str, int]],
     level: float,
+    words: str,
 ) -> tuple[Result, ...]:
     """How many answers of the baseline and of each candidate are right."""
-    settings = {"confidence_level": level, "correct": words_of(notions)}
     return tuple(
         outcome_result(
             f"The answers of {runs[0].name} and {run.name}",
             own,
             outcome_names(runs[0], run),
-            settings,
+            {"confidence_level": level, "correct": words},
             (describe_notions((runs[0], run), (notions[0], notion)),),
         )
         for run, notion, own in zip(runs[1:], notions[1:], counts, strict=True)

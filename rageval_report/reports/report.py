@@ -510,9 +510,10 @@ class PageContent:
     @property
     def verdicts(self) -> tuple[ReportVerdict, ...]:
         """The doubts, and what is correct in runs in memory."""
-        are_declared = self.notions is not None and not is_scan(self.runs[0])
-        rule = [ReportVerdict(declare_all(self.runs, self.notions))] if are_declared else []
-        return (*doubts_in(self.runs), *rule)
+        doubts = doubts_in(self.runs)
+        if self.notions is None or is_scan(self.runs[0]):
+            return doubts
+        return (*doubts, ReportVerdict(declare_all(self.runs, self.notions)))
 
     @property
     def causes_section(self) -> Section:
@@ -533,7 +534,7 @@ class PageContent:
             self.listed,
             metrics,
             tuple(self.columns),
-            tuple(notion and answers_of(run, notion) for run, notion in sides),
+            tuple(None if notion is None else answers_of(run, notion) for run, notion in sides),
             tuple(cause and cause[0] for cause in self.causes),
             self.wording,
             pairs,

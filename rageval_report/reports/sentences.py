@@ -260,21 +260,33 @@ def verdict_sentence(row: Row, words: TestWords) -> str:
     if not row["n"]:
         return f"not compared on {metric}: no query is scored in both runs"
     if row["ties"] == row["n"]:
-        return f"{names} are identical on {metric}: equal scores on all {n} {unit}"
+        paired = unit if unit == "clusters" else f"paired {unit}"
+        return f"{names} are identical on {metric}: equal scores on all {n} {paired}"
     if math.isnan(row["pvalue"]):
-        needed = f"{n} in common, at least {words.fewest} are needed"
-        return f"too few {unit} for a test on {metric}: {needed}"
-    tried = "" if words.tried == 1 else f"; corrected for the best of {words.tried} variants"
+        return (
+            f"too few {unit} for a test on {metric}: {n} in common, at least {words.fewest} are "
+            "needed"
+        )
     if row["pvalue_adjusted"] <= words.alpha:
-        return _shown_sentence(row, words) + tried
+        return _shown_sentence(row, words) + _tried_part(row, words)
     if row.get("equivalence_pvalue_adjusted", math.nan) <= words.alpha:
         pvalue = pvalue_text(row["equivalence_pvalue_adjusted"])
         return (
             f"{names} are equivalent on {metric} within ±{number(row['margin'])} "
             f"({_equivalence_interval(row, words)}, equivalence p {pvalue})"
-            f"{row['equivalence_note']}{tried}"
+            f"{row['equivalence_note']}{_tried_part(row, words)}"
         )
-    return _undecided_sentence(row, words) + tried
+    return _undecided_sentence(row, words) + _tried_part(row, words)
+
+
+def _tried_part(row: Row, words: TestWords) -> str:
+    """That the numbers are corrected for a choice, and what noise alone gives to the best."""
+    if words.tried == 1:
+        return ""
+    part, gain = f"; corrected for the choice of the best of {words.tried} variants", math.nan
+    if (row["difference"] > 0) == row["greater_is_better"]:
+        gain = row.get("gain_of_noise", math.nan)
+    return part if math.isnan(gain) else f"{part}; by luck alone it would gain {number(gain)}"
 
 
 def _units(row: Row) -> tuple[int, str]:
@@ -290,7 +302,7 @@ def _shown_sentence(row: Row, words: TestWords) -> str:
     if difference < 0:  # so that the interval surrounds the size of the difference
         low, high = -high, -low
     is_known = row.get("direction_is_known", True)
-    word = BETTER if (difference > 0) == row["greater_is_better"] else WORSE
+    word: str = BETTER if (difference > 0) == row["greater_is_better"] else WORSE
     word = word if is_known else "higher" if difference > 0 else "lower"
     sentence = (
         f"{row['candidate']} is {word} on {row['metric']} by "
@@ -303,7 +315,11 @@ def _shown_sentence(row: Row, words: TestWords) -> str:
         return sentence
     margin = number(row["margin"])
     if row["equivalence_pvalue_adjusted"] <= words.alpha:
-        return f"{sentence}, but by less than the margin of {margin}{row['equivalence_note']}"
+        usual = row["margin_method"] in _USUAL_METHODS
+        method = "" if usual else f" ({_equivalence_interval(row, words)})"
+        return (
+            f"{sentence}, but by less than the margin of {margin}{method}{row['equivalence_note']}"
+        )
     if math.isnan(row["equivalence_low"]):
         return f"{sentence}; not shown to lie within ±{margin}{row['equivalence_note']}"
     # By the interval that the sentence shows, not by the narrower one of the test of equivalence.
@@ -321,7 +337,8 @@ def _undecided_sentence(row: Row, words: TestWords) -> str:
     sentence = f"no difference shown on {row['metric']}"
     if row["pvalue"] <= words.alpha:
         tests = f"correcting for {words.family_size} tests" if words.tried == 1 else "correction"
-        sentence += f": not significant after {tests} (p {pvalue_text(row['pvalue'])})"
+        raw = pvalue_text(row["pvalue"])
+        sentence += f": not significant after {tests} (p {raw}, {words.pvalue(row)})"
     parts = (_detectable_part(row), _needed_part(row), _margin_part(row, words))
     return "; ".join([sentence, *filter(None, parts)])
 
@@ -329,7 +346,10 @@ def _undecided_sentence(row: Row, words: TestWords) -> str:
 def _detectable_part(row: Row) -> str:
     """The differences that as many units can detect; empty if the differences do not vary."""
     detectable, (n, unit) = row["min_detectable_difference"], _units(row)
-    widest = 1.0 if row.get("kind") in ("binary", "proportion") else math.inf
+    is_share = row.get("kind") in ("binary", "proportion")
+    widest = 1.0 if is_share else math.inf
+    if math.isinf(detectable):
+        return f"{n} {unit} cannot detect any difference after correction"
     if detectable >= widest:
         return f"{n} {unit} can detect hardly any difference"
     # A difference that was seen and is not shown contradicts a smaller number.
@@ -340,15 +360,21 @@ def _detectable_part(row: Row) -> str:
 
 def _needed_part(row: Row) -> str:
     """The units that detect differences of a useful size, if they are more than there are."""
-    present, unit = _units(row)
-    parts = [
-        f"{number(size)} over a million"
-        if not n <= _MOST_QUERIES_NAMED
-        else f"{number(size)} about {rounded_count(int(n))}"
-        for size, n in needed_in(row)
-        if not n <= present
-    ]
-    return f"{unit} to detect {', '.join(parts)}" if parts else ""
+    (present, unit), parts = _units(row), list[str]()
+    for size, n in needed_in(row):
+        if n <= present:
+            continue
+        many = (
+            "over a million" if not n <= _MOST_QUERIES_NAMED else f"about {rounded_count(int(n))}"
+        )
+        if parts:
+            parts.append(f"for {number(size)} {many}")
+            continue
+        # Clusters are named, because the set would need more documents, not more questions on them.
+        has_rest = unit == "clusters" and n <= _MOST_QUERIES_NAMED
+        rest = f" ({rounded_count(int(n) - present)} more)" if has_rest else ""
+        parts.append(f"to detect {number(size)}, ask {many} {unit}{rest}")
+    return ", ".join(parts).replace("ask", "use" if unit == "clusters" else "ask", 1)
 
 
 def needed_in(row: Row) -> tuple[tuple[float, float], ...]:
@@ -365,9 +391,11 @@ def _margin_part(row: Row, words: TestWords) -> str:
     margin = f"not shown to lie within ±{number(row['margin'])}"
     if math.isnan(row["equivalence_low"]):
         return f"{margin}{row['equivalence_note']}"
-    # Shown before the correction, and not after it.
-    corrected = " after correction" if row["equivalence_pvalue"] <= words.alpha else ""
-    return f"{margin}{corrected} ({_equivalence_interval(row, words)})"
+    pvalue, correction = "", ""
+    if row["equivalence_pvalue"] <= words.alpha:  # shown before the correction, not after it
+        pvalue = f", equivalence p {pvalue_text(row['equivalence_pvalue_adjusted'])}"
+        correction = " after correction"
+    return f"{margin}{correction} ({_equivalence_interval(row, words)}{pvalue})"
 
 
 # -- the answer above the table

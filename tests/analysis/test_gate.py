@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from rageval_report import RAGPipelineEvaluation
+from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report.analysis.gates_file import read_gates
 from rageval_report.analysis.rules import LONGEST_RULE, RuleError
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.stats import mean_interval, quantile_interval
 from rageval_report.stats.units import clustered_interval
 
@@ -148,7 +149,7 @@ def test_two_queries_pass_no_gate_on_a_mean_without_a_word():
     assert result.passed
     assert [why.endswith("; only 2 queries") for why in result.frame["why"]] == [True, False]
     [note] = result.notes
-    assert note.startswith("mean(recall): only 2 queries, which say little about others")
+    assert note.startswith("mean(recall): only 2 queries")
     assert evaluation(recall=[0.9, 0.8, 0.7] * 2).gate("mean(recall) >= 0.1").notes == ()
 
 
@@ -343,3 +344,163 @@ def test_a_number_that_fits_another_scale_is_refused_and_both_are_named(rule, pl
         of.gate(rule)
     assert problem in error.value.problem
     assert error.value.place == place
+
+
+TOML = """\
+# what must hold
+rules = [
+  "mean(recall) >= 0.5",   # a floor
+  'share_below("Own Score", 0.5) <= 5%',
+]
+missing = "worst"
+confidence_level = 0.9
+seed = 7
+n_resamples = 99
+clusters = "document"
+
+[correct]
+recall = 0.8
+"""
+YAML = """\
+# what must hold
+rules:
+  - mean(recall) >= 0.5   # a floor
+  - share_below("Own Score", 0.5) <= 5%
+missing: worst
+confidence_level: 0.9
+seed: 7
+n_resamples: 99
+clusters: document
+correct: {recall: 0.8}
+"""
+
+
+@pytest.fixture
+def yaml():
+    return pytest.importorskip("yaml")
+
+
+def refused(path) -> ReaderError:
+    with pytest.raises(ReaderError) as error:
+        read_gates(path)
+    return error.value
+
+
+def test_what_is_read_can_be_asked(write):
+    gates = read_gates(write(TOML, "gates.toml"))
+    data = {"query_id": ["a", "b"], "recall": [0.9, None], "Own Score": [0.9, 0.9]}
+    data["document"] = ["x", "y"]
+    result = RAGPipelineEvaluation("v1", data).gate(*gates.rules, **gates.settings)
+    assert result.frame["value"].tolist() == [0.45, 0.0]
+    assert result.settings["missing"] == "worst"
+    assert result.settings["clusters"] == "document"
+
+
+def test_the_method_of_margins_is_used_with_a_baseline_only(write):
+    scores = {"query_id": range(60), "faithfulness": [0.4, 0.6] * 30}
+    old, new = (RAGPipelineEvaluation(name, scores) for name in ("old", "new"))
+    content = 'rules = ["no_regression(faithfulness, margin=0.1)"]\nmargin_method = "strict"\n'
+    result = read_gates(write(content, "gates.toml")).check(new, old)
+    assert result.frame["margin_method"].tolist() == ["strict"]
+    assert "margin_method:strict" in result.signature
+    alone = content.replace("no_regression(faithfulness, margin=0.1)", "n(faithfulness) > 1")
+    assert read_gates(write(alone, "gates.toml")).check(new).passed
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "told"),
+    [
+        ('rules = ["n(a) > 1"]\nmising = "worst"\n', 2, "Did you mean 'missing'?"),
+        ('rules = ["n(a) > 1"]\n[extra]\nx = 1\n', 2, "no setting of gates is named 'extra'"),
+        ('seed = 0\nrules = "n(a) > 1"\n', 2, "rules must be a list of rules; got 'n(a) > 1'"),
+        ("rules = [\n1]\n", 1, "rule 1 must be a text; got 1"),
+        ('rules = ["n(a) > 1"]\nmissing = "zero"\n', 2, 'missing must be "drop" or "worst"'),
+        ('rules = ["n(a) > 1"]\nmissing = []\n', 2, "missing must be"),
+        ('rules = ["n(a) > 1"]\nmargin_method = "exact"\n', 2, 'must be "auto", "t" or "strict"'),
+        ('rules = ["n(a) > 1"]\nseed = true\n', 2, "seed must be an integer; got True"),
+        ('rules = ["n(a) > 1"]\nseed = 1.5\n', 2, "seed must be an integer"),
+        ('rules = ["n(a) > 1"]\n\nconfidence_level = "95"\n', 3, "must be a number, such as 0.95"),
+        ('rules = ["n(a) > 1"]\ncorrect = 1\n', 2, "the name of a metric, or a table"),
+        ('rules = ["n(a) > 1"]\ncorrect = {a = "b"}\n', 2, "the name of a metric, or a table"),
+        ('rules = ["n(a) > 1"\nseed = 0\n', 2, "not TOML"),
+        ('rules = ["n(a) > 1"]\nrules = []\n', 2, "not TOML"),
+        ("", None, "there is no rule"),
+        ("rules = []\n", None, "there is no rule"),
+    ],
+)
+def test_what_makes_no_sense_is_named_by_its_line(write, content, line, told):
+    error = refused(write(content, "gates.toml"))
+    assert told in error.message
+    assert error.line == line
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "told"),
+    [
+        ("rules: [n(a) > 1]\nmising: worst\n", 2, "Did you mean 'missing'?"),
+        ("rules: [n(a) > 1]\nseed: 0\nseed: 1\n", 3, "'seed' appears twice"),
+        ("rules: [n(a) > 1\nseed: 0\n", 2, "not YAML"),
+        ("- n(a) > 1\n", None, "got ['n(a) > 1']"),
+        ("n(a) > 1\n", None, "got 'n(a) > 1'"),
+        ("", None, "got nothing"),
+        ("rules: !!python/object/apply:os.system [id]\n", 1, "could not determine a constructor"),
+        ("rules: [n(a) > 1]\nseed: 2024-13-45\n", None, "not YAML"),
+        ("rules:\n  - a: b\n", 1, "rule 1 must be a text; got {'a': 'b'}"),
+        ("rules: " + "[" * 5000 + "\n", None, "not YAML"),
+    ],
+)
+def test_yaml_that_makes_no_sense_is_named_by_its_line(write, yaml, content, line, told):
+    error = refused(write(content, "gates.yaml"))
+    assert told in error.message
+    assert line is None or error.line == line
+
+
+def test_a_file_that_cannot_be_one_of_gates_is_named(write, tmp_path):
+    assert "must end in .toml, .yaml, .yml" in refused(write(TOML, "gates.ini")).message
+    assert str(refused("nowhere.toml")) == "nowhere.toml: cannot be read: No such file or directory"
+    assert "at most 1,000,000 bytes" in refused(write("#" * 1_000_001, "gates.toml")).message
+    (tmp_path / "folder.toml").mkdir()
+    assert "Is a directory" in refused(tmp_path / "folder.toml").message
+
+
+METRICS = ("context_relevance", "faithfulness", "sas")
+MARGIN = 0.16
+
+
+@pytest.fixture(scope="module")
+def runs(real_data):
+    folder = real_data("haystack_aragog")
+    paths = (folder / f"detailed_all-mpnet-base-v2__top_k={k}__chunk_size=128.csv" for k in (1, 3))
+    return [
+        (RAGPipelineEvaluation.load(f"top {k}", path), path)
+        for k, path in zip((1, 3), paths, strict=True)
+    ]
+
+
+def test_means_and_shares_are_those_of_the_columns(runs):
+    evaluation, path = runs[0]
+    frame = pd.read_csv(path)
+    for metric in METRICS:
+        values = frame[metric].dropna().to_numpy()
+        found = evaluation.gate(
+            f"mean({metric}) >= 0", f"share_below({metric}, 0.5) <= 1", f"p90({metric}) <= 1"
+        ).frame["value"]
+        witness = [values.mean(), (values < 0.5).mean(), np.percentile(values, 90)]
+        assert found.tolist() == pytest.approx(witness)
+
+
+def test_no_regression_is_scipys_permutation_test_of_the_differences_from_the_margin(runs):
+    (after, _), (before, _) = runs  # with one passage sas is 0.1 lower than with three
+    pairs = pd.concat([before.scores["sas"], after.scores["sas"]], axis=1).dropna().to_numpy()
+    witness = scipy_stats.permutation_test(  # scipy 1.17.1; single samples: signs are flipped
+        (pairs[:, 1] - pairs[:, 0] + MARGIN,),
+        np.mean,
+        permutation_type="samples",
+        alternative="greater",
+        n_resamples=49_999,
+        rng=np.random.default_rng(0),
+    )
+    found = compare(before, after).gate(f"no_regression(sas, margin={MARGIN})").frame
+    assert witness.pvalue > 0.01  # so that more than 500 of 50,000 patterns count
+    assert found["pvalue"][0] == pytest.approx(witness.pvalue, rel=0.1)
+    assert found["passed"][0] == (witness.pvalue <= 0.05)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypedDict
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pandas as pd
 
@@ -16,7 +17,7 @@ from rageval_report.errors import DataError
 from rageval_report.names.short_names import NameColumn, ShortNames
 from rageval_report.render.cell_text import confidence, interval, number
 from rageval_report.reports.ranking_sentences import RankedPipelines
-from rageval_report.reports.sentences import correction_text, counted
+from rageval_report.reports.sentences import correction_text, counted, signed
 from rageval_report.reports.views.strip import (
     MatrixCell,
     MatrixRow,
@@ -38,53 +39,14 @@ _MARKS = {"best": "best", "worse": "worse"}
 
 
 @dataclass(frozen=True)
-class HeatCell:
-    """One mean of the leaderboard."""
-
-    text: str
-    letters: str
-    mark: str
-    shade: int
-    places: tuple[str, str, str] | None
-    hover: str
-
-
-@dataclass(frozen=True)
-class HeatColumn:
-    """One metric of the leaderboard: its title, its axis, and where its best mean is."""
-
-    title: str
-    note: str
-    ticks: tuple[Tick, ...]
-    best: str
-
-
-@dataclass(frozen=True)
-class HeatRow:
-    """One pipeline of the leaderboard."""
-
-    name: str
-    parts: tuple[str, ...]
-    cells: tuple[HeatCell | None, ...]
-
-
-@dataclass(frozen=True)
-class HeatGroup:
-    """Pipelines under one heading."""
-
-    heading: str
-    rows: tuple[HeatRow, ...]
-
-
-@dataclass(frozen=True)
 class Leaderboard:
     """Pipelines in the order of their average place, in front and behind."""
 
     template: ClassVar[str] = "leaderboard.html.jinja"
 
     headings: tuple[str, ...]
-    columns: tuple[HeatColumn, ...]
-    groups: tuple[HeatGroup, ...]
+    columns: tuple[SimpleNamespace, ...]
+    groups: tuple[SimpleNamespace, ...]
     has_intervals: bool
     level: str
 
@@ -109,9 +71,9 @@ class Leaderboard:
         name_columns = _name_columns(ranked.names)
         words = (level, ranked)
         groups = tuple(
-            HeatGroup(
-                f"{heading}: {len(pipelines)}",
-                tuple(
+            SimpleNamespace(
+                heading=f"{heading}: {len(pipelines)}",
+                rows=tuple(
                     _row(pipeline, name_columns, by_metric, scales, words) for pipeline in pipelines
                 ),
             )
@@ -161,11 +123,16 @@ def _step(width: float) -> float:
     )
 
 
-def _column(title: str, metric: Metric, scale: Scale, rows: pd.DataFrame) -> HeatColumn:
+def _column(title: str, metric: Metric, scale: Scale, rows: pd.DataFrame) -> SimpleNamespace:
     best = rows.loc[rows["standing"] == "best", "mean"]
     ends = (Tick("0", f"{scale.left:g}"), Tick("100", f"{scale.right:g}"))
     note = "" if metric.greater_is_better else "lower is better"
-    return HeatColumn(title, note, ends, scale.place(float(best.iloc[0])) if len(best) else "100")
+    return SimpleNamespace(
+        title=title,
+        note=note,
+        ticks=ends,
+        best=scale.place(float(best.iloc[0])) if len(best) else "100",
+    )
 
 
 def _row(
@@ -174,13 +141,13 @@ def _row(
     by_metric: Mapping[str, pd.DataFrame],
     scales: Mapping[str, Scale],
     words: tuple[object, RankedPipelines],
-) -> HeatRow:
+) -> SimpleNamespace:
     level, ranked = words
     place = ranked.names.names.index(pipeline)
-    return HeatRow(
-        ranked.names.of(pipeline),
-        tuple(column.values[place] for column in name_columns),
-        tuple(
+    return SimpleNamespace(
+        name=ranked.names.of(pipeline),
+        parts=tuple(column.values[place] for column in name_columns),
+        cells=tuple(
             _cell(
                 rows.loc[[pipeline]].iloc[0],
                 rows["mean"],
@@ -197,18 +164,18 @@ def _row(
 
 def _cell(
     row: pd.Series, means: pd.Series, scale: Scale, level: object, are_equal: bool
-) -> HeatCell:
+) -> SimpleNamespace:
     mean, low, high = (float(row[key]) for key in ("mean", "ci_low", "ci_high"))
     ends = sorted((scale.share(low), scale.share(high))) if not math.isnan(low) else None
-    return HeatCell(
-        number(mean),
-        str(row["letters"]),
-        "undecided" if are_equal else _MARKS.get(str(row["standing"]), "undecided"),
-        _shade(mean, means, scale),
-        None
+    return SimpleNamespace(
+        text=number(mean),
+        letters=str(row["letters"]),
+        mark="undecided" if are_equal else _MARKS.get(str(row["standing"]), "undecided"),
+        shade=_shade(mean, means, scale),
+        places=None
         if ends is None
         else (f"{100 * ends[0]:.2f}", scale.place(mean), f"{100 * ends[1]:.2f}"),
-        f"mean {number(mean)}, {confidence(level)} {interval(low, high)}, "
+        hover=f"mean {number(mean)}, {confidence(level)} {interval(low, high)}, "
         f"{counted(int(row['n']), 'query', 'queries')}; shown to be better than "
         f"{counted(int(row['beats']), 'pipeline')}, worse than {int(row['beaten_by'])}",
     )
@@ -226,24 +193,6 @@ def _shade(mean: float, means: pd.Series, scale: Scale) -> int:
 
 
 @dataclass(frozen=True)
-class GridCell:
-    """The mean of one pipeline, its letters and its shade."""
-
-    text: str
-    letters: str
-    shade: int
-
-
-@dataclass(frozen=True)
-class MetricGrid:
-    """The means of one metric by two settings."""
-
-    metric: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[GridCell | None, ...]], ...]
-
-
-@dataclass(frozen=True)
 class Effects:
     """The effect of each setting, averaged over all others."""
 
@@ -252,7 +201,7 @@ class Effects:
     sentence: str
     metrics: tuple[str, ...]
     rows: tuple[MatrixRow, ...]
-    grids: tuple[MetricGrid, ...]
+    grids: tuple[SimpleNamespace, ...]
     factors: tuple[str, ...]
 
     @classmethod
@@ -267,7 +216,7 @@ class Effects:
         for verdict, (factor, first, other) in zip(known, labels, strict=True):
             heading = f"{factor}: {first} → {other}"
             cell = MatrixCell(
-                _signed(verdict.difference),
+                signed(verdict.difference),
                 verdict.shown if verdict.shown in ("better", "worse") else "undecided",
                 hover_text(verdict, level, correction),
             )
@@ -293,40 +242,21 @@ def effects_of(
     metrics: Sequence[str],
 ) -> MainEffects | None:
     """The effects of the settings of the pipelines; None without a grid."""
+    correction = str(settings["correction"])
+    factors = [column.heading for column in _varied(names)] if names.has_settings else None
     try:
         return main_effects(
             configured_runs(runs, names),
-            factors_of(names),
+            factors,
             metrics=metrics,
-            **settings_of_effects(settings),
+            correction="holm" if correction == "westfall-young" else correction,
+            confidence_level=float(str(settings["confidence_level"])),
+            seed=int(str(settings["seed"])),
+            n_resamples=int(str(settings["n_resamples"])),
         )
     except DataError:
         # Not every combination of settings is there, or no setting is known.
         return None
-
-
-class EffectSettings(TypedDict):
-    """How the effects of settings are tested."""
-
-    correction: str
-    confidence_level: float
-    seed: int
-    n_resamples: int
-
-
-def settings_of_effects(settings: Mapping[str, object]) -> EffectSettings:
-    """How the effects are tested, by the settings of the ranking."""
-    return {
-        "correction": _stepwise(str(settings["correction"])),
-        "confidence_level": float(str(settings["confidence_level"])),
-        "seed": int(str(settings["seed"])),
-        "n_resamples": int(str(settings["n_resamples"])),
-    }
-
-
-def factors_of(names: ShortNames) -> list[str] | None:
-    """The settings in the names of the pipelines; None if there are none."""
-    return [column.heading for column in _varied(names)] if names.has_settings else None
 
 
 def _varied(names: ShortNames) -> list[NameColumn]:
@@ -358,15 +288,7 @@ def configured_runs(runs: Sequence[Scored], names: ShortNames) -> Sequence[Evalu
     )
 
 
-def _stepwise(correction: str) -> str:
-    return "holm" if correction == "westfall-young" else correction
-
-
-def _signed(value: float) -> str:
-    return f"+{number(value)}" if value > 0 else number(value)
-
-
-def _grids(ranked: RankedPipelines) -> tuple[MetricGrid, ...]:
+def _grids(ranked: RankedPipelines) -> tuple[SimpleNamespace, ...]:
     """The means by two settings, one grid per metric; none if the names have no two settings."""
     varied = _varied(ranked.names)
     if len(varied) != 2 or not ranked.names.has_settings:
@@ -377,7 +299,7 @@ def _grids(ranked: RankedPipelines) -> tuple[MetricGrid, ...]:
 
 def _grid(
     ranked: RankedPipelines, metric: str, first: NameColumn, second: NameColumn
-) -> MetricGrid:
+) -> SimpleNamespace:
     rows = ranked.frame[ranked.frame["metric"] == metric].set_index("pipeline")
     places = {
         pair: name
@@ -386,17 +308,17 @@ def _grid(
         )
     }
     columns = _in_order(second.values)
-    return MetricGrid(
-        ranked.label(metric),
-        columns,
-        tuple(
+    return SimpleNamespace(
+        metric=ranked.label(metric),
+        columns=columns,
+        rows=tuple(
             (level, tuple(_grid_cell(rows, places.get((level, other))) for other in columns))
             for level in _in_order(first.values)
         ),
     )
 
 
-def _grid_cell(rows: pd.DataFrame, pipeline: str | None) -> GridCell | None:
+def _grid_cell(rows: pd.DataFrame, pipeline: str | None) -> SimpleNamespace | None:
     if pipeline is None or pipeline not in rows.index:
         return None
     means = rows["mean"].astype(float)
@@ -405,7 +327,7 @@ def _grid_cell(rows: pd.DataFrame, pipeline: str | None) -> GridCell | None:
     if not bool(rows["greater_is_better"].iloc[0]):
         share = 1.0 - share
     shade = min(int(share * STEPS), STEPS - 1)
-    return GridCell(number(mean), str(rows["letters"][pipeline]), shade)
+    return SimpleNamespace(text=number(mean), letters=str(rows["letters"][pipeline]), shade=shade)
 
 
 def _in_order(values: Sequence[str]) -> tuple[str, ...]:
