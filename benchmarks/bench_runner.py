@@ -33,7 +33,7 @@ from timing import markdown
 
 from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 from rageval_report.runner import RunConfig, collect_answers
-from rageval_report.runner.targets.http import HttpSettings, HttpTarget
+from rageval_report.runner.targets import HttpSettings, HttpTarget
 
 N, THREADS, ROUNDS = 1000, 32, 5
 SIZES = (10_000, 50_000, 100_000)
@@ -42,7 +42,7 @@ FAULTS = {"500": 0.02, "429": 0.01, "drop": 0.01, "hang-up": 0.01}
 KILLED = """
 import sys
 from rageval_report.runner import Retries, RunConfig, collect_answers
-from rageval_report.runner.targets.http import HttpSettings, HttpTarget
+from rageval_report.runner.targets import HttpSettings, HttpTarget
 
 folder, url = sys.argv[1:]
 config = RunConfig(concurrency=32, table="jsonl", retries=Retries(9, 9, 9, 9))

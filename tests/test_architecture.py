@@ -479,7 +479,7 @@ NOT_FOR_A_REPORT |= {"scipy.stats", "scipy.optimize", "scipy.fft"}
 NOT_FOR_A_REPORT |= {
     "rageval_report.analysis.compare",
     *("rageval_report.rankings.inputs", "rageval_report.rankings.trec", "rageval_report.records"),
-    *("rageval_report.http.transport", "rageval_report.judges", "rageval_report.datasets"),
+    *("rageval_report.http", "rageval_report.judges", "rageval_report.datasets"),
     *("rageval_report.scale.scan", "rageval_report.reports.report"),
 }
 

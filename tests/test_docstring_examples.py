@@ -26,7 +26,7 @@ EXCEPTIONS = {
         for name in ("serve", "stop", "close")
     },
     **{
-        f"rageval_report.http.client.Client.{name}": "needs a server that answers"
+        f"rageval_report.http.Client.{name}": "needs a server that answers"
         for name in ("close", "send", "retry")
     },
 }

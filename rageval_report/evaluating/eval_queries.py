@@ -17,7 +17,7 @@ from rageval_report.readers.record_files import read_records
 from rageval_report.records import FIELDS
 from rageval_report.records.table import concatenate_rows
 from rageval_report.runner import RunConfig
-from rageval_report.runner.column_kinds import ANSWER_COLUMNS
+from rageval_report.runner.record_files import ANSWER_COLUMNS
 from rageval_report.runner.query_source import queries_of
 from rageval_report.scores.query_ids import check_known_ids
 

@@ -43,7 +43,7 @@ from rageval_report.runner import FinishedRun, RunConfig, collect_answers, targe
 from rageval_report.runner.collecting import JOURNAL
 from rageval_report.runner.settings import parse_settings
 from rageval_report.runner.targets import Target
-from rageval_report.runner.targets.functions import FunctionSettings, FunctionTarget
+from rageval_report.runner.targets import FunctionSettings, FunctionTarget
 
 _COST = "cost"  # the objective
 _FUNCTION = "callable"  # the target that is a function

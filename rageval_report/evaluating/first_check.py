@@ -19,7 +19,7 @@ from rageval_report.evaluating.scoring import ScoringPlan, tools_of
 from rageval_report.records import record_table
 from rageval_report.records.id_changes import match_record_ids
 from rageval_report.records.id_search import QueryIds, doubts_about_ids
-from rageval_report.runner.first_answers import FIRST_ANSWERS, CheckFirst
+from rageval_report.runner.asking import FIRST_ANSWERS, CheckFirst
 from rageval_report.scores.catalogue.dialects import dialect_of_name
 from rageval_report.scores.guard import Doubt, notes_with_doubts
 from rageval_report.scoring.guard import ids_of_records, needed_fields

@@ -17,7 +17,7 @@ from rageval_report.analysis.effects import SettingValue
 from rageval_report.errors import DataError, named
 from rageval_report.evaluating.config import EvalConfig
 from rageval_report.runner.run_config import TargetSections
-from rageval_report.runner.targets.functions import import_function
+from rageval_report.runner.targets import import_function
 from rageval_report.runner.templates import fill_known, fill_known_url, placeholders_in
 
 CellSettings = dict[str, SettingValue]

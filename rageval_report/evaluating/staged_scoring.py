@@ -39,7 +39,7 @@ from rageval_report.records import record_table
 from rageval_report.results import Result
 from rageval_report.runner import FinishedRun
 from rageval_report.runner.query_source import queries_of
-from rageval_report.runner.staged_asking import Stages
+from rageval_report.runner.collecting import Stages
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_of_name
 from rageval_report.scoring.records import JudgedEvaluation, score_and_judge

@@ -21,12 +21,18 @@ from urllib.parse import quote
 from rageval_report import http
 from rageval_report._registry import load
 from rageval_report.errors import DataError, JudgeError
-from rageval_report.http.addresses import redact_url
-from rageval_report.http.aws_regions import region_from_environment
-from rageval_report.http.keys import Key, fill_request, key_from_environment, keys_named_in
-from rageval_report.http.literal_keys import check_body
-from rageval_report.http.provider_homes import ProviderHome
-from rageval_report.http.responses import Headers, HttpResponse, Signer, check_limits
+from rageval_report.http import (
+    Headers,
+    HttpResponse,
+    Key,
+    ProviderHome,
+    Signer,
+    check_limits,
+    fill_request,
+    key_from_environment,
+    keys_named_in,
+    redact_url,
+)
 from rageval_report.judges.chats import (
     MAX_TOKENS,
     Ask,
@@ -67,7 +73,7 @@ class CheckedOptions:
         if self.temperature is not None and not 0.0 <= self.temperature <= 2.0:
             raise DataError(f"temperature must be from 0 to 2; got {self.temperature!r}")
         # A copy: it is part of the cache's key, so it must not change afterwards.
-        body = dict(check_body(self.extra_body or {}, "extra_body"))
+        body = dict(self.extra_body or {})
         object.__setattr__(self, "extra_body", body)
         if body.get("stream"):
             raise DataError("extra_body must not contain 'stream': an answer is read as a whole")
@@ -664,6 +670,26 @@ class _BedrockChat(HttpChat):
             _sum_tokens(usage, "outputTokens"),
             self.ending(document.get("stopReason")),
         )
+
+
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+
+
+def region_from_environment() -> str:
+    """The region of Amazon Web Services that the environment names."""
+    region = next(filter(None, map(os.environ.get, _REGIONS)), None)
+    if region is None:
+        raise DataError(
+            f"no region: set the environment variable {_REGIONS[0]} (or {_REGIONS[1]}), e.g. to "
+            "us-east-1"
+        )
+    # The region is part of a host name, to which a key is sent.
+    if not region.replace("-", "").isalnum() or not region.isascii():
+        raise DataError(
+            f"the environment variable {_REGIONS[0]} or {_REGIONS[1]} must be the name of a "
+            f"region, e.g. us-east-1; got {region!r}"
+        )
+    return region
 
 
 def _import_untyped(place: str) -> ModuleType:

@@ -8,7 +8,7 @@ import pytest
 from rageval_report import evaluate, score
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.metrics.performance import notes_on_costs
-from rageval_report.runner.targets.functions import FunctionTarget
+from rageval_report.runner.targets import FunctionTarget
 
 QUERIES = [{"query_id": name, "question": name, "reference": "Oslo"} for name in "abc"]
 USAGE = {"prompt_tokens": 2000, "completion_tokens": 500}

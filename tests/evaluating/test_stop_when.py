@@ -10,7 +10,7 @@ from rageval_report.errors import DataError
 from rageval_report.evaluating.stopped_judging import judge_until
 from rageval_report.judges import JUDGES, FunctionChat, Rubric
 from rageval_report.records.draws import draw_keys
-from rageval_report.runner.staged_asking import asking_order
+from rageval_report.runner.query_source import asking_order
 
 IDS = [f"q{n}" for n in range(300)]
 QUERIES = [{"query_id": name, "question": f"Is {name} right?", "reference": "yes"} for name in IDS]

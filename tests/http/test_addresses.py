@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.http.addresses import check_address, redact_url
+from rageval_report.http import check_address, redact_url
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789:@?#=&%", max_size=12)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rageval_report.errors import DataError
-from rageval_report.http.aws_regions import region_from_environment
+from rageval_report.http import region_from_environment
 
 
 def test_the_region_is_read_from_either_variable(monkeypatch):

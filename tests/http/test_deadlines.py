@@ -13,8 +13,8 @@ import pytest
 import rageval_report.http
 from rageval_report.errors import DataError
 from rageval_report.http import Client, RequestError
-from rageval_report.http.streams import TimedClient
-from rageval_report.http.transport import Proxies
+from rageval_report.http import TimedClient
+from rageval_report.http import Proxies
 
 TIMEOUT = 0.2
 EVERY, DROPS = 0.02, 1500  # half a minute: it ends when the client leaves, however late that is
@@ -198,7 +198,7 @@ def test_a_request_that_passes_by_the_deadline_is_an_error(client, dripping, mon
     """As if the library no longer used the network backend that it is given."""
     server = dripping(WHOLE, b"")
     monkeypatch.setattr(
-        "rageval_report.http.deadlines.DeadlineNetwork.connect_tcp",
+        "rageval_report.http.DeadlineNetwork.connect_tcp",
         lambda _, *arguments, **named: httpcore2.SyncBackend().connect_tcp(*arguments, **named),
     )
     with pytest.raises(RuntimeError, match="sent a request without a deadline, through SyncStream"):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.http.literal_keys import (
+from rageval_report.http import (
     check_body,
     check_header,
     check_url_template,

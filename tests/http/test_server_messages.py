@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report.http import Key
-from rageval_report.http.server_messages import quote_beginning, server_message
+from rageval_report.http import quote_beginning, server_message
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from rageval_report.http import RequestError
-from rageval_report.http.streams import TimedClient
+from rageval_report.http import TimedClient
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import pytest
 
 from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 from rageval_report.runner import RunConfig
-from rageval_report.runner.targets.http import HttpSettings, HttpTarget
+from rageval_report.runner.targets import HttpSettings, HttpTarget
 
 RAG = ExtractiveRag(demo_documents())
 

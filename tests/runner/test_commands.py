@@ -9,8 +9,8 @@ import pytest
 from rageval_report.errors import DataError, PipelineError
 from rageval_report.runner import RunConfig, collect_answers
 from rageval_report.runner.query_source import Query
-from rageval_report.runner.target_errors import TargetError
-from rageval_report.runner.targets.commands import CommandSettings, CommandTarget
+from rageval_report.runner.replies import TargetError
+from rageval_report.runner.commands import CommandSettings, CommandTarget
 
 QUERY = Query(0, "q1", "Why?", {"relevant": ["d1"]})
 ECHO = "print(json.dumps({'answer': json.loads(line)['question'], 'model': str(os.getpid())}))"

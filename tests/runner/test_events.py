@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.runner.targets.events import events_in
+from rageval_report.runner.targets import events_in
 
 
 def said(body: bytes) -> list[tuple[str, str]]:

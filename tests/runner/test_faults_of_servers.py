@@ -12,7 +12,7 @@ import pytest
 from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 from rageval_report.errors import DataError, PipelineError
 from rageval_report.runner import Retries, RunConfig, collect_answers, config_from, target_from
-from rageval_report.runner.targets.http import HttpSettings, HttpTarget, StreamSettings
+from rageval_report.runner.targets import HttpSettings, HttpTarget, StreamSettings
 
 RAG = ExtractiveRag(demo_documents())
 KEY = "sk-very-secret-1"

@@ -8,8 +8,8 @@ import pytest
 
 from rageval_report.errors import DataError
 from rageval_report.runner.query_source import Query
-from rageval_report.runner.target_errors import TargetError
-from rageval_report.runner.targets.functions import FunctionSettings, FunctionTarget
+from rageval_report.runner.replies import TargetError
+from rageval_report.runner.targets import FunctionSettings, FunctionTarget
 
 QUERY = Query(0, "q1", "Why?", {"relevant": ["d1"], "language": "en"})
 

@@ -8,7 +8,7 @@ import pytest
 
 from rageval_report.errors import DataError, is_doubt
 from rageval_report.runner import RunConfig, collect_answers
-from rageval_report.runner.targets.http import HttpSettings, HttpTarget, StreamSettings
+from rageval_report.runner.targets import HttpSettings, HttpTarget, StreamSettings
 
 ROWS = [{"query_id": name, "question": f"Why {name}?"} for name in "abc"]
 CONFIG = RunConfig(concurrency=1, warm_up=0, table="jsonl")

@@ -9,8 +9,8 @@ import pytest
 from rageval_report.errors import PipelineError
 from rageval_report.runner.query_source import Query
 from rageval_report.runner.replies import ResponsePaths
-from rageval_report.runner.target_errors import TargetError
-from rageval_report.runner.targets.http import StreamSettings
+from rageval_report.runner.replies import TargetError
+from rageval_report.runner.targets import StreamSettings
 
 QUERY = Query(0, "q1", "Do guide dogs travel free of charge?", {"relevant": ["ferry-dog"], "k": 2})
 ANSWER = "Guide dogs travel free of charge and need no ticket at all."

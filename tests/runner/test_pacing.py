@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.runner.pacing import Tries, Turns
+from rageval_report.runner.asking import Tries, Turns
 from rageval_report.runner.run_config import Retries
-from rageval_report.runner.target_errors import KINDS, TargetError
+from rageval_report.runner.replies import KINDS, TargetError
 
 
 def tries(**retries):

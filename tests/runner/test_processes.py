@@ -11,9 +11,9 @@ import tracemalloc
 import pytest
 
 from rageval_report.runner.query_source import Query
-from rageval_report.runner.target_errors import TargetError
+from rageval_report.runner.replies import TargetError
 from rageval_report.runner.targets import processes
-from rageval_report.runner.targets.commands import CommandSettings, CommandTarget
+from rageval_report.runner.commands import CommandSettings, CommandTarget
 
 MILLION = 1_000_000
 SHORT = 0.3  # seconds; for commands that never answer

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.records import record_table
-from rageval_report.runner.paths import value_at
+from rageval_report.runner.reply_keys import value_at
 from rageval_report.runner.replies import ResponsePaths, record_fields
-from rageval_report.runner.target_errors import TargetError
+from rageval_report.runner.replies import TargetError
 from rageval_report.runner.templates import fill_template, fill_url
 
 OPENAI = {

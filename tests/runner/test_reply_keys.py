@@ -7,7 +7,7 @@ import pytest
 from rageval_report import score
 from rageval_report.errors import PipelineError, is_doubt
 from rageval_report.runner import collect_answers
-from rageval_report.runner.paths import value_at
+from rageval_report.runner.reply_keys import value_at
 from rageval_report.runner.replies import ResponsePaths, record_fields
 from rageval_report.runner.reply_keys import (
     SampledReply,

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rageval_report.runner import RunConfig, collect_answers
-from rageval_report.runner.targets.http import HttpSettings, HttpTarget
+from rageval_report.runner.targets import HttpSettings, HttpTarget
 
 GOLD = {
     "references": ["GOLD-1"],

@@ -4,7 +4,8 @@ import pytest
 from rageval_report.errors import DataError
 from rageval_report.records.draws import draw_keys
 from rageval_report.runner import RunConfig, collect_answers
-from rageval_report.runner.staged_asking import Stages, asking_order
+from rageval_report.runner.collecting import Stages
+from rageval_report.runner.query_source import asking_order
 
 QUERIES = [{"query_id": f"q{n}", "question": f"Question {n}?"} for n in range(20)]
 KEYS = draw_keys(query["query_id"] for query in QUERIES)
