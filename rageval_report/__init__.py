@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from rageval_report.analysis.variance import variance as variance
     from rageval_report.datasets import load_dataset as load_dataset
     from rageval_report.errors import RagevalError as RagevalError
-    from rageval_report.evaluating.evaluate import evaluate as evaluate
-    from rageval_report.evaluating.experiment import experiment as experiment
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
     from rageval_report.evaluation.inspection import inspect as inspect
@@ -49,6 +47,8 @@ if TYPE_CHECKING:
     from rageval_report.run_history import history as history
     from rageval_report.run_history import monitor as monitor
     from rageval_report.run_history import read_runs as read_runs
+    from rageval_report.runner.evaluate import evaluate as evaluate
+    from rageval_report.runner.experiment import experiment as experiment
     from rageval_report.scores import METRICS as METRICS
     from rageval_report.scores import Metric as Metric
     from rageval_report.scoring.judged_sets import evaluate_judged_set as evaluate_judged_set

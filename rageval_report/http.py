@@ -914,7 +914,9 @@ def _write_headers(headers: Headers) -> dict[str, str]:
     }
     for name, value in written.items():
         if not (value.isascii() and value.isprintable() and value == value.strip()):
-            raise DataError(f"the header {name!r} contains characters that cannot be sent in a header")
+            raise DataError(
+                f"the header {name!r} contains characters that cannot be sent in a header"
+            )
     return written
 
 

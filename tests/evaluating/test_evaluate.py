@@ -20,9 +20,9 @@ from rageval_report.errors import (
     ReaderError,
     UnknownNameError,
 )
-from rageval_report.evaluating.evaluation_run import EvaluationRun
-from rageval_report.evaluating.judge_setup import JudgeSetup
-from rageval_report.evaluating.keywords import settings_of
+from rageval_report.runner.evaluate import EvaluationRun
+from rageval_report.runner.judge_setup import JudgeSetup
+from rageval_report.runner.eval_config import settings_of
 from rageval_report.judges import Rubric, ScriptedChat
 
 QUERIES = [

@@ -10,7 +10,7 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, compare, experiment
 from rageval_report.analysis.effects import main_effects
 from rageval_report.errors import DataError, JudgeError, PipelineError
-from rageval_report.evaluating.grids import cells_of, check_grid
+from rageval_report.runner.experiment import cells_of, check_grid
 from rageval_report.judges import ScriptedChat
 
 QUERIES = [

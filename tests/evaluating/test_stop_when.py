@@ -7,7 +7,7 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, evaluate
 from rageval_report.analysis.rules import RuleError
 from rageval_report.errors import DataError
-from rageval_report.evaluating.stopped_judging import judge_until
+from rageval_report.runner.staged_scoring import judge_until
 from rageval_report.judges import JUDGES, FunctionChat, Rubric
 from rageval_report.records.draws import draw_keys
 from rageval_report.runner.query_source import asking_order

@@ -13,9 +13,9 @@ from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.cli.parsing import metrics_in_rule, parse_correct_rule
 from rageval_report.cli.sources import check_directions, read_query_ids
 from rageval_report.errors import DataError
-from rageval_report.evaluating.config import EvalConfig, gates_of
 from rageval_report.metrics.performance import check_prices
 from rageval_report.runner import RunConfig
+from rageval_report.runner.eval_config import EvalConfig, gates_of
 from rageval_report.runner.run_config import TargetSections
 from rageval_report.scores import Catalogue, Correct
 

@@ -21,7 +21,6 @@ from rageval_report.cli.notes import note, warn_of_doubts
 from rageval_report.cli.output import Output
 from rageval_report.cli.sources import read_query_ids
 from rageval_report.errors import DataError, RagevalError, is_doubt
-from rageval_report.evaluating.judge_setup import JudgeSetup, judges_results, noise_results
 from rageval_report.files.archives import is_archive
 from rageval_report.files.source import Source
 from rageval_report.golden import golden_records, ground_truth, highly_relevant, read_golden
@@ -33,6 +32,7 @@ from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.runner import RunConfig, collect_answers, read_config, target_from
 from rageval_report.runner.collecting import notes_of_run
+from rageval_report.runner.judge_setup import JudgeSetup, judges_results, noise_results
 from rageval_report.scores.guard import notes_with_doubts
 from rageval_report.scoring.judged_sets import JudgedSetEvaluation, evaluate_judged_set
 

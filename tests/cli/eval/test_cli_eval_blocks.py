@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from rageval_report.evaluating import blocks as eval_blocks
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.evaluating import blocks as eval_blocks
 
 WORDS = "eval --callable my_rag:answer --records queries.jsonl"
 

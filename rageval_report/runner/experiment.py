@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
+import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
+from inspect import Parameter, signature
+from itertools import product
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import pandas as pd
 
 from rageval_report.analysis.effects import MainEffects, SettingValue, main_effects
 from rageval_report.analysis.rank import Ranking, rank
-from rageval_report.errors import (
-    DataError,
-    JudgeError,
-    PipelineError,
-    named,
-)
-from rageval_report.evaluating.config import EvalConfig
-from rageval_report.evaluating.evaluate import run_evaluation
-from rageval_report.evaluating.evaluation_run import EvaluationRun
-from rageval_report.evaluating.grids import CellSettings, cells_of, check_grid, vary
-from rageval_report.evaluating.judge_section import JudgeSection
-from rageval_report.evaluating.judge_setup import JudgeSetup
-from rageval_report.evaluating.keywords import EvaluateOptions, Settings, settings_of
+from rageval_report.errors import DataError, JudgeError, PipelineError, named
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.writing import write_atomically
 from rageval_report.results import Result
 from rageval_report.runner.collecting import JOURNAL
+from rageval_report.runner.eval_config import (
+    EvalConfig,
+    EvaluateOptions,
+    JudgeSection,
+    Settings,
+    settings_of,
+)
+from rageval_report.runner.evaluate import EvaluationRun, run_evaluation
+from rageval_report.runner.judge_setup import JudgeSetup
+from rageval_report.runner.targets import import_function
+from rageval_report.runner.templates import fill_template, in_url, placeholders_in
+
+CellSettings = dict[str, SettingValue]
+Grid = dict[str, tuple[SettingValue, ...]]
+TargetSection = dict[str, Any]
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+# What a query fills in; a setting of that name would hide it.
+_OF_QUERIES = ("question", "query_id", "metadata")
+_MOST_CELLS = 1000
+_NOT_IN_FILE_NAMES = re.compile(r"[^\w.,=+-]+")
+_LONGEST_NAME = 120
+
 
 MANIFEST = "experiment.json"
 _FORMAT = "rageval_report experiment"
@@ -90,14 +107,7 @@ class Experiment:
         return Result(f"Experiment {self.folder.name}", frame, settings, tuple(notes))
 
     def rank(self, metrics: str | Iterable[str] | None = None) -> Ranking:
-        """The leaderboard of the combinations.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The metrics; all if omitted. For other settings call
-            ``rageval_report.rank(*tried.evaluations, ...)``.
-        """
+        """The leaderboard of the combinations; all metrics if none is named."""
         return rank(*self.evaluations, metrics=metrics)
 
     def effects(
@@ -224,17 +234,7 @@ def run_experiment(
     setup: JudgeSetup,
     tell: Callable[[str], object] | None = None,
 ) -> Experiment:
-    """Experiment with settings that have been read.
-
-    Parameters
-    ----------
-    grid, tell
-        As for `experiment`.
-    config : EvalConfig
-        The settings of every combination; its folder is that of the experiment.
-    setup : JudgeSetup
-        The judge.
-    """
+    """Experiment with settings that have been read."""
     checked = check_grid(grid)
     cells, folder = cells_of(checked), config.folder
     if folder is None:
@@ -242,7 +242,11 @@ def run_experiment(
     # All are made before the first is asked: a setting that reaches no template is found now.
     configs = {name: _cell_config(config, cell, folder / name) for name, cell in cells.items()}
     _write_manifest(folder, checked, cells, is_resumed=config.resume or config.retry_failed)
-    log = _CellLog(tell)
+
+    def log(name: str, text: str) -> None:
+        if tell is not None:
+            tell(f"{name}: {text}")
+
     runs: dict[str, EvaluationRun] = {}
     failures: dict[str, Exception] = {}
     for name, cell_config in configs.items():
@@ -262,17 +266,6 @@ def run_experiment(
         raise next(iter(failures.values()))
     reasons = {name: str(exc) for name, exc in failures.items()}
     return Experiment(checked, runs, cells, reasons, folder)
-
-
-@dataclass(frozen=True)
-class _CellLog:
-    """Hands on the notes of each combination with its name."""
-
-    tell: Callable[[str], object] | None
-
-    def __call__(self, name: str, text: str) -> None:
-        if self.tell is not None:
-            self.tell(f"{name}: {text}")
 
 
 def _cell_config(config: EvalConfig, cell: CellSettings, folder: Path) -> EvalConfig:
@@ -325,3 +318,144 @@ def _check_manifest(
             f"grid: {path.parent} contains an experiment with {named(before)}; got {named(grid)}. "
             "Values may be added, but not settings: choose another folder"
         )
+
+
+# -- the grid
+
+
+def check_grid(grid: Mapping[str, Iterable[SettingValue]]) -> Grid:
+    """The grid with its values as tuples."""
+    if not isinstance(grid, Mapping) or not grid:
+        raise DataError(f'grid must be a mapping such as {{"top_k": [5, 10]}}; got {grid!r}')
+    checked = {name: _values(name, values) for name, values in grid.items()}
+    n_cells = math.prod(map(len, checked.values()))
+    if n_cells > _MOST_CELLS:
+        raise DataError(f"grid has {n_cells:,} combinations; at most {_MOST_CELLS:,} are evaluated")
+    return checked
+
+
+def _values(name: object, values: object) -> tuple[SettingValue, ...]:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _OF_QUERIES:
+        raise DataError(
+            f"grid: {name!r} cannot be the name of a setting; it must be a word such as top_k, "
+            f"and not one of {', '.join(_OF_QUERIES)}"
+        )
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise DataError(f"grid: the values of {name!r} must be a list; got {values!r}")
+    listed = tuple(values)
+    are_plain = all(value is None or isinstance(value, str | int | float) for value in listed)
+    are_finite = are_plain and all(math.isfinite(v) for v in listed if isinstance(v, float))
+    if not listed or not are_finite or len({*map(repr, listed)}) < len(listed):
+        raise DataError(
+            f"grid: the values of {name!r} must be different texts, finite numbers, True, False "
+            f"or None; got {named(listed) or 'none'}"
+        )
+    return listed
+
+
+def cells_of(grid: Mapping[str, tuple[SettingValue, ...]]) -> dict[str, CellSettings]:
+    """The combinations by name, in the order of the grid; the last setting varies fastest."""
+    cells: dict[str, CellSettings] = {}
+    for values in product(*grid.values()):
+        cell = dict(zip(grid, values, strict=True))
+        name = _folder_name(cell)
+        cells[name if name not in cells else f"{name[:_LONGEST_NAME]}-{_digest(cell)}"] = cell
+    return cells
+
+
+def _folder_name(cell: CellSettings) -> str:
+    """The settings as the name of a folder, also on systems that allow few characters."""
+    text = ",".join(f"{name}={value}" for name, value in cell.items())
+    safe = _NOT_IN_FILE_NAMES.sub("_", text)
+    return safe if len(safe) <= _LONGEST_NAME else f"{safe[:_LONGEST_NAME]}-{_digest(cell)}"
+
+
+def _digest(cell: CellSettings) -> str:
+    return hashlib.sha256(repr(cell).encode()).hexdigest()[:8]
+
+
+# -- how a combination reaches the pipeline
+
+
+def vary(config: EvalConfig, cell: CellSettings) -> EvalConfig:
+    """The settings of one combination."""
+    target = config.run.target_name
+    section: TargetSection = dict(config.run.sections.get(target, {}))
+    if target == "callable":
+        function = config.function or import_function(section["function"])
+        config = replace(config, function=_bound(function, cell))
+        # A part of the identity of the pipeline, so that answers of two combinations never mix.
+        words = ", ".join(f"{name}={value!r}" for name, value in cell.items())
+        section["function"] = f"{section['function']}({words})"
+    else:
+        section = _FILLERS[target](section, cell)
+    sections = {**config.run.sections, target: section}
+    run = replace(
+        config.run,
+        name=_folder_name(cell),
+        target=target,
+        settings=sections,
+        about={**config.run.about, **cell},
+    )
+    return replace(config, run=run)
+
+
+def _bound(function: Callable[..., Any], cell: CellSettings) -> Callable[..., Any]:
+    """The function with the settings as keywords."""
+    parameters = signature(function).parameters
+    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values())
+    by_name = {
+        name
+        for name, parameter in parameters.items()
+        if parameter.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    }
+    missing = [name for name in cell if not takes_any and name not in by_name]
+    if missing:
+        shown = getattr(function, "__qualname__", type(function).__name__)
+        raise DataError(
+            f"grid: {shown} has no parameter {named(missing)}; its parameters are "
+            f"{named(parameters, 12) or 'none'}"
+        )
+    bound = partial(function, **cell)
+    return wraps(function)(lambda question: bound(question))
+
+
+def _fill_server(section: TargetSection, cell: CellSettings) -> TargetSection:
+    """The address, headers and body with the settings in their places."""
+    sends = str(section.get("method", "POST")).upper() not in ("GET", "HEAD")
+    if "body" not in section and sends:
+        elsewhere = placeholders_in([section.get("url"), section.get("headers")])
+        beside = {name: f"{{{name}}}" for name in cell if name not in elsewhere}
+        section = {**section, "body": {"question": "{question}", **beside}}
+    parts = {name: section[name] for name in ("url", "headers", "body") if name in section}
+    _check_reached(cell, parts, "the body, a header or the address")
+    for name, part in parts.items():
+        escape = in_url if name == "url" else str
+        parts[name] = fill_template(part, cell, escape=escape, leaves_others=True)
+    return {**section, **parts}
+
+
+def _fill_command(section: TargetSection, cell: CellSettings) -> TargetSection:
+    """The words of the command with the settings in their places."""
+    line = section.get("line", "")
+    _check_reached(cell, line, "the words of the command")
+    if isinstance(line, str):  # it is divided into words later
+        quoted = {name: shlex.quote(str(value)) for name, value in cell.items()}
+        return {**section, "line": fill_template(line, quoted, leaves_others=True)}
+    words = {name: str(value) for name, value in cell.items()}
+    return {**section, "line": fill_template(line, words, leaves_others=True)}
+
+
+def _check_reached(cell: CellSettings, template: object, where: str) -> None:
+    missing = [name for name in cell if name not in placeholders_in(template)]
+    if missing:
+        raise DataError(
+            f"grid: {named(missing)} does not reach the pipeline: write {{{missing[0]}}} into "
+            f"{where}"
+        )
+
+
+_FILLERS: dict[str, Callable[[TargetSection, CellSettings], TargetSection]] = {
+    "http": _fill_server,
+    "command": _fill_command,
+}
