@@ -53,7 +53,7 @@ with HttpTarget(HttpSettings(url)) as target:
 LARGE = """
 import sys
 from pathlib import Path
-import pandas as pd
+from rageval_report import read_records
 from rageval_report.runner import RunConfig, collect_answers, target_from
 from rageval_report.scoring.compute import score_records
 
@@ -81,9 +81,7 @@ if url:
 else:
     finished = collect_answers(queries, answer, folder, config)
 written = peak()
-scores = pd.concat(
-    score_records(block, ["exact_match", "recall@5"]).scores for block in finished.blocks()
-)
+scores = score_records(read_records(finished.records), ["exact_match", "recall@5"]).scores
 if len(scores) != finished.n_answered:
     raise RuntimeError(f"{finished.n_failed} failed, {len(scores)} scored")
 print(*(f"{megabytes:.1f}" for megabytes in (*while_asking, written, peak())))

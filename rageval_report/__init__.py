@@ -15,15 +15,10 @@ itself. `METRICS` is the table of known metrics, and each error is a `RagevalErr
 
 from __future__ import annotations
 
-from rageval_report._command_process import begin_if_command_line
+from typing import TYPE_CHECKING
 
-# Before anything else is loaded: on the command line, Ctrl-C ends that as well.
-begin_if_command_line()
-
-from typing import TYPE_CHECKING  # noqa: E402
-
-from rageval_report._registry import lazy_face  # noqa: E402
-from rageval_report._version import __version__ as __version__  # noqa: E402
+from rageval_report._registry import lazy_face
+from rageval_report._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from rageval_report.analysis.calibrate import calibrate as calibrate

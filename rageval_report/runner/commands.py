@@ -168,7 +168,8 @@ class LineProcess:
         self.is_over = False  # ended, or about to be: it cannot be asked again
         self._max_bytes = max_bytes
         self._process = _start(words)
-        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        # Few, so that a command that writes without end waits for us.
+        self._lines: queue.Queue[bytes | None] = queue.Queue(2)
         self._messages = b""
         self._writer: threading.Thread | None = None
         self._readers = [
@@ -246,9 +247,15 @@ class LineProcess:
 
     def _read_lines(self, stream: IO[bytes]) -> None:
         with stream:
-            while line := stream.readline(self._max_bytes + 1):
-                self._lines.put(line)
-        self._lines.put(None)
+            while not self.is_over and (line := stream.readline(self._max_bytes + 1)):
+                self._put(line)
+        self._put(None)
+
+    def _put(self, line: bytes | None) -> None:
+        while not self.is_over:
+            with contextlib.suppress(queue.Full):
+                self._lines.put(line, timeout=_STEP)
+                return
 
     def _read_messages(self, stream: IO[bytes]) -> None:
         """Read standard error: messages that nobody reads would stop the process after 64 KB."""

@@ -6,11 +6,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from rageval_report._command_process import INTERRUPTED
 from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.cli.eval.overrides import check_queries, override_config, required_folder
 from rageval_report.cli.eval.rehearsal import rehearse
-from rageval_report.cli.group import OK
+from rageval_report.cli.group import INTERRUPTED, OK
 from rageval_report.cli.judge.setup import judge_setup
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output

@@ -11,11 +11,10 @@ from typing import Any, cast
 import click
 import pandas as pd
 
-from rageval_report._command_process import INTERRUPTED
 from rageval_report.cli.golden.evaluate import EvaluateArguments
 from rageval_report.cli.golden.items_out import write_items
 from rageval_report.cli.golden.making_body import beir_questions, chat_function, chosen_queries
-from rageval_report.cli.group import FAILED, OK
+from rageval_report.cli.group import FAILED, INTERRUPTED, OK
 from rageval_report.cli.judge.setup import judge_setup
 from rageval_report.cli.notes import note, warn_of_doubts
 from rageval_report.cli.output import Output

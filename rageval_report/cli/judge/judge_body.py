@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from rageval_report._command_process import INTERRUPTED
-from rageval_report.cli.group import OK
+from rageval_report.cli.group import INTERRUPTED, OK
 from rageval_report.cli.judge.judge import JudgeArguments
 from rageval_report.cli.judge.setup import estimate_result, judge_setup
 from rageval_report.cli.notes import note

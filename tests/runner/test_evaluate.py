@@ -1,4 +1,4 @@
-"""One call asks, scores, judges, weighs, gates and reports."""
+"""The whole way in one call: asked, scored, judged, weighed, gated, priced and kept."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from rageval_report.errors import (
     ReaderError,
     UnknownNameError,
 )
+from rageval_report.judges import ScriptedChat
+from rageval_report.runner.eval_config import settings_of
 from rageval_report.runner.evaluate import EvaluationRun
 from rageval_report.runner.judge_setup import JudgeSetup
-from rageval_report.runner.eval_config import settings_of
-from rageval_report.judges import Rubric, ScriptedChat
+from rageval_report.runner.targets import FunctionTarget
 
 QUERIES = [
     {"query_id": "a", "question": "Norway?", "reference": "Oslo", "relevant": {"d1": 1}},
@@ -31,6 +32,8 @@ QUERIES = [
     {"query_id": "c", "question": "Peru?", "reference": "Lima", "relevant": {"d3": 1}},
     {"query_id": "d", "question": "Chad?", "reference": "Oslo", "relevant": {"d4": 1}},
 ]
+
+
 GOOD = '{"reasoning": "good", "score": 5}'
 
 
@@ -72,16 +75,6 @@ def test_a_function_is_evaluated_on_queries_in_memory():
     assert (run.folder, run.gates, run.weighted, run.judged) == (None, None, None, None)
     assert run.passed
     assert repr(run) == "EvaluationRun('oslo', 4 queries, 2 metrics)"
-
-
-def test_nothing_is_left_on_disk_without_a_folder(here, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(here))
-    run = evaluate(queries=QUERIES, target=oslo, metrics=["exact_match"])
-    assert list(here.iterdir()) == []
-    with pytest.raises(DataError, match="folder must be named"):
-        run.save()
-    assert run.save("kept") == Path("kept")
-    assert RAGPipelineEvaluation.load(None, "kept/scores.json").n_queries == 4
 
 
 def test_a_folder_holds_records_scores_and_page_and_can_be_resumed():
@@ -130,11 +123,6 @@ def test_a_wrong_gate_is_an_error_that_keeps_the_scores():
     with pytest.raises(UnknownNameError, match="faithfulness"):
         evaluate(queries=QUERIES, target=oslo, gates="mean(faithfulness) >= 1", folder="run")
     assert RAGPipelineEvaluation.load(None, "run/scores.json").n_queries == 4
-
-
-def test_a_rule_that_cannot_be_read_is_refused_before_anything_is_asked():
-    with pytest.raises(DataError, match="mean"):
-        evaluate(queries=QUERIES, target=refuse, gates="mean(exact_match >= 1")
 
 
 def refuse(question):
@@ -199,12 +187,6 @@ def test_without_a_named_rubric_a_judge_judges_what_the_fields_allow():
     assert "faithfulness" not in run.evaluation.scores  # there are no contexts
 
 
-def test_a_rubric_of_your_own_is_a_metric():
-    rubric = Rubric("warm", "Is the answer warm?", "How warm is this?\n{answer}")
-    run = evaluate(queries=QUERIES, target=oslo, metrics=[rubric], judge=says_good)
-    assert list(run.evaluation.scores) == ["warm"]
-
-
 def test_judge_false_judges_nothing_and_a_note_says_so():
     lines = []
     run = evaluate(
@@ -246,11 +228,6 @@ def test_keywords_overrule_a_file_and_the_names_are_the_same():
     assert document_of("run/run.json")["target"]["function"].endswith(":oslo")
     other = evaluate("eval.yaml", target=oslo, queries=QUERIES, samples=4)
     assert other.evaluation.n_queries == 4
-
-
-def test_a_mapping_is_as_good_as_a_file():
-    run = evaluate({"queries": pd.DataFrame(QUERIES), "target": oslo, "metrics": "exact_match"})
-    assert run.evaluation.n_queries == 4
 
 
 def test_a_command_is_a_list_of_words():
@@ -353,68 +330,11 @@ def test_the_run_file_keeps_its_schema(full_run):
     pd.testing.assert_frame_equal(kept.scores, full_run.evaluation.scores)
 
 
-@pytest.mark.parametrize("suffix", [".json", ".csv", ".jsonl", ".parquet"])
-def test_the_tables_of_a_run_are_kept_when_it_is_loaded_and_saved_again(full_run, suffix):
-    document = document_of("run/scores.json")
-    kept = RAGPipelineEvaluation.load("renamed", "run/scores.json").with_notes("seen")
-    assert kept.saved_results == document["results"]
-    copy = kept.save(f"copy{suffix}")
-    again = RAGPipelineEvaluation.load(None, copy)
-    assert again.saved_results == document["results"]
-    again.save("again.json")
-    assert document_of("again.json")["results"] == document["results"]
-
-
-def test_the_tables_of_a_run_are_dropped_where_they_no_longer_fit(full_run):
-    kept = RAGPipelineEvaluation.load(None, "run/scores.json")
-    assert kept.with_correct(("recall@5", 1.0)).saved_results == {}
-    assert RAGPipelineEvaluation.load(None, "run/scores.json", correct="exact_match").scores.equals(
-        kept.scores
-    )
-    other = RAGPipelineEvaluation.load(None, "run/scores.json", correct=("recall@5", 1.0))
-    assert other.saved_results == {}
-    path = kept.save("rows.jsonl")
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[:-1]))
-    assert RAGPipelineEvaluation.load(None, path).saved_results == {}
-
-
 def test_run_json_keeps_its_schema(full_run):
     schema = schema_of("rageval_report.runner", "run.schema.json")
     document = document_of("run/run.json")
     assert [error.message for error in Draft202012Validator(schema).iter_errors(document)] == []
     assert document.keys() == schema["properties"].keys() == set(schema["required"])
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (("queries", 0, "scores", "exact_match"), "high"),
-        (("queries", 0, "query_id"), 7),
-        (("results", "gates", "passed"), "yes"),
-        (("results", "weighted", "rows", 0, "value"), "0.5"),
-        (("metrics", "exact_match", "kind"), "boolean"),
-        (("format",), "csv"),
-    ],
-)
-def test_the_schema_refuses_what_is_wrong(full_run, path, value):
-    schema = schema_of("rageval_report.scores", "run_file.schema.json")
-    document = document_of("run/scores.json")
-    part = document
-    for step in path[:-1]:
-        part = part[step]
-    part[path[-1]] = value
-    [error] = Draft202012Validator(schema).iter_errors(document)
-    assert tuple(error.absolute_path) == path
-
-
-def test_any_saved_evaluation_keeps_the_schema():
-    schema = schema_of("rageval_report.scores", "run_file.schema.json")
-    data = {"query_id": ["a", "b"], "stars": [1.0, None], "topic": pd.Categorical(["x", "y"])}
-    evaluation = RAGPipelineEvaluation("hybrid", data, correct=("stars", 1.0))
-    document = document_of(evaluation.save("hybrid.json", created="2026-08-01"))
-    assert [error.message for error in Draft202012Validator(schema).iter_errors(document)] == []
-    assert document.keys() <= schema["properties"].keys()
 
 
 # -- what is correct
@@ -436,28 +356,167 @@ def test_a_rule_for_a_correct_answer_holds_in_all_of_the_run(here):
     assert RAGPipelineEvaluation.load(None, "run/scores.json").correct_rule == {"token_f1": 0.5}
 
 
-def test_a_rule_that_cannot_be_used_costs_no_scores():
-    run = evaluate(queries=QUERIES, target=oslo, metrics=["exact_match"], correct=("tone", 0.5))
-    assert run.evaluation.correct_rule is None
-    assert any("the rule for a correct answer is not used" in note for note in run.notes)
+PRICED = [{"query_id": name, "question": name, "reference": "Oslo"} for name in "abc"]
 
 
-def test_a_rule_of_the_wrong_shape_is_refused_before_anything_is_asked():
-    def never(question):
-        raise AssertionError(question)
-
-    with pytest.raises(DataError, match="correct has the wrong shape"):
-        evaluate({"correct": [1, 2]}, queries=QUERIES, target=never)
+USAGE = {"prompt_tokens": 2000, "completion_tokens": 500}
 
 
-def test_a_judge_decides_what_is_correct_and_not_an_exact_match():
+def with_model(question):
+    return {"answer": "Oslo", "usage": USAGE, "model": "small"}
+
+
+def without_model(question):
+    return {"answer": "Oslo", "usage": USAGE}
+
+
+def run_of(target, **keywords):
+    return evaluate(queries=PRICED, target=target, metrics=["exact_match"], **keywords)
+
+
+def test_tokens_times_prices_are_the_cost_of_each_query():
+    run = run_of(with_model, prices={"small": (0.5, 2.0), "large": (5, 20)})
+    cost = (2000 * 0.5 + 500 * 2.0) / 1_000_000
+    assert run.evaluation.scores["cost_usd"].tolist() == pytest.approx([cost] * 3)
+    [row] = run.costs.frame.to_dict("records")
+    assert (row["n"], row["n_known"], row["prompt_tokens"]) == (3, 3, 6000)
+    assert row["cost_usd"] == pytest.approx(3 * cost)
+    assert "cost_usd: 3 of 3 are computed from tokens and prices" in run.evaluation.notes
+    assert "0.006 USD" in repr(run)
+
+
+def test_a_cost_that_the_pipeline_states_counts_first_and_a_note_says_which():
+    def mixed(question):
+        return with_model(question) | ({"cost_usd": 7.0} if question == "b" else {})
+
+    run = run_of(mixed, prices={"small": (0, 0)})
+    assert run.evaluation.scores["cost_usd"].tolist() == [0, 7, 0]
+    [note] = [note for note in run.evaluation.notes if note.startswith("cost_usd")]
+    assert "1 of 3 are stated by the pipeline, which counts first" in note
+    assert "2 of 3 are computed from tokens and prices" in note
+
+
+def test_a_model_without_a_price_has_an_unknown_cost_not_0():
+    run = run_of(with_model, prices={"large": (1, 1), "huge": (2, 2)})
+    assert run.evaluation.scores["cost_usd"].isna().all()
+    [note] = [note for note in run.evaluation.notes if note.startswith("cost_usd")]
+    assert "3 unknown: no price for the model 'small'" in note
+
+
+def test_the_only_price_is_that_of_a_pipeline_whose_model_nothing_names():
+    run = run_of(without_model, prices={"small": (1, 0)})
+    assert run.evaluation.scores["cost_usd"].tolist() == pytest.approx([0.002] * 3)
+    assert any("the only price, of 'small'" in note for note in run.evaluation.notes)
+    two = run_of(without_model, prices={"small": (1, 0), "large": (2, 0)})
+    assert two.evaluation.scores["cost_usd"].isna().all()
+    assert any("nothing names the model" in note for note in two.evaluation.notes)
+
+
+def test_the_configuration_that_the_pipeline_reports_names_the_model(monkeypatch):
+    monkeypatch.setattr(FunctionTarget, "snapshot", lambda _: {"llm_model": "large"})
+    run = run_of(without_model, prices={"small": (1, 0), "large": (2, 0)})
+    assert run.evaluation.scores["cost_usd"].tolist() == pytest.approx([0.004] * 3)
+
+
+def test_the_cost_counts_in_the_weighted_score():
+    objectives = {"cost": {"metrics": "cost_usd", "best": 0, "worst": 0.01}}
+    weights = {"cost": 1, "accuracy": 1}
+    run = run_of(with_model, prices={"small": (1, 0)}, weights=weights, objectives=objectives)
+    values = run.weighted.frame.set_index("objective")["value"]
+    assert values["cost"] == pytest.approx(1 - 0.002 / 0.01)
+    assert values["weighted score"] == pytest.approx((1 + 0.8) / 2)
+
+
+@pytest.mark.parametrize("prices", [{"small": 3}, {"small": (-1, 2)}, {"small": ("a", "b")}])
+def test_a_wrong_price_is_refused_before_anything_is_asked(prices):
+    with pytest.raises(DataError, match="prices: the price of 'small' must be two numbers"):
+        evaluate(queries=PRICED, target=refuse, prices=prices)
+
+
+def test_a_wrong_price_in_a_file_has_its_line(here):
+    (here / "eval.yaml").write_text("name: x\nprices: {small: much}\n")
+    with pytest.raises(ReaderError, match=r"eval\.yaml, line 2: prices"):
+        evaluate("eval.yaml", queries=PRICED, target=refuse)
+
+
+ROWS = [
+    {"query_id": name, "question": f"{name}?", "reference": "Oslo", "relevant": {f"d-{name}": 1}}
+    for name in "abcde"
+]
+
+
+@pytest.fixture(autouse=True)
+def query_files(here):
+    Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    Path("q.csv").write_text("query_id,question,reference\na,a?,Oslo\nd,d?,Oslo\n")
+
+
+@pytest.mark.parametrize(
+    "queries", ["q.jsonl", "q.csv", pd.DataFrame(ROWS)], ids=["lines", "csv", "frame"]
+)
+def test_only_the_named_queries_are_asked(queries):
+    questions = []
+
+    def answer(question):
+        questions.append(question)
+        return "Oslo"
+
     run = evaluate(
-        queries=QUERIES,
-        target=oslo,
-        metrics=["exact_match", "answer_correctness"],
-        judge=says_good,
+        queries=queries, target=answer, query_ids=["d", "a"], samples=1, metrics=["exact_match"]
     )
-    assert run.evaluation.scores["exact_match"].sum() == 2
-    assert run.evaluation.evaluation_report().correct == (
-        "correct: judged answer_correctness >= 0.5; 4 of 4 queries are correct"
+    assert sorted(questions) == ["a?", "d?"]  # a sample of 1 does not apply to named queries
+    assert run.evaluation.scores.index.tolist() == ["a", "d"]
+    assert run.evaluation.config["query_ids"] == ["d", "a"]
+
+
+def test_the_questions_of_data_sets_are_named_by_the_ids_of_the_records():
+    run = evaluate(datasets="q.jsonl", target=lambda _: "Oslo", query_ids=["e"], samples=1, seed=1)
+    assert run.evaluation.scores.index.tolist() == ["e"]
+
+
+def test_an_id_that_is_not_there_is_an_error_before_anything_is_asked():
+    with pytest.raises(DataError, match=r"query_ids: no query has the id 'x', 'y'"):
+        evaluate(queries="q.jsonl", target=refuse, query_ids=["a", "x", "y"])
+
+
+# -- gold with documents and sections
+
+GOLD = [
+    {
+        "query_id": "a",
+        "question": "a?",
+        "relevant": [{"doc_id": "guide", "section": "1"}, {"doc_id": "faq", "section": "1"}],
+    },
+    {"query_id": "b", "question": "b?", "gold_citations": [{"doc_id": "guide", "section_id": "2"}]},
+    {
+        "query_id": "c",
+        "question": "c?",
+        "gold_passages": [{"doc_id": "guide", "chunk_id": "9", "text": "Nine."}],
+    },
+]
+
+
+def cites(question):
+    sections = [("guide", "1"), ("notes", "1"), ("guide", "2")]
+    return {
+        "answer": "So.",
+        "citations": [{"doc_id": document, "section": name} for document, name in sections],
+    }
+
+
+def test_documents_and_sections_of_a_golden_set_reach_the_metrics():
+    Path("golden.jsonl").write_text("".join(json.dumps(item) + "\n" for item in GOLD))
+    run = evaluate(
+        datasets="golden.jsonl", target=cites, metrics=["section_accuracy", "document_accuracy"]
     )
+    scores = run.evaluation.scores
+    # Of three citations: (guide, 1) is gold of a, and (notes, 1) is not; (guide, 2) is gold of b.
+    assert scores["section_accuracy"].tolist() == pytest.approx([1 / 3, 1 / 3, 0])
+    assert scores["document_accuracy"].tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize("item", GOLD, ids=["relevant", "gold_citations", "gold_passages"])
+def test_each_spelling_of_gold_reaches_the_metrics_from_records(item):
+    run = evaluate(queries=[item], target=cites, metrics=["section_accuracy"])
+    right = {"a": 1 / 3, "b": 1 / 3, "c": 0.0}[item["query_id"]]
+    assert run.evaluation.scores["section_accuracy"].tolist() == pytest.approx([right])

@@ -1,4 +1,6 @@
-"""Every combination of some settings: evaluated once, kept, ranked, and its effects tested."""
+"""Every combination of settings is asked every query once, and known by its settings."""
+
+from __future__ import annotations
 
 import json
 import sys
@@ -7,16 +9,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, compare, experiment
+from rageval_report import RAGPipelineEvaluation, experiment
 from rageval_report.analysis.effects import main_effects
 from rageval_report.errors import DataError, JudgeError, PipelineError
-from rageval_report.runner.experiment import cells_of, check_grid
 from rageval_report.judges import ScriptedChat
+from rageval_report.runner.experiment import cells_of, check_grid
 
 QUERIES = [
     {"query_id": f"q{n}", "question": f"Number {n}?", "reference": str(n), "relevant": [f"d{n}"]}
     for n in range(12)
 ]
+
+
 GRID = {"top_k": [1, 3], "exact": [False, True]}
 
 
@@ -81,14 +85,6 @@ def test_effects_are_those_of_the_settings(tmp_path, pipeline):
     assert frame.loc[("recall@5", "top_k"), "pvalue"] == pytest.approx(2 / 2**6 / 2, rel=1e-9)
 
 
-def test_the_ranking_is_that_of_the_evaluations(tmp_path, pipeline):
-    tried = tried_in(tmp_path, pipeline)
-    first = tried.rank().frame.groupby("metric").first()
-    assert first.loc["exact_match", "pipeline"] in ("top_k=1,exact=True", "top_k=3,exact=True")
-    first, *_, last = tried.evaluations
-    assert compare(first, last).frame["difference"].tolist() == [0.5, 1.0]
-
-
 # -- stopped and resumed
 
 
@@ -107,16 +103,6 @@ def test_a_stopped_experiment_asks_only_what_is_missing(tmp_path, pipeline):
     assert len(tried.runs) == 4
     assert not set(stopped.asked) & set(pipeline.asked)
     assert len({*stopped.asked, *pipeline.asked}) == 48
-
-
-def test_values_can_be_added(tmp_path, pipeline):
-    tried_in(tmp_path, pipeline)
-    del pipeline.asked[:]
-    grid = {"top_k": [1, 2, 3], "exact": [False, True]}
-    tried = tried_in(tmp_path, pipeline, grid, resume=True)
-    assert {top_k for _, top_k, _ in pipeline.asked} == {2}
-    assert len(tried.runs) == 6
-    assert json.loads((tmp_path / "experiment.json").read_text())["grid"] == grid
 
 
 def test_a_folder_in_use_is_refused(tmp_path, pipeline):
@@ -208,20 +194,6 @@ def test_an_interruption_while_judging_begins_no_further_combination(tmp_path, p
             judge=chat,
         )
     assert {top_k for _, top_k, _ in pipeline.asked} == {1}
-
-
-def test_a_metric_without_a_score_and_a_setting_without_a_value_stay_in_the_summary(tmp_path):
-    queries = [{"query_id": "a", "question": "Why?", "reference": [], "relevant": ["d"]}]
-    tried = tried_in(
-        *(tmp_path, lambda question, mode: {"answer": "So.", "retrieved": ["d"]}),
-        {"mode": [None]},
-        queries=queries,
-    )
-    frame = tried.summary().frame
-    assert {"mode", "exact_match"} <= {*frame}
-    assert frame["exact_match"].isna().all()
-    assert "error" not in frame
-    assert tried.is_complete
 
 
 # -- how settings reach the pipeline
@@ -321,10 +293,10 @@ def test_a_command_gets_the_settings_in_its_words(tmp_path, as_text):
         ({3: [1]}, "3 cannot be the name of a setting"),
         ({"a": "bm25"}, "the values of 'a' must be a list; got 'bm25'"),
         ({"a": 5}, "the values of 'a' must be a list; got 5"),
-        ({"a": []}, "'a' has no values"),
-        ({"a": [[1]]}, "a value of 'a' must be a text, a number"),
-        ({"a": [1.0, float("nan")]}, "the numbers of 'a' must be finite; got 1.0, nan"),
-        ({"a": [1, 1]}, "the values of 'a' must differ; got 1, 1"),
+        ({"a": []}, "the values of 'a' must be different texts.* got none"),
+        ({"a": [[1]]}, "the values of 'a' must be different texts, finite numbers"),
+        ({"a": [1.0, float("nan")]}, "the values of 'a' must .* got 1.0, nan"),
+        ({"a": [1, 1]}, "the values of 'a' must be different .* got 1, 1"),
         ({"a": range(100), "b": range(100)}, "grid has 10,000 combinations; at most 1,000"),
     ],
 )
@@ -339,8 +311,3 @@ def test_names_of_combinations_are_names_of_folders():
     assert len(cells) == 6  # each has its own name, though characters were replaced
     assert all(len(name) < 140 and not set(name) & set('/\\:*?"<>|') for name in cells)
     assert next(iter(cells.values())) == {"model": "a/b:c", "k": 1}
-
-
-def test_an_experiment_needs_a_folder(pipeline):
-    with pytest.raises(DataError, match="folder must be named"):
-        experiment(GRID, target=pipeline, queries=QUERIES)
