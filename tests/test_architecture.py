@@ -45,8 +45,10 @@ FLOORS = (
     {"__main__", "pytest"},  # the plug-in names files as the command line does
 )
 # The call for all steps, with its settings, its judge and its stopping rules.
-OF_EVALUATE = {"eval_config", "eval_queries", "judge_setup", "scoring", "staged_scoring"}
-OF_EVALUATE |= {"evaluate", "experiment"}
+OF_EVALUATE = {
+    f"runner.{name}"
+    for name in ("eval_config", "eval_queries", "judge_setup", "scoring", "staged_scoring")
+} | {"runner.evaluate", "runner.experiment"}
 OF_THEIR_OWN = {room for rooms in FLOORS for room in rooms if "." in room}
 READING = {"stats", "analysis", "results", "render", "plots", "reports"}
 MAKING = {*("records", "readers", "sources", "embeddings", "datasets", "runner")}
@@ -125,7 +127,7 @@ def running_nodes_of(path):
 
 def room_of(module):
     """The room of a module; sentences stand below the analyses that print them, pages above."""
-    if module.removeprefix("runner.") in OF_EVALUATE:
+    if module in OF_EVALUATE:
         return "runner.evaluate"
     if module in OF_THEIR_OWN:
         return module

@@ -32,6 +32,7 @@ from rageval_report.http import (
     key_from_environment,
     keys_named_in,
     redact_url,
+    region_from_environment,
 )
 from rageval_report.judges.chats import (
     MAX_TOKENS,
@@ -670,26 +671,6 @@ class _BedrockChat(HttpChat):
             _sum_tokens(usage, "outputTokens"),
             self.ending(document.get("stopReason")),
         )
-
-
-_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
-
-
-def region_from_environment() -> str:
-    """The region of Amazon Web Services that the environment names."""
-    region = next(filter(None, map(os.environ.get, _REGIONS)), None)
-    if region is None:
-        raise DataError(
-            f"no region: set the environment variable {_REGIONS[0]} (or {_REGIONS[1]}), e.g. to "
-            "us-east-1"
-        )
-    # The region is part of a host name, to which a key is sent.
-    if not region.replace("-", "").isalnum() or not region.isascii():
-        raise DataError(
-            f"the environment variable {_REGIONS[0]} or {_REGIONS[1]} must be the name of a "
-            f"region, e.g. us-east-1; got {region!r}"
-        )
-    return region
 
 
 def _import_untyped(place: str) -> ModuleType:

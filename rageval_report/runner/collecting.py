@@ -248,15 +248,15 @@ class _Run:
             )
         # What must be equal when a run is resumed. Speed and retries are left out, because they do
         # not change an answer.
-        asked: dict[str, Any] = {
+        identity: dict[str, Any] = {
             "the pipeline": self.target.identity(),
             "the queries": {"n": len(self.queries), "hash": self.queries.fingerprint},
             "samples": self.config.samples,
             "seed": self.config.seed,
         }
         if self.stages is not None:
-            asked["the stopping rules"] = dict(self.stages.identity)
-        header = {"id": uuid.uuid4().hex[:8], "created_at": _now(), "asked": asked}
+            identity["the stopping rules"] = dict(self.stages.identity)
+        header = {"id": uuid.uuid4().hex[:8], "created_at": _now(), "asked": identity}
         journal = RunJournal(path, header, len(self.queries))
         n_lines = _earlier_document(folder).get("journal_lines")
         if type(n_lines) is int:

@@ -32,7 +32,7 @@ from rageval_report.scores.catalogue.dialects import DialectName
 from rageval_report.scores.correct import parse_correct
 
 Settings: TypeAlias = str | Path | Mapping[str, Any]
-_Section: TypeAlias = Mapping[str, Any]
+_TargetSettings: TypeAlias = Mapping[str, Any]
 _Names: TypeAlias = str | Sequence[str]
 
 _GATE_FILES = (".toml", ".yaml", ".yml")
@@ -145,9 +145,9 @@ class EvaluateOptions(TypedDict, total=False):
     split: str | None
     query_ids: _Names
     target: str | Sequence[str] | Callable[[Any], Any] | None
-    http: _Section
-    callable: _Section
-    command: _Section
+    http: _TargetSettings
+    callable: _TargetSettings
+    command: _TargetSettings
     metrics: str | Rubric | Iterable[str | Rubric] | Mapping[str, Any]
     judge: str | bool | Chat | Callable[[str], Any] | Sequence[Any] | Mapping[str, Any] | None
     prices: Prices
@@ -288,7 +288,7 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
     settings = {
         key: str(value) if isinstance(value, Path) else value for key, value in document.items()
     }
-    others = {
+    others: dict[str, Any] = {
         key: check_value(hint, settings.pop(key), key)
         for key, hint in _OTHER_KEYS.items()
         if key in settings
@@ -301,7 +301,8 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
     if others.get("samples_per_dataset") is not None:
         settings.setdefault("samples", others["samples_per_dataset"])
     if others.get("rag_server_url") is not None:
-        settings["http"] = {"url": others["rag_server_url"], **(settings.get("http") or {})}
+        section: Any = settings.get("http") or {}
+        settings["http"] = {"url": others["rag_server_url"], **section}
     _take_target(settings, objects)
     _take_metrics(settings, objects)
     _take_judge(settings, objects)

@@ -427,7 +427,8 @@ def _fill_server(section: TargetSection, cell: CellSettings) -> TargetSection:
         elsewhere = placeholders_in([section.get("url"), section.get("headers")])
         beside = {name: f"{{{name}}}" for name in cell if name not in elsewhere}
         section = {**section, "body": {"question": "{question}", **beside}}
-    parts = {name: section[name] for name in ("url", "headers", "body") if name in section}
+    names = ("url", "headers", "body")
+    parts: TargetSection = {name: section[name] for name in names if name in section}
     _check_reached(cell, parts, "the body, a header or the address")
     for name, part in parts.items():
         escape = in_url if name == "url" else str

@@ -105,10 +105,11 @@ def check_value(hint: Any, value: object, place: str) -> object:
         if plain in (Any, object) or (plain is Literal and value in get_args(option)):
             return value
         if dataclasses.is_dataclass(plain):
-            if isinstance(value, plain):
+            section: Any = plain
+            if isinstance(value, section):
                 return value
             if isinstance(value, Mapping):
-                return parse_settings(plain, value, place)
+                return parse_settings(section, value, place)
         if _fits(plain, value):
             return _convert(option, plain, value, place)
     expected = " or ".join(map(_type_name, options))

@@ -415,7 +415,7 @@ ASKED = {"id": "a", "asked": {"seed": 0, "the pipeline": {"url": "x"}}}
 
 
 @pytest.fixture
-def lines(path):
+def sealed(path):
     """The lines of a journal: q0 answered, q1 failed, q2 answered, q1 answered at last."""
     with RunJournal(path, ASKED, 3) as journal:
         journal.append({"row": 0, "query_id": "q0", "answer": "A0"})
@@ -433,16 +433,16 @@ def read_answers(path, lines, header=ASKED):
 
 
 @pytest.mark.parametrize("line", [1, 2, 3, 4])
-def test_a_damaged_line_costs_its_query_alone(path, lines, line):
-    spoilt = [*lines[:line], lines[line].replace(b"query_id", b"quary_id"), *lines[line + 1 :]]
+def test_a_damaged_line_costs_its_query_alone(path, sealed, line):
+    spoilt = [*sealed[:line], sealed[line].replace(b"query_id", b"quary_id"), *sealed[line + 1 :]]
     answers, damage = read_answers(path, spoilt)
     expected = {1: [None, "A1", "A2"], 2: ["A0", "A1", "A2"], 3: ["A0", "A1", None]}
     assert answers == expected.get(line, ["A0", None, "A2"])
     assert damage == [f"line {line + 1} is damaged"]
 
 
-def test_a_failure_that_a_lost_line_may_have_replaced_is_asked_again(path, lines):
-    spoilt = [*lines[:4], b"x" * 20 + b"\n", *lines[3:4]]
+def test_a_failure_that_a_lost_line_may_have_replaced_is_asked_again(path, sealed):
+    spoilt = [*sealed[:4], b"x" * 20 + b"\n", *sealed[3:4]]
     with RunJournal(path, ASKED, 3):
         pass
     path.write_bytes(b"".join(spoilt))
@@ -451,36 +451,36 @@ def test_a_failure_that_a_lost_line_may_have_replaced_is_asked_again(path, lines
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4, 2), (0, 1, 4, 3, 2)])
-def test_a_line_that_was_copied_or_moved_does_not_replace_an_answer(path, lines, order):
-    answers, _ = read_answers(path, [lines[place] for place in order])
+def test_a_line_that_was_copied_or_moved_does_not_replace_an_answer(path, sealed, order):
+    answers, _ = read_answers(path, [sealed[place] for place in order])
     assert answers == ["A0", "A1", "A2"]
 
 
-def test_lines_of_another_run_are_never_taken(path, lines, tmp_path):
+def test_lines_of_another_run_are_never_taken(path, sealed, tmp_path):
     other = tmp_path / "other.jsonl"
     with RunJournal(other, {"id": "b", "asked": {"seed": 1}}, 3) as journal:
         journal.append({"row": 0, "query_id": "q0", "answer": "of another pipeline"})
     foreign = other.read_bytes().splitlines(keepends=True)[1]
-    answers, damage = read_answers(path, [lines[0], foreign, *lines[2:]])
+    answers, damage = read_answers(path, [sealed[0], foreign, *sealed[2:]])
     assert answers == [None, "A1", "A2"]
     assert damage == ["line 2 is damaged"]
 
 
-def test_a_damaged_first_line_costs_nothing_if_the_same_is_asked(path, lines):
-    answers, damage = read_answers(path, [lines[0].replace(b'"x"', b'"y"'), *lines[1:]])
+def test_a_damaged_first_line_costs_nothing_if_the_same_is_asked(path, sealed):
+    answers, damage = read_answers(path, [sealed[0].replace(b'"x"', b'"y"'), *sealed[1:]])
     assert answers == ["A0", "A1", "A2"]
     assert damage == ["line 1, which says what was asked, is damaged"]
 
 
-def test_a_damaged_first_line_is_an_error_if_something_else_is_asked(path, lines):
-    spoilt = [lines[0].replace(b'"x"', b'"y"'), *lines[1:]]
+def test_a_damaged_first_line_is_an_error_if_something_else_is_asked(path, sealed):
+    spoilt = [sealed[0].replace(b'"x"', b'"y"'), *sealed[1:]]
     with pytest.raises(ReaderError, match="line 1: expected a journal of format 3"):
         read_answers(path, spoilt, {"asked": {"seed": 0, "the pipeline": {"url": "y"}}})
     assert path.read_bytes() == b"".join(spoilt)
 
 
-def test_lines_that_are_cut_off_are_known_by_their_number(path, lines):
-    path.write_bytes(b"".join(lines[:3]))
+def test_lines_that_are_cut_off_are_known_by_their_number(path, sealed):
+    path.write_bytes(b"".join(sealed[:3]))
     with RunJournal(path, ASKED, 3) as journal:
         assert journal.done.tolist() == [True, True, False]
         journal.expect_lines(5)
