@@ -444,12 +444,14 @@ _MOST_READ = 1 << 16  # bytes of a page about an error, which may be megabytes l
 _MESSAGE_FIELDS = ("error", "message", "Message", "detail", "error_description", "msg")
 
 
-def _server_message(body: bytes, keys: Iterable[Key]) -> str:
+def _server_message(body: bytes, keys: Iterable[Key], kind: str) -> str:
     """The message of a server about a failure, in one line."""
     text = body.decode("utf-8", "replace")
     with contextlib.suppress(ValueError, RecursionError):
         text = _message_in(load_json(text)) or text
-    return _to_line(redact_keys(keys, text[:_MOST_READ]), _LONGEST_MESSAGE)
+    # Keys are hidden before the address is cut off, which could cut one in two.
+    parts = (redact_keys(keys, kind).partition(":")[0], redact_keys(keys, text[:_MOST_READ]))
+    return _to_line(": ".join(filter(None, parts)), _LONGEST_MESSAGE)
 
 
 def _message_in(document: object) -> str:
@@ -642,6 +644,9 @@ def _parse_date(text: str) -> datetime | None:
 # -- the client
 
 _OK = range(200, 300)
+# Amazon says in a header what kind of error it is, and with a wrong key as without a permission
+# that access is denied.
+_AWS_ERROR = "x-amzn-errortype"
 
 
 def check_limits(*, max_wait: float, **limits: float) -> None:
@@ -861,7 +866,7 @@ class Client:
         named = {name.lower(): value for name, value in response.headers.items()}
         if response.status_code not in _OK:
             message = f"answered {response.status_code}"
-            if said := _server_message(body, sent):
+            if said := _server_message(body, sent, named.get(_AWS_ERROR, "")):
                 message += f": {said}"
             raise refuse(
                 message + _advice(response.status_code, named, has_key=bool(sent)),
@@ -952,6 +957,8 @@ def _is_about_trust(exc: BaseException | None) -> bool:
 def _advice(status: int, headers: Mapping[str, str], *, has_key: bool) -> str:
     if 300 <= status < 400 and "location" in headers:
         return f" (it has moved to {redact_url(headers['location'])}: use that address)"
+    if headers.get(_AWS_ERROR, "").startswith("AccessDenied"):
+        return " (the key is wrong, or it or its account may not use this)"
     if status in (401, 403):
         return " (the key was refused)" if has_key else " (no key was sent)"
     return " (is the address right?)" if status == 404 else ""

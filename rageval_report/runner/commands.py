@@ -10,13 +10,14 @@ import contextlib
 import json
 import os
 import queue
+import selectors
 import shlex
 import shutil
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
@@ -31,6 +32,7 @@ _LINE_SHOWN = 80
 # Seconds between two looks at whether the process has ended: one that left its pipes to another
 # process never closes them, and no pipe would tell.
 _STEP = 0.1
+_PIECE = 1 << 16
 _ADVICE = "Standard output is for answers only: let it write everything else to standard error"
 
 
@@ -171,6 +173,7 @@ class LineProcess:
         # Few, so that a command that writes without end waits for us.
         self._lines: queue.Queue[bytes | None] = queue.Queue(2)
         self._messages = b""
+        self._is_gone = False  # killed, with all that its group held
         self._writer: threading.Thread | None = None
         self._readers = [
             _run(self._read_lines, self._process.stdout),
@@ -245,10 +248,33 @@ class LineProcess:
                 stream.write(line)
                 stream.flush()
 
+    def _pieces(self, stream: IO[bytes]) -> Iterator[bytes]:
+        """What comes through a pipe, until it is closed or the process is gone."""
+        with stream, selectors.DefaultSelector() as selector:
+            if os.name != "nt":  # where a read cannot be left
+                selector.register(stream, selectors.EVENT_READ)
+            while True:
+                while selector.get_map() and not selector.select(_STEP):
+                    if self._is_gone:
+                        return
+                piece = os.read(stream.fileno(), _PIECE)
+                if not piece or self._is_gone:
+                    return
+                yield piece
+
     def _read_lines(self, stream: IO[bytes]) -> None:
-        with stream:
-            while not self.is_over and (line := stream.readline(self._max_bytes + 1)):
-                self._put(line)
+        received = bytearray()
+        for piece in self._pieces(stream):
+            received += piece
+            if b"\n" in piece:
+                *lines, rest = received.split(b"\n")
+                for line in lines:
+                    self._put(bytes(line) + b"\n")
+                received = bytearray(rest)
+            if len(received) > self._max_bytes:
+                break
+        if received:
+            self._put(bytes(received))
         self._put(None)
 
     def _put(self, line: bytes | None) -> None:
@@ -259,9 +285,8 @@ class LineProcess:
 
     def _read_messages(self, stream: IO[bytes]) -> None:
         """Read standard error: messages that nobody reads would stop the process after 64 KB."""
-        with stream:
-            while piece := stream.readline(1 << 16):
-                self._messages = (self._messages + piece)[-_MESSAGES_SHOWN:]
+        for piece in self._pieces(stream):
+            self._messages = (self._messages + piece)[-_MESSAGES_SHOWN:]
 
     def tell_to_end(self) -> None:
         """Ask it to end, and the processes that it started; a thread that waits for it stops."""
@@ -284,9 +309,10 @@ class LineProcess:
             self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(self.grace_period)
+            self._is_gone = True
             for thread in (self._writer, *self._readers):
                 if thread is not None:
-                    thread.join(_STEP)
+                    thread.join(3 * _STEP)
             self._close_input()
 
     def _signal(self, number: int) -> None:

@@ -40,6 +40,18 @@ _GATE_FILES = (".toml", ".yaml", ".yml")
 _ALTERNATIVES = (("queries", "records", "datasets"), ("folder", "runs_dir"))
 
 
+# Of each group of ragbench's file: the fields, and the metrics besides those with cutoffs.
+_GROUPS: tuple[tuple[str, str, str], ...] = (
+    ("retrieval", "relevant retrieved", "reciprocal_rank ndcg@10"),
+    ("generation", "reference answer", "exact_match token_f1"),
+    ("generation", "negative_reference answer", "negative_reference_hit"),
+    ("citation", "relevant citations", "citation_precision citation_recall section_accuracy"),
+    ("abstention", "answerable answer", "unanswerable_accuracy false_refusal hallucinated_answer"),
+    ("performance", "latency_ms", "latency_ms"),
+    ("performance", "cost_usd", "cost_usd"),
+)
+
+
 @dataclass(frozen=True)
 class MetricGroups:
     """Groups of metrics instead of names, as ragbench's file has them."""
@@ -52,6 +64,17 @@ class MetricGroups:
     # The cutoffs of ragbench's configuration.
     recall_k_values: tuple[int, ...] = (1, 3, 5, 10)
     precision_k_values: tuple[int, ...] = (1, 3, 5)
+
+    def by_fields(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """The metrics of the groups, by the fields that they need."""
+        cutoffs = tuple(f"recall@{k}" for k in self.recall_k_values)
+        cutoffs += tuple(f"precision@{k}" for k in self.precision_k_values)
+        return [
+            (tuple(fields.split()), (cutoffs if is_ranked else ()) + tuple(names.split()))
+            for group, fields, names in _GROUPS
+            if getattr(self, group)
+            for is_ranked in (group == "retrieval",)
+        ]
 
 
 @dataclass(frozen=True)
@@ -81,6 +104,11 @@ class JudgeSection:
     prices: dict[str, Any] = field(default_factory=dict)
     cache: str | bool | None = None
     generator: str | None = None
+
+    @property
+    def max_attempts(self) -> int | None:
+        """The largest number of attempts of one call."""
+        return None if self.max_retries is None else self.max_retries + 1
 
     def __post_init__(self) -> None:
         if self.models and self.model is not None:
@@ -352,9 +380,9 @@ def _take_metrics(settings: dict[str, Any], objects: dict[str, Any]) -> None:
 def _take_judge(settings: dict[str, Any], objects: dict[str, Any]) -> None:
     """Write the judge as a section, and take out chats, which no file can hold."""
     value = settings.get("judge")
-    if value is None or isinstance(value, Mapping):
+    if not isinstance(value, _JudgeOverride):
         return
-    section, judge = value if isinstance(value, _JudgeOverride) else ({}, value)
+    section, judge = value
     unnamed = {key: item for key, item in section.items() if key not in ("model", "models")}
     is_list = isinstance(judge, list | tuple)
     if isinstance(judge, bool):
@@ -399,7 +427,10 @@ def settings_of(settings: Settings | EvalConfig | None, keywords: Mapping[str, A
         judge = overrides["judge"]
         is_section = isinstance(judge, Mapping)
         overrides["judge"] = {**section, **judge} if is_section else _JudgeOverride(section, judge)
-    return eval_config_of({**document, **overrides})
+    merged = {**document, **overrides}
+    if not isinstance(merged.get("judge"), Mapping | _JudgeOverride | None):
+        merged["judge"] = _JudgeOverride({}, merged["judge"])
+    return eval_config_of(merged)
 
 
 def _document_of(settings: Settings | None) -> dict[str, Any]:

@@ -44,16 +44,6 @@ JUDGED: tuple[tuple[tuple[str, ...], str], ...] = (
     (("answer", "reference"), "answer_correctness"),
     (("answer",), "answer_relevancy"),
 )
-# Of each group of ragbench's file: the fields, and the metrics besides those with cutoffs.
-_GROUPS: tuple[tuple[str, str, str], ...] = (
-    ("retrieval", "relevant retrieved", "reciprocal_rank ndcg@10"),
-    ("generation", "reference answer", "exact_match token_f1"),
-    ("generation", "negative_reference answer", "negative_reference_hit"),
-    ("citation", "relevant citations", "citation_precision citation_recall section_accuracy"),
-    ("abstention", "answerable answer", "unanswerable_accuracy false_refusal hallucinated_answer"),
-    ("performance", "latency_ms", "latency_ms"),
-    ("performance", "cost_usd", "cost_usd"),
-)
 
 
 def allowed_metrics(
@@ -69,21 +59,10 @@ def allowed_metrics(
             for name, metric in computable(rules.default_names(), rules).items()
             if _has_fields(records, VIEWS[metric.needs].fields or (metric.known_as,))
         ]
-    candidates = list(_DEFAULTS)
+    candidates = [(fields.split(), names.split()) for fields, names in _DEFAULTS]
     if groups is not None:
-        cutoffs = [f"recall@{k}" for k in groups.recall_k_values]
-        cutoffs += [f"precision@{k}" for k in groups.precision_k_values]
-        candidates = [
-            (fields, " ".join([*cutoffs, names]) if group == "retrieval" else names)
-            for group, fields, names in _GROUPS
-            if getattr(groups, group)
-        ]
-    return [
-        name
-        for fields, names in candidates
-        if _has_fields(records, fields.split())
-        for name in names.split()
-    ]
+        candidates = [([*fields], [*names]) for fields, names in groups.by_fields()]
+    return [name for fields, names in candidates if _has_fields(records, fields) for name in names]
 
 
 def allowed_rubrics(records: pd.DataFrame) -> list[str]:

@@ -53,8 +53,8 @@ from rageval_report.runner.scoring import (
     scoring_plan,
 )
 from rageval_report.runner.settings import parse_settings
+from rageval_report.runner.staged_scoring import SCORES as SCORES
 from rageval_report.runner.staged_scoring import (
-    SCORES,
     StagedScoring,
     StopSetup,
     staged_scoring,

@@ -345,11 +345,13 @@ def _values(name: object, values: object) -> tuple[SettingValue, ...]:
     listed = tuple(values)
     are_plain = all(value is None or isinstance(value, str | int | float) for value in listed)
     are_finite = are_plain and all(math.isfinite(v) for v in listed if isinstance(v, float))
-    if not listed or not are_finite or len({*map(repr, listed)}) < len(listed):
+    if not listed or not are_finite:
         raise DataError(
-            f"grid: the values of {name!r} must be different texts, finite numbers, True, False "
-            f"or None; got {named(listed) or 'none'}"
+            f"grid: the values of {name!r} must be texts, finite numbers, True, False or None; got "
+            f"{named(listed) or 'none'}"
         )
+    if len({*map(repr, listed)}) < len(listed):
+        raise DataError(f"grid: the values of {name!r} must differ; got {named(listed)}")
     return listed
 
 

@@ -91,13 +91,11 @@ class JudgeSetup:
         options: dict[str, Any] = {
             **places,
             "temperature": section.temperature,
-            **_stated(section, "max_tokens", "timeout"),
+            **_stated(section, "max_tokens", "timeout", "max_attempts"),
             **({"extra_body": section.extra_body} if section.extra_body else {}),
             **({} if section.structured else {"structured": False}),
             **({"check_key": False} if self.is_rehearsal else {}),
         }
-        if section.max_retries is not None:
-            options["max_attempts"] = section.max_retries + 1
         # The chats over HTTP need an extra, which a run without a judge does not.
         return judges.chat_from_environment(provider, name, **cast("ChatOptions", options))
 

@@ -50,8 +50,8 @@ class Retries:
 
     Examples
     --------
-    >>> Retries(connection=5).max_wait
-    60.0
+    >>> Retries(connection=5).after("connection"), Retries.none().after("connection")
+    (5, 0)
     """
 
     connection: int = 3
@@ -128,8 +128,9 @@ class RunConfig:
     Traceback (most recent call last):
     ...
     rageval_report.errors.DataError: concurrency must be an integer from 1 to 256; got 0
-    >>> RunConfig(settings={"http": {"url": "http://host/ask"}}).sections
-    {'http': {'url': 'http://host/ask'}}
+    >>> config = RunConfig(settings={"http": {"url": "http://host/ask"}})
+    >>> config.target_name, config.sections
+    ('http', {'http': {'url': 'http://host/ask'}})
     """
 
     name: str | None = None
@@ -215,7 +216,17 @@ def config_from(document: Mapping[str, Any]) -> RunConfig:
 
 
 def read_config(path: str | Path) -> RunConfig:
-    """The configuration in a YAML file; see `config_from`."""
+    """The configuration in a YAML file; see `config_from`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "run.yaml")
+    ...     _ = path.write_text("rate: 2", encoding="utf-8")
+    ...     read_config(path).rate
+    2.0
+    """
     try:
         return config_from(read_yaml(path))
     except RagevalError as exc:

@@ -60,6 +60,10 @@ def line_of(text: str, exc: RagevalError) -> int | None:
         steps = [exc.name]
     lines, found_at = text.splitlines(), None
     for step in filter(None, steps):
+        if step.isdecimal() and found_at is not None:  # the item of a list
+            items = [n for n in range(found_at, len(lines)) if lines[n].lstrip().startswith("- ")]
+            found_at = ([*items[int(step) :], found_at])[0]
+            continue
         key = re.compile(rf"(?<![\w@]){re.escape(step)}(?![\w@])")
         start = found_at or 0
         found_at = next((n for n in range(start, len(lines)) if key.search(lines[n])), found_at)
