@@ -116,16 +116,6 @@ def test_a_folder_in_use_is_refused(tmp_path, pipeline):
         tried_in(tmp_path, pipeline, resume=True)
 
 
-def test_a_changed_pipeline_is_not_mixed_with_old_answers(tmp_path, pipeline):
-    tried_in(tmp_path, pipeline)
-
-    def other(question, top_k, exact):
-        return "0"
-
-    with pytest.raises(DataError, match="different settings: the pipeline"):
-        tried_in(tmp_path, other, resume=True)
-
-
 # -- combinations that fail
 
 
