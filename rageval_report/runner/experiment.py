@@ -33,8 +33,7 @@ from rageval_report.runner.eval_config import (
 )
 from rageval_report.runner.evaluate import EvaluationRun, run_evaluation
 from rageval_report.runner.judge_setup import JudgeSetup
-from rageval_report.runner.targets import import_function
-from rageval_report.runner.templates import fill_template, in_url, placeholders_in
+from rageval_report.runner.targets import fill_template, import_function, in_url, placeholders_in
 
 CellSettings = dict[str, SettingValue]
 Grid = dict[str, tuple[SettingValue, ...]]

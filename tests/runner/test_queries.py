@@ -34,8 +34,7 @@ from rageval_report.runner.reply_keys import (
     notes_on_id_places,
     value_at,
 )
-from rageval_report.runner.targets import HttpSettings, HttpTarget
-from rageval_report.runner.templates import fill_template, in_url
+from rageval_report.runner.targets import HttpSettings, HttpTarget, fill_template, in_url
 
 ROWS = [
     {"qid": "a", "query": "Why?", "relevant": ["d1"], "language": "en"},
