@@ -104,7 +104,8 @@ def fault_of(code: int, stderr: str) -> tuple[str, str | None]:
         return "fault", f"a traceback, code {code}:\n{stderr[-1500:]}"
     if code == 0:
         return "finished", None
-    if code != 130:
+    # Python ends itself by the signal if it came while a class was made by `exec`; shells say 130.
+    if code not in (130, -signal.SIGINT):
         return "fault", f"code {code}: {stderr[-500:]!r}"
     if len(lines) != 1 or not lines[0].startswith("rageval-report: interrupted"):
         return "fault", f"expected one line about the interruption; got {stderr[-500:]!r}"
