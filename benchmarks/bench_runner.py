@@ -33,7 +33,7 @@ from timing import markdown
 
 from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 from rageval_report.runner import RunConfig, collect_answers
-from rageval_report.runner.targets.http import HttpSettings, HttpTarget
+from rageval_report.runner.targets import HttpSettings, HttpTarget
 
 N, THREADS, ROUNDS = 1000, 32, 5
 SIZES = (10_000, 50_000, 100_000)
@@ -42,7 +42,7 @@ FAULTS = {"500": 0.02, "429": 0.01, "drop": 0.01, "hang-up": 0.01}
 KILLED = """
 import sys
 from rageval_report.runner import Retries, RunConfig, collect_answers
-from rageval_report.runner.targets.http import HttpSettings, HttpTarget
+from rageval_report.runner.targets import HttpSettings, HttpTarget
 
 folder, url = sys.argv[1:]
 config = RunConfig(concurrency=32, table="jsonl", retries=Retries(9, 9, 9, 9))
@@ -53,7 +53,7 @@ with HttpTarget(HttpSettings(url)) as target:
 LARGE = """
 import sys
 from pathlib import Path
-import pandas as pd
+from rageval_report import read_records
 from rageval_report.runner import RunConfig, collect_answers, target_from
 from rageval_report.scoring.compute import score_records
 
@@ -81,9 +81,7 @@ if url:
 else:
     finished = collect_answers(queries, answer, folder, config)
 written = peak()
-scores = pd.concat(
-    score_records(block, ["exact_match", "recall@5"]).scores for block in finished.blocks()
-)
+scores = score_records(read_records(finished.records), ["exact_match", "recall@5"]).scores
 if len(scores) != finished.n_answered:
     raise RuntimeError(f"{finished.n_failed} failed, {len(scores)} scored")
 print(*(f"{megabytes:.1f}" for megabytes in (*while_asking, written, peak())))

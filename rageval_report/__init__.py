@@ -15,15 +15,10 @@ itself. `METRICS` is the table of known metrics, and each error is a `RagevalErr
 
 from __future__ import annotations
 
-from rageval_report._command_process import begin_if_command_line
+from typing import TYPE_CHECKING
 
-# Before anything else is loaded: on the command line, Ctrl-C ends that as well.
-begin_if_command_line()
-
-from typing import TYPE_CHECKING  # noqa: E402
-
-from rageval_report._registry import lazy_face  # noqa: E402
-from rageval_report._version import __version__ as __version__  # noqa: E402
+from rageval_report._registry import lazy_face
+from rageval_report._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from rageval_report.analysis.calibrate import calibrate as calibrate
@@ -38,8 +33,6 @@ if TYPE_CHECKING:
     from rageval_report.analysis.report import EvaluationReport as EvaluationReport
     from rageval_report.datasets import load_dataset as load_dataset
     from rageval_report.errors import RagevalError as RagevalError
-    from rageval_report.evaluating.evaluate import evaluate as evaluate
-    from rageval_report.evaluating.experiment import experiment as experiment
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
     from rageval_report.inspection import inspect as inspect
@@ -49,6 +42,8 @@ if TYPE_CHECKING:
     from rageval_report.run_history import history as history
     from rageval_report.run_history import monitor as monitor
     from rageval_report.run_history import read_runs as read_runs
+    from rageval_report.runner.evaluate import evaluate as evaluate
+    from rageval_report.runner.experiment import experiment as experiment
     from rageval_report.scores import METRICS as METRICS
     from rageval_report.scores import Metric as Metric
     from rageval_report.scoring.judged_sets import evaluate_judged_set as evaluate_judged_set

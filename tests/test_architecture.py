@@ -23,7 +23,6 @@ from rageval_report._registry import Registry
 PACKAGE = Path(rageval_report.__file__).parent
 
 FLOORS = (
-    {"_command_process"},
     {"errors", "types", "_version"},
     {"_registry"},
     {"files"},
@@ -39,12 +38,17 @@ FLOORS = (
     {"scale"},  # the same questions of lazy tables, with the page of their answers
     {"evaluation"},
     {"scoring", "run_history", "loggers", "inspection"},
-    {"evaluating"},  # one call for all steps of an evaluation, so it is above every one of them
+    {"runner.evaluate"},  # one call for all steps of an evaluation, so it is above them all
     {"__init__"},
     {"demo"},
     {"cli"},
     {"__main__", "pytest"},  # the plug-in names files as the command line does
 )
+# The call for all steps, with its settings, its judge and its stopping rules.
+OF_EVALUATE = {
+    f"runner.{name}"
+    for name in ("eval_config", "eval_queries", "judge_setup", "scoring", "staged_scoring")
+} | {"runner.evaluate", "runner.experiment"}
 OF_THEIR_OWN = {room for rooms in FLOORS for room in rooms if "." in room}
 READING = {"stats", "analysis", "results", "render", "plots", "reports"}
 MAKING = {*("records", "readers", "sources", "embeddings", "datasets", "runner")}
@@ -123,6 +127,8 @@ def running_nodes_of(path):
 
 def room_of(module):
     """The room of a module; sentences stand below the analyses that print them, pages above."""
+    if module in OF_EVALUATE:
+        return "runner.evaluate"
     if module in OF_THEIR_OWN:
         return module
     is_text = re.fullmatch(r"reports\.\w*sentences", module)
@@ -289,7 +295,7 @@ def test_importing_the_package_loads_nothing_heavy():
     ours = {name for name in loaded if name.startswith("rageval_report")}
     assert ours == {
         *("rageval_report", "rageval_report._registry", "rageval_report._version"),
-        *("rageval_report.errors", "rageval_report._command_process"),
+        "rageval_report.errors",
     }
 
 
@@ -324,7 +330,7 @@ NOT_FOR_A_REPORT |= {"scipy.stats", "scipy.optimize", "scipy.fft"}
 NOT_FOR_A_REPORT |= {
     "rageval_report.analysis.compare",
     *("rageval_report.rankings.inputs", "rageval_report.rankings.trec", "rageval_report.records"),
-    *("rageval_report.http.transport", "rageval_report.judges", "rageval_report.datasets"),
+    *("rageval_report.http", "rageval_report.judges", "rageval_report.datasets"),
     *("rageval_report.scale.scan", "rageval_report.reports.report"),
 }
 

@@ -23,10 +23,6 @@ EXCEPTIONS = {
         f"rageval_report.demo.server.app.ReferenceServer.{name}": "opens a port and answers on it"
         for name in ("serve", "stop", "close")
     },
-    **{
-        f"rageval_report.http.client.Client.{name}": "needs a server that answers"
-        for name in ("close", "send", "retry")
-    },
 }
 
 

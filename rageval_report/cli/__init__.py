@@ -14,7 +14,6 @@ from io import TextIOWrapper
 
 import click
 
-from rageval_report._command_process import begin
 from rageval_report._version import __version__
 from rageval_report.cli.command import examples_text
 from rageval_report.cli.group import COMMANDS, CommandLine
@@ -51,5 +50,4 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # escape what a terminal cannot show
             stream.reconfigure(errors="backslashreplace")
-    begin()
     rageval_report.main(prog_name="rageval-report")

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, dataclass_transform
 
 import click
 
-from rageval_report._command_process import loading
 from rageval_report._registry import load
 
 if TYPE_CHECKING:
@@ -296,8 +295,7 @@ class Command(click.Command):
             raise
 
     def _run(self, **values: object) -> int | None:
-        with loading():  # the only place where the command line imports its bodies
-            body: Body = load(self.body)
+        body: Body = load(self.body)  # the only place where the command line imports its bodies
         return body(self.options(**values))
 
 

@@ -14,13 +14,6 @@ from typing import Any, TextIO
 
 import click
 
-from rageval_report._command_process import (
-    INTERRUPTED,
-    end,
-    raising_interrupts,
-    say_interrupted,
-    was_interrupted,
-)
 from rageval_report._registry import Registry, import_metadata
 from rageval_report.cli.command import LONGEST_SENTENCE
 from rageval_report.cli.notes import complain, note
@@ -100,6 +93,7 @@ COMMANDS: Registry[click.Command] = Registry(
 RENAMED: dict[str, tuple[str, ...]] = {"stats": ("datasets", "stats")}
 
 OK, FAILED, WRONG = 0, 1, 2
+INTERRUPTED = 130  # as in shells: 128 and the number of the signal
 BUG = 70  # EX_SOFTWARE of sysexits.h, so that a bug is not mistaken for a gate that failed (1)
 # As in shells: 128 and the number of SIGPIPE.
 PIPE_CLOSED = 141
@@ -167,8 +161,7 @@ class CommandLine(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; if the reader of its output leaves early, as ``head`` does, it ends."""
         try:
-            with raising_interrupts():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except KeyboardInterrupt as exc:
             raise _InterruptedError(*exc.args) from exc  # click would write an empty line
         except BrokenPipeError as exc:
@@ -187,34 +180,19 @@ class CommandLine(click.Group):
         run = functools.partial(
             super().main, args, prog_name, complete_var, standalone_mode=False, **extra
         )
-        return end(_exit_code(run)) if standalone_mode else run()
+        return sys.exit(_exit_code(run)) if standalone_mode else run()
 
 
 def _exit_code(run: Callable[[], object]) -> int:
     """Run, and turn whatever is raised into one line and an exit code."""
-    message = "interrupted"
-    try:
-        code = _code_of_outcome(run)
-    except click.Abort as exc:
-        code = INTERRUPTED
-        message += f": {exc}" if str(exc) else ""
-    # Ctrl-C can end as any error, or as none, where a library catches everything.
-    if was_interrupted() or code == INTERRUPTED:
-        say_interrupted(lambda: complain(message))
-        return INTERRUPTED
-    return code
-
-
-def _code_of_outcome(run: Callable[[], object]) -> int:
     with warnings.catch_warnings():
         _show_warnings_as_notes()
         try:
             outcome = run()
-        except click.Abort:
-            raise
+        except (click.Abort, KeyboardInterrupt) as exc:
+            complain("interrupted" + (f": {exc}" if str(exc) else ""))
+            return INTERRUPTED
         except Exception as exc:
-            if was_interrupted():  # an error that Ctrl-C caused, for example in an import
-                return INTERRUPTED
             return _code_of_error(exc)
     return outcome if isinstance(outcome, int) else OK
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from rageval_report.http.literal_keys import hide_literal_keys
 from rageval_report.render.display import clean
 
 
 def one_line(text: str) -> str:
-    r"""The text without line breaks, control characters and what looks like a key.
+    r"""The text without line breaks and control characters.
 
     Examples
     --------
     >>> one_line("a file\nof two lines")
     'a file of two lines'
     """
-    return clean(hide_literal_keys(text))
+    return clean(text)

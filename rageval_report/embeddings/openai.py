@@ -16,11 +16,15 @@ import numpy as np
 
 from rageval_report.embeddings.vectors import check_texts, check_vectors, no_vectors
 from rageval_report.errors import DataError, check_choice
-from rageval_report.http.client import Client
-from rageval_report.http.keys import fill_request, key_from_environment, keys_named_in
-from rageval_report.http.literal_keys import check_body
-from rageval_report.http.provider_homes import ProviderHome
-from rageval_report.http.responses import Headers, HttpResponse
+from rageval_report.http import (
+    Client,
+    Headers,
+    HttpResponse,
+    ProviderHome,
+    fill_request,
+    key_from_environment,
+    keys_named_in,
+)
 from rageval_report.types import Float32Array, Sleep
 
 _HOME = ProviderHome("https://api.openai.com/v1", ("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
@@ -176,9 +180,9 @@ def openai_embeddings(
         not all servers support it.
     extra_body : mapping, optional
         Further fields of the request, such as ``{"truncate_prompt_tokens": 512}`` for vLLM. A key
-        is named as ``${NAME}``, by its environment variable; a literal key is refused.
+        is named as ``${NAME}``, by its environment variable.
     timeout, max_attempts, max_wait, sleep
-        As in `rageval_report.http.client.Client`.
+        As in `rageval_report.http.Client`.
 
     Returns
     -------
@@ -208,7 +212,7 @@ def openai_embeddings(
     base, variable = _HOME.locate(base_url, api_key_env)
     address = base.removesuffix("/embeddings") + "/embeddings"
     body: dict[str, object] = {
-        **check_body(extra_body or {}, "extra_body"),
+        **(extra_body or {}),
         "model": model,
         "encoding_format": encoding_format,
     }

@@ -23,11 +23,19 @@ from urllib.parse import quote
 from rageval_report import http
 from rageval_report._registry import load
 from rageval_report.errors import DataError, JudgeError
-from rageval_report.http.addresses import redact_url
-from rageval_report.http.aws_regions import region_from_environment
-from rageval_report.http.keys import Key, fill_request, key_from_environment, keys_named_in
-from rageval_report.http.provider_homes import ProviderHome
-from rageval_report.http.responses import Headers, HttpResponse, Signer, check_limits
+from rageval_report.http import (
+    Headers,
+    HttpResponse,
+    Key,
+    ProviderHome,
+    Signer,
+    check_limits,
+    fill_request,
+    key_from_environment,
+    keys_named_in,
+    redact_url,
+    region_from_environment,
+)
 from rageval_report.judges.chats import (
     MAX_TOKENS,
     Ask,

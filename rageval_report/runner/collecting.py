@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -13,32 +13,32 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from rageval_report._version import __version__
-from rageval_report.errors import MOST_NAMED, DataError, is_doubt
-from rageval_report.files.digests import file_digest, is_whole, sealed_document
+from rageval_report.errors import MOST_NAMED, DataError, is_doubt, named
 from rageval_report.files.writing import write_atomically
-from rageval_report.records.table import UnplacedGold
-from rageval_report.runner.first_answers import CheckFirst, FirstAnswers
-from rageval_report.runner.hidden_values import HIDDEN_VALUES, doubts_about_hidden
-from rageval_report.runner.query_source import Queries, Query, queries_of, sample_mask
+from rageval_report.runner.asking import FIRST_ANSWERS, CheckFirst, FirstAnswers, WorkerPool
+from rageval_report.runner.query_source import (
+    Queries,
+    Query,
+    asking_order,
+    queries_of,
+    sample_mask,
+)
 from rageval_report.runner.record_files import table_kind, write_records
 from rageval_report.runner.reply_keys import (
     SampledReply,
     doubts_about_replies,
     notes_on_id_places,
 )
-from rageval_report.runner.run_blocks import record_blocks
 from rageval_report.runner.run_config import RunConfig
 from rageval_report.runner.run_journal import RunJournal
-from rageval_report.runner.staged_asking import Stages
-from rageval_report.runner.targets import TARGETS, Target
-from rageval_report.runner.targets.functions import FunctionTarget
-from rageval_report.runner.worker_threads import WorkerPool
-from rageval_report.types import IndexArray, Sleep
+from rageval_report.runner.targets import TARGETS, FunctionTarget, Target
+from rageval_report.scores.guard import Doubt
+from rageval_report.types import Sleep
 
 JOURNAL, RUN = "journal.jsonl", "run.json"
+HIDDEN_VALUES = "hidden_values"
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class FinishedRun:
     ...     records = Path(folder, "records.jsonl")
     ...     _ = records.write_text('{"query_id": "a", "question": "Who?"}', encoding="utf-8")
     ...     run = FinishedRun(Path(folder), records, n=1, n_new=1, failures={"timeout": 1})
-    ...     run.n_failed, run.n_answered, [len(block) for block in run.blocks()]
-    (1, 0, [1])
+    ...     run.n_failed, run.n_answered
+    (1, 0)
     """
 
     folder: Path
@@ -94,11 +94,24 @@ class FinishedRun:
         """The number of queries with an answer."""
         return self.n - self.n_failed
 
-    def blocks(
-        self, *, most_rows: int = 1000, unplaced_gold: UnplacedGold = "error"
-    ) -> Iterator[pd.DataFrame]:
-        """The records in checked tables of limited length, as from `record_blocks`."""
-        return record_blocks(self.records, most_rows=most_rows, unplaced_gold=unplaced_gold)
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages of a run that may end before all queries are asked.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        After how many queries, in a random order, is looked whether it is enough.
+    watch : callable
+        Takes the records of a stage, and returns whether it is enough.
+    identity : mapping
+        What must be equal when the run is resumed.
+    """
+
+    sizes: Sequence[int]
+    watch: Callable[[Sequence[dict[str, Any]]], bool]
+    identity: Mapping[str, Any] = field(default_factory=dict)
 
 
 def collect_answers(
@@ -118,9 +131,9 @@ def collect_answers(
     Parameters
     ----------
     queries : path, frame, dict of lists, or list of dicts
-        One row per query: id, question, and anything else, such as gold. A JSON Lines file is
-        read line by line. The pipeline gets the question, and those other fields that the settings
-        of the target name; never the gold.
+        One row per query: id, question, and anything else, such as gold. The
+        pipeline gets the question, and those other fields that the settings of the target name;
+        never the gold.
     target : Target or callable
         The pipeline, or a function of a question that returns the answer or a mapping with
         ``answer``, ``retrieved``, ``contexts``, ``citations``.
@@ -178,18 +191,19 @@ def collect_answers(
     # The sample is drawn before anything is written and again when resuming: same seed, same
     # queries.
     chosen = sample_mask(source, config.samples, config.seed)
-    started = _StartedRun(source, chosen, config, stages)
     target = target if isinstance(target, Target) else FunctionTarget.of(target)
-    with started.open_journal(target, Path(folder), resume or retry_failed) as journal:
-        rows = started.find_unanswered(journal, retry_failed)
-        samples: list[SampledReply] = []
-        first = None if check_first is None else FirstAnswers(check_first, samples)
+    run = _Run(source, chosen, config, stages, target)
+    with run.open_journal(Path(folder), resume or retry_failed) as journal:
+        done = journal.done & ~journal.failures if retry_failed else journal.done
+        rows = np.asarray(chosen & ~done)
+        pool = WorkerPool(target, config, journal, sleep=sleep)
+        if check_first is not None:
+            pool.first_answers = FirstAnswers(check_first, pool.samples)
         snapshot: dict[str, Any] = {}
         n_new = 0
         if rows.any() or stages is not None:
-            pool = WorkerPool(target, config, sleep, samples, first)
-            snapshot, n_new = started.ask(pool, journal, rows)
-        return started.finish(journal, kind, snapshot, n_new, samples)
+            snapshot, n_new = run.ask(pool, rows)
+        return run.finish(journal, kind, snapshot, n_new, pool.samples)
 
 
 def target_from(config: RunConfig) -> Target:
@@ -198,36 +212,34 @@ def target_from(config: RunConfig) -> Target:
     Parameters
     ----------
     config : RunConfig
-        With the settings of one target, or of several and the name of one.
+        The settings.
 
     Raises
     ------
-    UnknownNameError
-        If no target has that name, or a setting is not known.
     DataError
-        If a setting has a wrong value.
+        If no target is named, a setting is wrong, or a key is missing.
 
     Examples
     --------
-    >>> settings = {"http": {"url": "http://localhost:8001/answer"}}
-    >>> target_from(RunConfig(settings=settings)).identity()["method"]
-    'POST'
+    >>> config = RunConfig(settings={"callable": {"function": "json:dumps"}})
+    >>> target_from(config).identity()["function"]
+    'json:dumps'
     """
     name = config.target_name
-    kind = TARGETS[name]
-    return kind.of_settings(config.sections.get(name, {}), name)
+    return TARGETS[name].of_settings(config.sections.get(name, {}), name)
 
 
 @dataclass(frozen=True)
-class _StartedRun:
-    """The queries of a run, and a mask of those that are asked."""
+class _Run:
+    """The queries of a run, a mask of those that are asked, and how."""
 
     queries: Queries
     chosen: np.ndarray
     config: RunConfig
-    stages: Stages | None = None
+    stages: Stages | None
+    target: Target
 
-    def open_journal(self, target: Target, folder: Path, resume: bool) -> RunJournal:
+    def open_journal(self, folder: Path, resume: bool) -> RunJournal:
         path = folder / JOURNAL
         if path.exists() and not resume:
             raise DataError(
@@ -236,44 +248,44 @@ class _StartedRun:
             )
         # What must be equal when a run is resumed. Speed and retries are left out, because they do
         # not change an answer.
-        settings: dict[str, Any] = {
-            "the pipeline": target.identity(),
+        identity: dict[str, Any] = {
+            "the pipeline": self.target.identity(),
             "the queries": {"n": len(self.queries), "hash": self.queries.fingerprint},
             "samples": self.config.samples,
             "seed": self.config.seed,
         }
         if self.stages is not None:
-            settings["the stopping rules"] = dict(self.stages.identity)
-        header = {"id": uuid.uuid4().hex[:8], "created_at": _now(), "asked": settings}
+            identity["the stopping rules"] = dict(self.stages.identity)
+        header = {"id": uuid.uuid4().hex[:8], "created_at": _now(), "asked": identity}
         journal = RunJournal(path, header, len(self.queries))
         n_lines = _earlier_document(folder).get("journal_lines")
         if type(n_lines) is int:
             journal.expect_lines(n_lines)
         return journal
 
-    def find_unanswered(self, journal: RunJournal, retry_failed: bool) -> np.ndarray:
-        """A mask of the queries that are still to be asked."""
-        done = journal.done & ~journal.failures if retry_failed else journal.done
-        return np.asarray(self.chosen & ~done)
-
-    def ask(
-        self,
-        pool: WorkerPool,
-        journal: RunJournal,
-        rows: np.ndarray,
-    ) -> tuple[dict[str, Any], int]:
+    def ask(self, pool: WorkerPool, rows: np.ndarray) -> tuple[dict[str, Any], int]:
         """Ask the queries; the configuration that the pipeline reports, and how many were asked."""
-        target = pool.target
+        journal = pool.journal
         if pool.first_answers is not None:
-            self._add_earlier(pool.first_answers, journal)
+            # The answers of an earlier part of the run may be enough for the check.
+            answered = self._select(self.chosen & journal.done & ~journal.failures)
+            for query in islice(answered, FIRST_ANSWERS):
+                pool.first_answers.add(query, journal.entry(query.row) or {})
         try:
-            target.prepare(self.config.concurrency)
             # Before the warm-up, so that a server that is down is reported as one error, not as
             # failures of queries.
-            target.check()
-            snapshot = target.snapshot()
-            pool.warm_up(islice(self._select_queries(self.chosen), self.config.warm_up))
-            n_new = self._ask_in_stages(pool, journal, rows)
+            self.target.check()
+            snapshot = self.target.snapshot()
+            pool.warm_up(islice(self._select(self.chosen), self.config.warm_up))
+            n_new = 0
+            for part in self._parts():
+                todo = np.zeros_like(rows)
+                todo[part] = rows[part]
+                n_new += int(todo.sum())
+                if todo.any():
+                    pool.ask_all(self._select(todo), int(todo.sum()))
+                if self.stages is not None and self.stages.watch(self._records(part, journal)):
+                    break
         # BaseException, because Ctrl-C before the first answer leaves an empty journal as well.
         except BaseException:
             # A run that could not begin must not occupy its folder.
@@ -281,42 +293,20 @@ class _StartedRun:
             raise
         return snapshot, n_new
 
-    def _ask_in_stages(self, pool: WorkerPool, journal: RunJournal, rows: np.ndarray) -> int:
-        """Ask all queries at once, or part after part until it is enough; returns how many."""
+    def _parts(self) -> list[np.ndarray]:
+        """The rows that are asked one after the other: all at once, or stage by stage."""
         if self.stages is None:
-            pool.ask_all(self._select_queries(rows), journal, int(rows.sum()))
-            return int(rows.sum())
-        n_new = 0
-        for part in self.stages.parts(self.queries.draw_keys, self.chosen, self.config.seed):
-            in_part = np.zeros_like(rows)
-            in_part[part] = True
-            todo = in_part & rows
-            if todo.any():
-                pool.ask_all(self._select_queries(todo), journal, int(todo.sum()))
-                n_new += int(todo.sum())
-            if self.stages.watch(self._records_of(part, journal)):
-                break
-        return n_new
+            return [np.flatnonzero(self.chosen)]
+        order = asking_order(self.queries.draw_keys, self.chosen, self.config.seed)
+        return np.split(order, [size for size in self.stages.sizes if size < order.size])
 
-    def _records_of(self, part: IndexArray, journal: RunJournal) -> list[dict[str, Any]]:
-        """The records of some queries, in the order of the rows."""
-        in_part = np.zeros_like(self.chosen)
-        in_part[part] = True
-        records = {
-            query.row: {**query.kept_fields(), **(journal.entry(query.row) or {})}
-            for query in self._select_queries(in_part)
-        }
-        return [records[row] for row in part.tolist()]
+    def _records(self, part: np.ndarray, journal: RunJournal) -> list[dict[str, Any]]:
+        """The records of the queries of a stage, in the order of asking."""
+        queries = [self.queries.rows[row] for row in part.tolist()]
+        return [{**query.kept_fields(), **(journal.entry(query.row) or {})} for query in queries]
 
-    def _add_earlier(self, first: FirstAnswers, journal: RunJournal) -> None:
-        """Add the answers of an earlier part of the run, which may be enough for the check."""
-        answered = self._select_queries(self.chosen & journal.done & ~journal.failures)
-        for query in islice(answered, first.n):
-            first.add(query, journal.entry(query.row) or {})
-
-    def _select_queries(self, mask: np.ndarray) -> Iterator[Query]:
-        queries = islice(self.queries, len(self.queries))  # a file may have grown since
-        return (query for query in queries if mask[query.row])
+    def _select(self, mask: np.ndarray) -> Iterator[Query]:
+        return (query for query in self.queries if mask[query.row])
 
     def finish(
         self,
@@ -326,59 +316,30 @@ class _StartedRun:
         n_new: int,
         samples: list[SampledReply],
     ) -> FinishedRun:
+        """Write the records and ``run.json``."""
         folder = journal.path.parent
-        records = write_records(folder, kind, self.queries, journal)
-        failures = self._failures(journal)
-        doubts = [doubt.note for doubt in doubts_about_replies(samples, journal.names)]
-        if not samples:  # nothing was asked now, so what was seen earlier still holds
-            doubts = [note for note in notes_of_run(folder) if _is_about_replies(note)]
-        places = notes_on_id_places(samples) if samples else _earlier_notes_on_places(folder)
-        notes = (*doubts, *self._doubts_about_hidden(journal), *places)
-        notes += self._notes(journal, failures)
+        earlier = _earlier_document(folder)
         finished = FinishedRun(
-            folder,
-            records,
-            journal.n_done,
-            n_new,
-            failures,
-            notes,
-            snapshot or _earlier_snapshot(folder),
-            journal.header.get("created_at"),
+            folder=folder,
+            records=write_records(folder, kind, self.queries.rows, journal),
+            n=journal.n_done,
+            n_new=n_new,
+            failures=dict(
+                Counter(
+                    entry.get("error_kind", "") for entry in journal.failed.values()
+                ).most_common()
+            ),
+            notes=tuple(_notes(journal, samples, notes_of_run(folder))),
+            config=snapshot or earlier.get("config", {}),
+            created=journal.header.get("created_at"),
         )
-        document = self._document(finished, journal)
+        text = json.dumps(
+            self._document(finished, journal), indent=2, ensure_ascii=False, default=str
+        )
         # Written last, so that it never counts records that are not there yet; private, because it
         # holds the address of the pipeline and its configuration.
-        sealed = sealed_document(document)
-        text = json.dumps(sealed, indent=2, ensure_ascii=False, default=str)
         write_atomically(folder / RUN, text + "\n", private=True)
         return finished
-
-    def _failures(self, journal: RunJournal) -> dict[str, int]:
-        rows = np.flatnonzero(journal.failures).tolist()
-        kinds = Counter((journal.entry(row) or {}).get("error_kind", "") for row in rows)
-        return dict(kinds.most_common())
-
-    def _doubts_about_hidden(self, journal: RunJournal) -> list[str]:
-        if HIDDEN_VALUES not in journal.names:
-            return []
-        answered = np.flatnonzero(journal.done & ~journal.failures).tolist()
-        entries = (journal.entry(row) or {} for row in answered)
-        return [doubt.note for doubt in doubts_about_hidden(entries)]
-
-    def _notes(self, journal: RunJournal, failures: dict[str, int]) -> tuple[str, ...]:
-        notes = []
-        if failures:
-            kinds = ", ".join(
-                f"{kind} {n}{_refusal(journal, kind)}" for kind, n in failures.items()
-            )
-            notes.append(f"{sum(failures.values())} of {journal.n_done} have no answer: {kinds}")
-        if journal.is_cut:
-            notes.append("the journal ended in the middle of a line; that query was asked again")
-        if journal.damage:
-            notes.append(
-                f"{JOURNAL} is damaged: {_first_of(journal.damage)}; what is lost was asked again"
-            )
-        return tuple(notes)
 
     def _document(self, finished: FinishedRun, journal: RunJournal) -> dict[str, Any]:
         header, config = journal.header, self.config
@@ -396,8 +357,6 @@ class _StartedRun:
             "error_count": finished.n_failed,
             "errors": finished.failures,
             "records": finished.records.name,
-            # With these, records that changed and lines that are cut off can be found.
-            "records_digest": file_digest(finished.records),
             "journal_lines": journal.n_lines,
             "notes": list(finished.notes),
             "metadata": {
@@ -411,23 +370,58 @@ class _StartedRun:
         }
 
 
-def _is_about_replies(note: str) -> bool:
-    # What was hidden is in the journal, and is counted anew.
-    return is_doubt(note) and not note.endswith(f"[{HIDDEN_VALUES}]")
+# -- notes
 
 
-def _refusal(journal: RunJournal, kind: str) -> str:
+def _notes(
+    journal: RunJournal, samples: list[SampledReply], earlier: Sequence[str]
+) -> Iterator[str]:
+    """What a reader of the records should know."""
+    if samples:
+        yield from (doubt.note for doubt in doubts_about_replies(samples, journal.names))
+        places = notes_on_id_places(samples)
+    else:  # nothing was asked now, so what was seen earlier still holds
+        hidden = f"[{HIDDEN_VALUES}]"  # is counted anew
+        yield from (note for note in earlier if is_doubt(note) and not note.endswith(hidden))
+        places = [note for note in earlier if note.startswith("ids: ")]
+    yield from (doubt.note for doubt in _doubts_about_hidden(journal))
+    yield from places
+    failed = journal.failed.values()
+    if failed:
+        kinds = Counter(str(entry.get("error_kind", "")) for entry in failed).most_common()
+        listed = ", ".join(f"{kind} {n}{_refusal(kind, failed)}" for kind, n in kinds)
+        yield f"{len(failed)} of {journal.n_done} have no answer: {listed}"
+    if journal.is_cut:
+        yield "the journal ended in the middle of a line; that query was asked again"
+    if journal.damage:
+        rest = len(journal.damage) - MOST_NAMED
+        listed = ", ".join(journal.damage[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+        yield f"{JOURNAL} is damaged: {listed}; what is lost was asked again"
+
+
+def _refusal(kind: str, failed: Iterable[Mapping[str, Any]]) -> str:
     """The message of a server that refused; "refused" alone reads like a declined answer."""
     if kind != "refused":
         return ""
-    entries = (journal.entry(row) or {} for row in np.flatnonzero(journal.failures).tolist())
-    first = next(entry for entry in entries if entry.get("error_kind") == kind)
+    first = next(entry for entry in failed if entry.get("error_kind") == kind)
     return f" ({str(first.get('error')).removeprefix(f'{kind}: ')})"
 
 
-def _earlier_notes_on_places(folder: Path) -> list[str]:
-    """The notes of an earlier part of the run on where ids were read."""
-    return [note for note in notes_of_run(folder) if note.startswith("ids: ")]
+def _doubts_about_hidden(journal: RunJournal) -> Iterator[Doubt]:
+    """A doubt if answers contained the value of a variable that is named as ``${NAME}``."""
+    hidden = [entry for entry in journal.entries.values() if entry.get(HIDDEN_VALUES)]
+    if hidden:
+        ids = [str(entry.get("query_id")) for entry in hidden]
+        variables = sorted({name for entry in hidden for name in entry[HIDDEN_VALUES]})
+        yield Doubt(
+            HIDDEN_VALUES,
+            f"{len(ids)} of {journal.n_done - len(journal.failed)} replies contained the value of "
+            f"the environment variable {' or '.join(variables)}, and were scored with *** in its "
+            f"place: {named(ids)}",
+            "If it is a secret, the pipeline shows it to its users. If it is not, write the value "
+            "itself in the settings, without ${...}, and ask again in another folder",
+            tuple(ids[:MOST_NAMED]),
+        )
 
 
 def notes_of_run(folder: Path) -> list[str]:
@@ -436,24 +430,12 @@ def notes_of_run(folder: Path) -> list[str]:
     return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
 
 
-def _earlier_snapshot(folder: Path) -> dict[str, Any]:
-    """The configuration that was reported earlier; needed if nothing was asked now."""
-    config: dict[str, Any] = _earlier_document(folder).get("config", {})
-    return config
-
-
 def _earlier_document(folder: Path) -> dict[str, Any]:
     try:
         document = json.loads((folder / RUN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    # What a damaged file says is not taken over; the journal has everything but the snapshot.
-    return document if isinstance(document, dict) and is_whole(document) is not False else {}
-
-
-def _first_of(problems: list[str]) -> str:
-    rest = len(problems) - MOST_NAMED
-    return ", ".join(problems[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    return document if isinstance(document, dict) else {}
 
 
 def _now() -> str:

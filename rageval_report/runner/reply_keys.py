@@ -1,7 +1,8 @@
-"""Looks in the replies of a pipeline for what is missing from its records.
+"""Paths into the reply of a pipeline: read, and guessed where something is missing.
 
-The replies have some shape of their own, and the paths of the fields may lead past what they hold:
-documents under ``sources`` where ``retrieved`` was expected.
+A pipeline whose reply has other keys than expected gives records without ids, contexts or answers.
+So the first replies are looked at for lists of documents and for texts, and a doubt names the path
+to type.
 """
 
 from __future__ import annotations
@@ -9,12 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from rageval_report.errors import named
 from rageval_report.records import FIELDS, cells
 from rageval_report.records.levels import IdPlaces, note_on_places
-from rageval_report.runner.paths import value_at
 from rageval_report.runner.query_source import Query
 from rageval_report.scores.guard import Doubt
 from rageval_report.scores.metric import normalise_name
@@ -23,45 +23,25 @@ from rageval_report.scores.query_ids import first_named
 # Words in the names of keys, the most telling first. They are those of LangChain, LlamaIndex,
 # Haystack, OpenAI, Bedrock, Azure, Vertex, Cohere, Dify and RAGFlow.
 _LISTS = (
-    *("retrieved", "sources", "source_nodes", "source_documents", "documents", "docs", "nodes"),
-    *("chunks", "passages", "hits", "contexts", "context", "references", "citations"),
-    *(
-        "retrieval_results",
-        "retrieved_references",
-        "results",
-        "matches",
-        "records",
-        "items",
-        "data",
-    ),
-)
+    "retrieved sources source_nodes source_documents documents docs nodes chunks passages hits "
+    "contexts context references citations retrieval_results retrieved_references results matches "
+    "records items data"
+).split()
 _IDS = (
-    *(
-        "chunk_id",
-        "node_id",
-        "doc_id",
-        "document_id",
-        "passage_id",
-        "source_id",
-        "file_id",
-        "docid",
-    ),
-    *("docno", "id", "_id", "id_", "uuid", "key", "ref_doc_id", "uri", "url", "link", "source"),
-    *("filename", "file_name", "file_path", "path", "title", "name"),
-)
-_TEXTS = ("text", "content", "page_content", "passage", "chunk", "body", "snippet", "excerpt")
+    "chunk_id node_id doc_id document_id passage_id source_id file_id docid docno id _id id_ uuid "
+    "key ref_doc_id uri url link source filename file_name file_path path title name"
+).split()
+_TEXTS = "text content page_content passage chunk body snippet excerpt".split()
 _ANSWERS = (
-    *("answer", "response", "output", "output_text", "reply", "result", "generated_text"),
-    *("completion", "content", "text", "message", "answers", "generation", "data"),
-)
+    "answer response output output_text reply result generated_text completion content text "
+    "message answers generation data"
+).split()
 # Keys of texts that are not the answer although they are as long.
 _NOT_ANSWERS = frozenset(
     "question query prompt input system instruction error id model status role type".split()
 )
-
 # Lists whose texts are the sources of an answer, not the answer.
 _SOURCES = frozenset(_LISTS) - {"results", "records", "items", "data", "matches"}
-
 # So many replies show the shape of all, and their texts do not fill the memory.
 MOST_REPLIES = 10
 _EACH = "*"
@@ -70,22 +50,35 @@ _MOST_ITEMS = 20  # of a list
 _LONGEST_ID = 300
 _MOST_BLANKS = 12  # a title of a document has fewer, a passage more
 
+Steps = tuple[str, ...]
+
+
+def value_at(document: object, path: str) -> Any:
+    """The value at a path of keys and positions, separated by dots; None if there is none.
+
+    Examples
+    --------
+    >>> value_at({"sources": [{"id": "a"}, {"id": "b"}]}, "sources.*.id")
+    ['a', 'b']
+    """
+    return _within(document, path.split(".") if path else [])
+
+
+def _within(value: Any, steps: list[str]) -> Any:
+    for place, step in enumerate(steps):
+        if isinstance(value, dict):
+            value = value.get(step)  # on an object "*" stays an ordinary key
+        elif isinstance(value, list) and step == _EACH:
+            return [_within(item, steps[place + 1 :]) for item in value]
+        else:
+            is_there = isinstance(value, list) and step.isdecimal() and int(step) < len(value)
+            value = value[int(step)] if is_there else None
+    return value
+
 
 @dataclass(frozen=True)
 class SampledReply:
-    """A reply as it came, with the relevant ids of its query and the ids that were read.
-
-    Parameters
-    ----------
-    document : object
-        The whole reply.
-    gold : frozenset of str
-        The ids of relevant documents and chunks.
-    retrieved : tuple of str
-        The ids of the retrieved passages, in order.
-    documents : frozenset of str
-        The ids of their documents, where the passages have both.
-    """
+    """A reply as it came, with the relevant ids of its query and the ids that were read."""
 
     document: object
     gold: frozenset[str] = frozenset()
@@ -93,168 +86,91 @@ class SampledReply:
     documents: frozenset[str] = frozenset()
 
 
-class _ReadReply(Protocol):
-    """A reply of a target."""
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """What was read from it."""
-
-    @property
-    def document(self) -> object:
-        """The whole reply."""
-
-
-def sampled_reply(query: Query, reply: _ReadReply) -> SampledReply:
-    """A reply with the gold of its query."""
+def sampled_reply(query: Query, fields: Mapping[str, Any], document: object) -> SampledReply:
+    """A reply, and the fields that were read from it, with the gold of its query."""
     name = first_named(list(query.other_fields), ("relevant", *FIELDS["relevant"]))
     cell = None if name is None else query.other_fields[name]
+    gold: set[str] = set()
     try:
-        relevant = cells.GoldCell({}, [], []) if cells.is_missing(cell) else cells.gold(cell)
+        if not cells.is_missing(cell):
+            relevant = cells.gold(cell)
+            gold = {doc for doc, grade in relevant.grades.items() if grade > 0}
+            gold |= {doc for doc, _, grade in relevant.sections if doc and grade > 0}
     except cells.CellError:  # the records say what is wrong with it
-        relevant = cells.GoldCell({}, [], [])
-    gold = {doc for doc, grade in relevant.grades.items() if grade > 0}
-    gold |= {document for document, _, grade in relevant.sections if document and grade > 0}
-    sections = reply.fields.get("retrieved_sections") or ()
-    return SampledReply(
-        reply.document,
-        frozenset(gold),
-        tuple(reply.fields.get("retrieved") or ()),
-        frozenset(document for document, _ in sections if document is not None),
-    )
+        pass
+    sections = fields.get("retrieved_sections") or ()
+    documents = frozenset(doc for doc, _ in sections if doc is not None)
+    return SampledReply(document, frozenset(gold), tuple(fields.get("retrieved") or ()), documents)
 
 
 def doubts_about_replies(replies: Sequence[SampledReply], present: Collection[str]) -> list[Doubt]:
-    """The doubts that the keys of replies raise.
-
-    Parameters
-    ----------
-    replies : sequence of SampledReply
-        Some replies of one pipeline.
-    present : collection of str
-        The fields that were read from any reply.
-    """
+    """The doubts that the keys of replies raise; `present` has the fields that any reply gave."""
     if not replies:
         return []
-    check = find_unread_ids(replies) if "retrieved" in present else None
-    return list(find_unread_keys(replies, present) if check is None else check)
+    return _unread_ids(replies) if "retrieved" in present else _unread_keys(replies, present)
 
 
-def find_unread_keys(replies: Sequence[SampledReply], present: Iterable[str]) -> Iterator[Doubt]:
-    """A doubt for each field that no reply has where it was expected, but some key looks like it.
-
-    Parameters
-    ----------
-    replies : sequence of SampledReply
-        Some replies of one pipeline.
-    present : iterable of str
-        The fields that were read from any reply.
-
-    Examples
-    --------
-    >>> reply = SampledReply({"answer": "Oslo.", "sources": [{"node_id": "n1", "text": "..."}]})
-    >>> [doubt] = find_unread_keys([reply], ["answer"])
-    >>> print(doubt.advice)
-    Name the path: --path retrieved=sources.*.node_id --path contexts=sources.*.text (in Python: \
-ResponsePaths(retrieved='sources.*.node_id', contexts='sources.*.text'))
-    """
-    has = set(present)
-    paths: dict[str, str] = {}
-    if "retrieved" not in has:
-        path = id_path(replies)
-        if path is not None:
-            passages = _list_with_both_ids(replies, path)
-            paths["retrieved"] = passages or path
+def _unread_keys(replies: Sequence[SampledReply], present: Collection[str]) -> list[Doubt]:
+    """A doubt if no reply has ids where they were expected, but some key looks like them."""
+    path = id_path(replies)
+    if path is None:
+        return []
+    paths = {"retrieved": _list_of(path) if _has_both_ids(replies, path) else path}
     # Contexts alone may be missing on purpose; beside the ids they are usually forgotten too.
-    if paths and "contexts" not in has:
-        path = text_path(replies, paths.get("retrieved"))
-        if path is not None:
-            paths["contexts"] = path
-    if paths:
-        what = " or ".join(paths)
-        keys = named(dict.fromkeys(path.partition(".")[0] for path in paths.values()))
-        yield Doubt(
-            "unread_keys",
-            f"no reply has {what} where expected, but all {len(replies)} that were looked at have "
-            f"{keys}, for example {_example(replies, next(iter(paths.values())))}",
-            advice_of_paths(paths),
-        )
+    if "contexts" not in present and (texts := _text_path(replies, paths["retrieved"])):
+        paths["contexts"] = texts
+    keys = named(dict.fromkeys(place.partition(".")[0] for place in paths.values()))
+    text = (
+        f"no reply has {' or '.join(paths)} where expected, but all {len(replies)} that were "
+        f"looked at have {keys}, for example {_example(replies, paths['retrieved'])}"
+    )
+    return [Doubt("unread_keys", text, _advice(paths))]
 
 
-def _list_with_both_ids(replies: Sequence[SampledReply], path: str) -> str | None:
-    """The path of the list itself, if its passages carry the ids of their chunk and document."""
-    if _EACH not in path:
-        return None
+def _has_both_ids(replies: Sequence[SampledReply], path: str) -> bool:
+    """Whether the passages of the list carry the ids of their chunk and of their document."""
     lists = [value_at(reply.document, _list_of(path)) for reply in replies]
     try:
         rankings = [cells.ranking(passages) for passages in lists if passages]
     except cells.CellError:
-        return None
-    has_both = rankings and all(ranking.sections for ranking in rankings)
-    return _list_of(path) if has_both else None
+        return False
+    return _EACH in path and bool(rankings) and all(ranking.sections for ranking in rankings)
 
 
-def find_unread_ids(replies: Sequence[SampledReply]) -> Iterator[Doubt]:
-    """A doubt if the gold ids are in the replies, but not where the retrieved ids were read.
-
-    Parameters
-    ----------
-    replies : sequence of SampledReply
-        Some replies of one pipeline.
-    """
+def _unread_ids(replies: Sequence[SampledReply]) -> list[Doubt]:
+    """A doubt if the gold ids are in the replies, but not where the retrieved ids were read."""
     if any(not reply.gold.isdisjoint((*reply.retrieved, *reply.documents)) for reply in replies):
-        return
+        return []
     path = id_path(replies, only_gold=True)
-    if path is not None:
-        yield Doubt(
-            "unread_keys",
-            "no gold id is among the retrieved ids, but the replies have gold ids at another path, "
-            f"for example {_example(replies, path)}",
-            advice_of_paths({"retrieved": path}),
-        )
+    if path is None:
+        return []
+    text = (
+        "no gold id is among the retrieved ids, but the replies have gold ids at another path, for "
+        f"example {_example(replies, path)}"
+    )
+    return [Doubt("unread_keys", text, _advice({"retrieved": path}))]
 
 
 def notes_on_id_places(replies: Sequence[SampledReply]) -> list[str]:
-    """The note that says where within the retrieved passages their ids were read, if it is one.
-
-    Parameters
-    ----------
-    replies : sequence of SampledReply
-        Some replies of one pipeline.
-
-    Examples
-    --------
-    >>> passage = {"text": "Oslo.", "metadata": {"id": "c7", "source": "no.md"}}
-    >>> [note] = notes_on_id_places([SampledReply({"hits": [passage]}, retrieved=("c7",))])
-    >>> print(note)
-    ids: of retrieved passages, metadata.source is taken for the id of the document and \
-metadata.id for that of the chunk; to take others, name their path, such as \
---path retrieved=hits.*.metadata.source
-    """
+    """The note that says where within the retrieved passages their ids were read, if it is one."""
     places: list[IdPlaces] = []
-    paths: dict[str, None] = {}
+    paths: list[str] = []
     for reply in replies:
         for path, ranking in _rankings_in(reply.document, ()):
             if tuple(ranking.ids) == reply.retrieved and ranking.places:
                 places += ranking.places
                 first = ranking.places[0]
-                paths[".".join((*path, _EACH, first.document or first.chunk))] = None
+                paths.append(".".join((*path, _EACH, first.document or first.chunk)))
                 break
     note = note_on_places({"retrieved": places})
     if not note:
         return []
-    return [
-        f"{note}; to take others, name their path, such as --path retrieved={next(iter(paths))}"
-    ]
+    return [f"{note}; to take others, name their path, such as --path retrieved={paths[0]}"]
 
 
-def _rankings_in(
-    value: object, steps: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], cells.RankingCell]]:
+def _rankings_in(value: object, steps: Steps) -> Iterator[tuple[Steps, cells.RankingCell]]:
     """The lists of passages in a reply, with their paths."""
-    if len(steps) > _DEEPEST:
-        return
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and len(steps) <= _DEEPEST:
         for key, item in value.items():
             yield from _rankings_in(item, (*steps, str(key)))
     elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
@@ -265,28 +181,13 @@ def _rankings_in(
 
 
 def answer_advice(document: object) -> str:
-    """The paths at which a reply may have its answer, as advice; empty if there is none.
-
-    Examples
-    --------
-    >>> answer_advice({"choices": [{"message": {"role": "assistant", "content": "Oslo."}}]})
-    "Name the path: --path answer=choices.0.message.content (in Python: \
-ResponsePaths(answer='choices.0.message.content'))"
-    >>> answer_advice({"status": 3})
-    ''
-    """
+    """The path at which a reply may have its answer, as advice; empty if there is none."""
     path = answer_path(document)
-    return "" if path is None else advice_of_paths({"answer": path})
+    return "" if path is None else _advice({"answer": path})
 
 
-def advice_of_paths(paths: Mapping[str, str]) -> str:
-    """What to type so that fields are read at these paths.
-
-    Examples
-    --------
-    >>> advice_of_paths({"answer": "response"})
-    "Name the path: --path answer=response (in Python: ResponsePaths(answer='response'))"
-    """
+def _advice(paths: Mapping[str, str]) -> str:
+    """What to type so that fields are read at these paths."""
     options = " ".join(f"--path {field}={path}" for field, path in paths.items())
     arguments = ", ".join(f"{field}={path!r}" for field, path in paths.items())
     return f"Name the path: {options} (in Python: ResponsePaths({arguments}))"
@@ -296,25 +197,11 @@ def advice_of_paths(paths: Mapping[str, str]) -> str:
 
 
 def id_path(replies: Sequence[SampledReply], *, only_gold: bool = False) -> str | None:
-    """The path at which most replies have ids of documents; None if none looks like it.
-
-    Parameters
-    ----------
-    replies : sequence of SampledReply
-        Some replies of one pipeline.
-    only_gold : bool
-        Whether a path counts only if gold ids are there; otherwise the names of keys count too.
-
-    Examples
-    --------
-    >>> reply = SampledReply({"hits": [{"_source": {"file": "a.md"}}]}, frozenset(["a.md"]))
-    >>> id_path([reply])
-    'hits.*._source.file'
-    """
+    """The path at which most replies have ids of documents; None if none looks like it."""
     ranked = []
     for path in _list_paths(replies):
         ids = [_ids_at(reply.document, path) for reply in replies]
-        if not all(names is not None for names in ids) or not any(ids):
+        if not any(ids) or any(names is None for names in ids):
             continue
         n_met = sum(
             not reply.gold.isdisjoint(names or ())
@@ -326,19 +213,12 @@ def id_path(replies: Sequence[SampledReply], *, only_gold: bool = False) -> str 
     return min(ranked)[-1] if ranked else None
 
 
-def text_path(replies: Sequence[SampledReply], beside: str | None) -> str | None:
-    """The path at which most replies have texts of documents, in the list of their ids if known.
-
-    Examples
-    --------
-    >>> reply = SampledReply({"docs": [{"id": "d1", "page_content": "Oslo is a city."}]})
-    >>> text_path([reply], "docs.*.id")
-    'docs.*.page_content'
-    """
+def _text_path(replies: Sequence[SampledReply], beside: str) -> str | None:
+    """The path at which most replies have texts of documents, in the list of their ids."""
     ranked = []
     for path in _list_paths(replies):
         places = _places(path, _TEXTS)
-        if places is None or (beside is not None and _list_of(path) != _list_of(beside)):
+        if places is None or _list_of(path) != _list_of(beside):
             continue
         texts = [value_at(reply.document, path) for reply in replies]
         if all(map(_are_texts, texts)) and any(texts):
@@ -348,30 +228,34 @@ def text_path(replies: Sequence[SampledReply], beside: str | None) -> str | None
 
 def _list_paths(replies: Sequence[SampledReply]) -> list[str]:
     """The paths through one list that most replies have."""
-    counts = Counter(path for reply in replies for path in _paths_through_lists(reply.document))
+    counts: Counter[str] = Counter()
+    for reply in replies:
+        leaves = {steps for steps, _ in _leaves(reply.document, (), _EACH, _MOST_ITEMS)}
+        # A list of ids alone is taken as it is.
+        counts.update(
+            {
+                ".".join(steps[:-1] if steps[-1] == _EACH else steps)
+                for steps in leaves
+                if steps.count(_EACH) == 1 and not any("." in step for step in steps)
+            }
+        )
     return [path for path, n in counts.items() if 2 * n > len(replies)]
 
 
-def _paths_through_lists(document: object) -> set[str]:
-    paths = set()
-    for steps in _leaf_steps(document, ()):
-        if steps.count(_EACH) == 1 and not any("." in step for step in steps):
-            # A list of ids alone is taken as it is.
-            paths.add(".".join(steps[:-1] if steps[-1] == _EACH else steps))
-    return paths
-
-
-def _leaf_steps(value: object, steps: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _leaves(
+    value: object, steps: Steps, each: str, most_items: int
+) -> Iterator[tuple[Steps, str | int]]:
+    """The texts and integers of a document with their paths; `each` stands for an item."""
     if len(steps) > _DEEPEST:
         return
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _leaf_steps(item, (*steps, str(key)))
+            yield from _leaves(item, (*steps, str(key)), each, most_items)
     elif isinstance(value, list):
-        for item in value[:_MOST_ITEMS]:
-            yield from _leaf_steps(item, (*steps, _EACH))
+        for item in value[:most_items]:
+            yield from _leaves(item, (*steps, each), each, most_items)
     elif isinstance(value, str | int) and not isinstance(value, bool):
-        yield steps
+        yield steps, value
 
 
 def _list_of(path: str) -> str:
@@ -379,22 +263,15 @@ def _list_of(path: str) -> str:
 
 
 def _places(path: str, leaves: Sequence[str]) -> tuple[int, int] | None:
-    """How telling the names of the list and of the key in it are, 0 the most; None if they are not.
-
-    Examples
-    --------
-    >>> _places("sources.*.chunkId", _IDS), _places("messages.*.id", _IDS)
-    ((1, 0), None)
-    """
+    """How telling the names of the list and of the key in it are, 0 the most; None if not."""
     lists = [normalise_name(step) for step in _list_of(path).split(".")]
     place = next((_LISTS.index(name) for name in reversed(lists) if name in _LISTS), None)
     if _EACH not in path:  # a list of ids, such as doc_ids, or of texts
-        is_of_ids = leaves is _IDS and lists[-1].endswith(("_ids", "ids"))
-        return (0, 0) if is_of_ids else None if place is None else (place, len(leaves))
+        if leaves is _IDS and lists[-1].endswith("ids"):
+            return 0, 0
+        return None if place is None else (place, len(leaves))
     leaf = normalise_name(path.rpartition(".")[2])
-    if place is None or leaf not in leaves:
-        return None
-    return place, leaves.index(leaf)
+    return None if place is None or leaf not in leaves else (place, leaves.index(leaf))
 
 
 def _ids_at(document: object, path: str) -> list[str] | None:
@@ -420,50 +297,37 @@ def _are_texts(value: object) -> bool:
     )
 
 
-# -- where the answer is
-
-
 def answer_path(document: object) -> str | None:
     """The path at which a reply may have its answer; None if no key looks like it.
 
     Examples
     --------
-    >>> answer_path({"data": {"outputs": {"text": "Oslo."}}, "question": "Where?"})
-    'data.outputs.text'
+    >>> answer_path({"choices": [{"message": {"role": "assistant", "content": "So."}}]})
+    'choices.0.message.content'
     """
-    leaves = [
-        (path, text)
-        for path, text in _first_texts(document, ())
-        if not {normalise_name(step) for step in path} & _NOT_ANSWERS
+    texts = [
+        (steps, [normalise_name(step) for step in steps], text)
+        for steps, text in _leaves(document, (), "0", 1)
+        if steps and isinstance(text, str) and text.strip()
+    ]
+    texts = [
+        (steps, words, text)
+        for steps, words, text in texts
+        if not any("." in step for step in steps) and not _NOT_ANSWERS.union(_SOURCES) & {*words}
     ]
     ranked = [
-        (_ANSWERS.index(name), len(path), place, path)
-        for place, (path, _) in enumerate(leaves)
-        if (name := next((n for n in map(normalise_name, reversed(path)) if n in _ANSWERS), ""))
-        and not path[-1].isdecimal()
+        (_ANSWERS.index(name), len(steps), place, steps)
+        for place, (steps, words, _) in enumerate(texts)
+        if (name := next((word for word in reversed(words) if word in _ANSWERS), ""))
+        and not steps[-1].isdecimal()
     ]
     if ranked:
         return ".".join(min(ranked)[-1])
-    sentences = [path for path, text in leaves if " " in text.strip()]
+    sentences = [steps for steps, _, text in texts if " " in text.strip()]
     return ".".join(sentences[0]) if len(sentences) == 1 else None
 
 
-def _first_texts(value: object, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The texts of a document with their paths, of lists the first item, without the sources."""
-    if len(steps) > _DEEPEST or (steps and normalise_name(steps[-1]) in _SOURCES):
-        return
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if "." not in str(key):
-                yield from _first_texts(item, (*steps, str(key)))
-    elif isinstance(value, list):
-        for item in value[:1]:
-            yield from _first_texts(item, (*steps, "0"))
-    elif isinstance(value, str) and value.strip() and steps:
-        yield steps, value
-
-
-def _example(replies: Sequence[SampledReply], path: str) -> str:
+def _example(replies: Iterable[SampledReply], path: str) -> str:
     """One value at a path, short."""
     values = (value_at(reply.document, path) for reply in replies)
     first = next((value for value in values if value), None)

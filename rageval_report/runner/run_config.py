@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, Required, TypedDict, cast, get_args
+from typing import Any, Literal, get_args
 
 from rageval_report.errors import (
     DataError,
@@ -26,55 +26,8 @@ TABLES: tuple[Table, ...] = get_args(Table)
 _MOST_AT_ONCE = 256
 
 
-class StreamSection(TypedDict, total=False):
-    """The settings of `rageval_report.runner.targets.http.StreamSettings`."""
-
-    text: str
-    done: str | None
-
-
-class HttpSection(TypedDict, total=False):
-    """The settings of `rageval_report.runner.targets.http.HttpSettings`."""
-
-    url: Required[str]
-    method: str
-    headers: Mapping[str, str]
-    body: object
-    response: Mapping[str, str]
-    stream: StreamSection | None
-    timeout: float
-    max_bytes: int
-    health_url: str | None
-    config_url: str | None
-    config: Mapping[str, str]
-
-
-class CallableSection(TypedDict, total=False):
-    """The settings of `rageval_report.runner.targets.functions.FunctionSettings`."""
-
-    function: Required[str]
-    argument: Literal["question", "query"]
-    fields: Sequence[str]
-    response: Mapping[str, str]
-
-
-class CommandSection(TypedDict, total=False):
-    """The settings of `rageval_report.runner.targets.commands.CommandSettings`."""
-
-    line: Required[str | Sequence[str]]
-    response: Mapping[str, str]
-    fields: Sequence[str]
-    timeout: float
-    max_bytes: int
-    grace_period: float
-
-
-class TargetSections(TypedDict, total=False):
-    """The settings of targets, by name; targets of other distributions have sections of theirs."""
-
-    http: HttpSection
-    callable: CallableSection
-    command: CommandSection
+# The settings of each target by its name.
+TargetSections = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -84,7 +37,7 @@ class Retries:
     Parameters
     ----------
     connection, timeout, busy, server, content, exception, exited : int
-        The kinds in `rageval_report.runner.target_errors.KINDS` that may be temporary. All others,
+        The kinds in `rageval_report.runner.replies.KINDS` that may be temporary. All others,
         such as a refused key, are never retried.
     max_wait : float, default 60
         The longest wait in seconds; if a pipeline asks for more in ``Retry-After``, there is no
@@ -97,8 +50,8 @@ class Retries:
 
     Examples
     --------
-    >>> Retries(connection=5).max_wait
-    60.0
+    >>> Retries(connection=5).after("connection"), Retries.none().after("connection")
+    (5, 0)
     """
 
     connection: int = 3
@@ -117,24 +70,12 @@ class Retries:
                 raise DataError(f"retries.{option.name} must be a number >= 0; got {value!r}")
 
     def after(self, kind: str) -> int:
-        """How often a query is retried after a failure of this kind.
-
-        Examples
-        --------
-        >>> Retries(server=2).after("server"), Retries().after("certificate")
-        (2, 0)
-        """
+        """How often a query is retried after a failure of this kind."""
         return int(getattr(self, kind, 0))
 
     @classmethod
     def none(cls) -> Retries:
-        """No retries.
-
-        Examples
-        --------
-        >>> Retries.none().after("busy")
-        0
-        """
+        """No retries."""
         return cls(0, 0, 0, 0, 0, 0, 0)
 
 
@@ -187,14 +128,15 @@ class RunConfig:
     Traceback (most recent call last):
     ...
     rageval_report.errors.DataError: concurrency must be an integer from 1 to 256; got 0
-    >>> RunConfig(settings={"http": {"url": "http://host/ask"}}).sections
-    {'http': {'url': 'http://host/ask'}}
+    >>> config = RunConfig(settings={"http": {"url": "http://host/ask"}})
+    >>> config.target_name, config.sections
+    ('http', {'http': {'url': 'http://host/ask'}})
     """
 
     name: str | None = None
     records: str | None = None
     target: str | None = None
-    settings: TargetSections = field(default_factory=TargetSections)
+    settings: TargetSections = field(default_factory=dict)
     concurrency: int = 4
     rate: float | None = None
     warm_up: int = 0
@@ -222,25 +164,13 @@ class RunConfig:
             check_choice("table", self.table, TABLES)
 
     @property
-    def sections(self) -> dict[str, dict[str, object]]:
-        """A copy of `settings` as plain dicts, to be changed or passed to a target."""
-        sections = cast("Mapping[str, Mapping[str, object]]", self.settings)
-        return {name: dict(section) for name, section in sections.items()}
+    def sections(self) -> TargetSections:
+        """A copy of `settings`, to be changed or passed to a target."""
+        return {name: dict(section) for name, section in self.settings.items()}
 
     @property
     def target_name(self) -> str:
-        """The name of the target: `target`, or else the name of the only section.
-
-        Raises
-        ------
-        DataError
-            If no target, or more than one, is configured.
-
-        Examples
-        --------
-        >>> RunConfig(settings={"http": {"url": "http://localhost:8001/answer"}}).target_name
-        'http'
-        """
+        """The name of the target: `target`, or else the name of the only section."""
         if self.target is not None:
             return self.target
         if len(self.settings) != 1:
@@ -257,20 +187,19 @@ def config_from(document: Mapping[str, Any]) -> RunConfig:
     Parameters
     ----------
     document : mapping
-        The content of a YAML file.
+        The settings as a YAML file has them.
 
     Raises
     ------
     UnknownNameError
-        If a key is not known; the message names the nearest.
+        If a key is unknown; the nearest one is named.
     DataError
-        If a value has the wrong type.
+        If a value is of the wrong kind.
 
     Examples
     --------
-    >>> config = config_from({"callable": {"function": "my_rag:answer"}, "samples": 10})
-    >>> config.target_name, config.samples
-    ('callable', 10)
+    >>> config_from({"http": {"url": "http://localhost:8001/answer"}, "rate": 2}).rate
+    2.0
     """
     sections = {key: value for key, value in document.items() if key in TARGETS}
     rest = {key: value for key, value in document.items() if key not in sections}
@@ -281,33 +210,22 @@ def config_from(document: Mapping[str, Any]) -> RunConfig:
     for name, section in sections.items():
         if not isinstance(section, Mapping):
             raise DataError(f"{name}: expected a mapping; got {section!r}")
-        parse_settings(
-            TARGETS[name].settings_type, section, name
-        )  # only to check them before anything runs
+        # Only to check them before anything runs.
+        parse_settings(TARGETS[name].settings_type, section, name)
     return parse_settings(RunConfig, {**rest, "settings": sections})
 
 
 def read_config(path: str | Path) -> RunConfig:
-    r"""The configuration in a YAML file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file. Needs the extra ``yaml``.
-
-    Raises
-    ------
-    ReaderError
-        If the file cannot be read, a key is not known, or a value has the wrong type.
+    """The configuration in a YAML file; see `config_from`.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "run.yaml"
-    ...     _ = path.write_text("command: {line: ./my_rag}\nconcurrency: 2\n")
-    ...     read_config(path).concurrency
-    2
+    ...     path = Path(folder, "run.yaml")
+    ...     _ = path.write_text("rate: 2", encoding="utf-8")
+    ...     read_config(path).rate
+    2.0
     """
     try:
         return config_from(read_yaml(path))

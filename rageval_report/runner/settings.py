@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import (
-    Any,
-    Literal,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from rageval_report._registry import import_yaml
-from rageval_report.errors import DataError, ReaderError, UnknownNameError
+from rageval_report.errors import DataError, RagevalError, ReaderError, UnknownNameError
 from rageval_report.files.source import Source
-from rageval_report.http.literal_keys import hide_literal_keys
 
 T = TypeVar("T")
 
-_TYPE_NAMES = {
+_TYPE_NAMES: dict[Any, str] = {
     str: "a text",
     bool: "true or false",
     int: "an integer",
@@ -35,35 +25,14 @@ _TYPE_NAMES = {
     tuple: "a list",
     type(None): "null",
 }
+_TOP = "the settings"
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    r"""Read the mapping in a YAML file; tags that would run code are refused.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file. Needs the extra ``yaml``.
-
-    Raises
-    ------
-    ReaderError
-        If the file cannot be read, is not YAML, or does not contain a mapping.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "run.yaml"
-    ...     _ = path.write_text("samples: 10\nhttp: {url: http://localhost:8001/answer}\n")
-    ...     read_yaml(path)
-    {'samples': 10, 'http': {'url': 'http://localhost:8001/answer'}}
-    """
+    """Read the mapping in a YAML file; tags that would run code are refused."""
     yaml = import_yaml()
-    source = Source(path)
     try:
-        # yaml.load would run code that a tag names.
-        document = yaml.safe_load(source.text)
+        document = yaml.safe_load(Source(path).text)  # yaml.load would run code that a tag names
     except (yaml.YAMLError, RecursionError, ValueError) as exc:  # also a date that is none
         mark = getattr(exc, "problem_mark", None)
         problem = getattr(exc, "problem", None) or str(exc) or "nested too deeply"
@@ -74,38 +43,44 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     return document
 
 
-def parse_settings(kind: type[T], values: Mapping[str, object], where: str = "the settings") -> T:
-    """Create a dataclass of settings from a mapping.
+def line_of(text: str, exc: RagevalError) -> int | None:
+    r"""The line of the key or the value that an error is about; None if it is not in the text.
 
-    Parameters
-    ----------
-    kind : type
-        The dataclass; its fields define the keys and their types.
-    values : mapping
-        The values by key; a list may stand for a tuple, a mapping for another dataclass.
-    where : str
-        What an error calls the mapping.
+    Examples
+    --------
+    >>> line_of("name: a\njudge:\n  model: 3\n", DataError("judge.model: expected a text"))
+    3
+    """
+    if not isinstance(exc, UnknownNameError):
+        steps = re.split(r"[.\[\]]+", re.split(r"[\s:]", str(exc), maxsplit=1)[0])
+    elif exc.what.startswith("key of "):
+        where = exc.what.removeprefix("key of ")
+        steps = [*(where.split(".") if " " not in where else []), exc.name]
+    else:
+        steps = [exc.name]
+    lines, found_at = text.splitlines(), None
+    for step in filter(None, steps):
+        if step.isdecimal() and found_at is not None:  # the item of a list
+            items = [n for n in range(found_at, len(lines)) if lines[n].lstrip().startswith("- ")]
+            found_at = ([*items[int(step) :], found_at])[0]
+            continue
+        key = re.compile(rf"(?<![\w@]){re.escape(step)}(?![\w@])")
+        start = found_at or 0
+        found_at = next((n for n in range(start, len(lines)) if key.search(lines[n])), found_at)
+        if found_at is None:
+            return None
+    return None if found_at is None else found_at + 1
+
+
+def parse_settings(kind: type[T], values: Mapping[str, object], where: str = _TOP) -> T:
+    """Create a dataclass of settings from a mapping.
 
     Raises
     ------
     UnknownNameError
-        If a key is not known; the message names the nearest.
+        If a key is not a field of the dataclass.
     DataError
-        If a value has the wrong type, or a key is missing.
-
-    Examples
-    --------
-    >>> @dataclasses.dataclass
-    ... class Pace:
-    ...     rate: float | None = None
-    ...     seed: int = 0
-    >>> parse_settings(Pace, {"rate": 5})
-    Pace(rate=5.0, seed=0)
-    >>> parse_settings(Pace, {"sed": 5})
-    Traceback (most recent call last):
-    ...
-    rageval_report.errors.UnknownNameError: no key of the settings is named 'sed'. Did you mean \
-'seed'? Known: rate, seed.
+        If a value is of the wrong kind, or a required one is missing.
     """
     hints = get_type_hints(kind)
     known = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
@@ -115,16 +90,10 @@ def parse_settings(kind: type[T], values: Mapping[str, object], where: str = "th
     missing = [name for name, field in known.items() if name not in values and _is_required(field)]
     if missing:
         raise DataError(f"{where} must contain {' and '.join(missing)}")
+    prefix = "" if where == _TOP else f"{where}."
     return kind(
-        **{
-            key: _check_value(hints[key], value, _place(where, key))
-            for key, value in values.items()
-        }
+        **{key: check_value(hints[key], value, prefix + key) for key, value in values.items()}
     )
-
-
-def _place(where: str, key: str) -> str:
-    return key if where == "the settings" else f"{where}.{key}"
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:
@@ -132,19 +101,23 @@ def _is_required(field: dataclasses.Field[Any]) -> bool:
     return field.default is missing and field.default_factory is missing
 
 
-def _check_value(hint: Any, value: object, place: str) -> object:
+def check_value(hint: Any, value: object, place: str) -> object:
+    """A value as its type hint wants it: numbers as floats, lists as tuples, sections parsed."""
     options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     for option in options:
-        plain = dict if is_typeddict(option) else get_origin(option) or option
+        plain = get_origin(option) or option
         if plain in (Any, object) or (plain is Literal and value in get_args(option)):
             return value
-        if dataclasses.is_dataclass(plain) and isinstance(value, Mapping):
-            return parse_settings(plain, value, place)
+        if dataclasses.is_dataclass(plain):
+            section: Any = plain
+            if isinstance(value, section):
+                return value
+            if isinstance(value, Mapping):
+                return parse_settings(section, value, place)
         if _fits(plain, value):
             return _convert(option, plain, value, place)
     expected = " or ".join(map(_type_name, options))
-    # A key may be in the wrong place of a file, which is when this error is read.
-    raise DataError(f"{place}: expected {expected}; got {hide_literal_keys(repr(value))}")
+    raise DataError(f"{place}: expected {expected}; got {value!r}")
 
 
 def _type_name(option: Any) -> str:
@@ -154,15 +127,16 @@ def _type_name(option: Any) -> str:
 
 
 def _fits(plain: Any, value: object) -> bool:
-    if plain is float:
+    if plain in (float, int):
         # YAML reads "yes" and "on" as true, which is 1 in Python; a typo would become a number.
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        is_number = isinstance(value, (int, float) if plain is float else int)
+        is_number = is_number and not isinstance(value, bool)
         return is_number and math.isfinite(cast("float", value))
-    if plain is int:
-        return isinstance(value, int) and not isinstance(value, bool)
     if plain is tuple:
         return isinstance(value, list | tuple)
-    return plain in _TYPE_NAMES and isinstance(value, plain)
+    if isinstance(plain, type) and plain in _TYPE_NAMES:
+        return isinstance(value, Mapping if plain is dict else plain)
+    return False
 
 
 def _convert(option: Any, plain: Any, value: Any, place: str) -> object:
@@ -170,9 +144,9 @@ def _convert(option: Any, plain: Any, value: Any, place: str) -> object:
         return float(value)
     if plain is tuple:
         inner = get_args(option)[0]
-        return tuple(_check_value(inner, item, f"{place}[{n}]") for n, item in enumerate(value))
+        return tuple(check_value(inner, item, f"{place}[{n}]") for n, item in enumerate(value))
     if plain is dict and get_args(option):
         names, values = get_args(option)
-        keys = [_check_value(names, key, f"a key of {place}") for key in value]
-        return {key: _check_value(values, value[key], f"{place}.{key}") for key in keys}
+        keys = [check_value(names, key, f"a key of {place}") for key in value]
+        return {key: check_value(values, value[key], f"{place}.{key}") for key in keys}
     return value

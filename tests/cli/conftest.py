@@ -20,7 +20,7 @@ from rageval_report import RAGPipelineEvaluation
 from rageval_report.cli import rageval_report
 from rageval_report.demo import write_demo_files
 from rageval_report.golden import read_golden, review_sheet
-from rageval_report.http.retries import make_retrier
+from rageval_report.http import make_retrier
 
 Run = Callable[..., Result]
 
@@ -293,7 +293,7 @@ def no_waits_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     def make_retrier_at_once(**options: Any) -> Any:
         return make_retrier(**{**options, "sleep": lambda _seconds: None})
 
-    monkeypatch.setattr("rageval_report.http.client.make_retrier", make_retrier_at_once)
+    monkeypatch.setattr("rageval_report.http.make_retrier", make_retrier_at_once)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from rageval_report.demo.server import ExtractiveRag, ReferenceServer, demo_docu
 from rageval_report.runner import Retries, RunConfig, config_from
 from rageval_report.runner.query_source import queries_of
 from rageval_report.runner.replies import ResponsePaths, record_fields
-from rageval_report.runner.targets.http import HttpSettings
+from rageval_report.runner.targets import HttpSettings
 
 pytestmark = pytest.mark.docs
 

@@ -497,5 +497,5 @@ def test_a_bug_shows_a_traceback_without_keys(room, asked, monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("rageval_report.runner.targets.http.record_fields", broken)
+    monkeypatch.setattr("rageval_report.runner.targets.record_fields", broken)
     assert room.leaks(*asked, exit_codes=(0, 1, 2, 70)) == []

@@ -23,9 +23,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rageval_report.runner.commands import CommandSettings, CommandTarget
 from rageval_report.runner.query_source import Query
-from rageval_report.runner.target_errors import TargetError
-from rageval_report.runner.targets.commands import CommandSettings, CommandTarget
+from rageval_report.runner.replies import TargetError
 
 LONGEST = 1_000_000
 TIMEOUT = 1.0  # seconds; for commands that never answer

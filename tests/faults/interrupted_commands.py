@@ -11,8 +11,8 @@ on standard error that says so and no traceback; or with code 0 if it was faster
 writes is absent or whole, every line of a journal is whole, and a run that was interrupted can be
 resumed to its end. If one of these does not hold, the exit code is 1.
 
-Before the first line of the package runs, the interpreter itself answers to SIGINT; such trials are
-counted as "before". `--load` keeps so many processes busy meanwhile.
+Before the command works, while Python imports it, and after it, the interpreter itself answers to
+SIGINT with a traceback; such trials are counted as "before". `--load` keeps so many processes busy.
 """
 
 from __future__ import annotations
@@ -98,13 +98,14 @@ def fault_of(code: int, stderr: str) -> tuple[str, str | None]:
     """What a trial counts as, and what is wrong with it, if anything."""
     lines = [line for line in stderr.splitlines() if line.startswith("rageval-report:")]
     is_loud = "Traceback" in stderr or "Exception ignored" in stderr
-    if "/rageval_report/" not in stderr and (code == -signal.SIGINT or (is_loud and not lines)):
+    if ", in invoke" not in stderr and not lines and (code == -signal.SIGINT or is_loud):
         return "before", None
     if is_loud:
         return "fault", f"a traceback, code {code}:\n{stderr[-1500:]}"
     if code == 0:
         return "finished", None
-    if code != 130:
+    # Python ends itself by the signal if it came while a class was made by `exec`; shells say 130.
+    if code not in (130, -signal.SIGINT):
         return "fault", f"code {code}: {stderr[-500:]!r}"
     if len(lines) != 1 or not lines[0].startswith("rageval-report: interrupted"):
         return "fault", f"expected one line about the interruption; got {stderr[-500:]!r}"

@@ -36,8 +36,7 @@ from typing import Any
 from billing import OUTCOMES, Bill, BillingServer, completion, random_text
 from virtual_threads import VirtualThreads
 
-from rageval_report.http.request_errors import RequestError
-from rageval_report.http.retries import make_retrier
+from rageval_report.http import RequestError, make_retrier
 from rageval_report.judges import Message, Reply, Rubric, judge, openai_chat
 from rageval_report.judges.procedures import judge_record
 from rageval_report.judges.sessions import (

@@ -26,8 +26,7 @@ def test_commands_that_are_interrupted_end_with_one_line_and_whole_files():
         (1, 'Traceback\n  File "<frozen site>"\nKeyboardInterrupt\n', "before"),
         (130, "", "fault"),
         (130, "rageval-report: interrupted\nrageval-report: interrupted\n", "fault"),
-        (1, 'Traceback\n  File "/x/rageval_report/cli/group.py"\nKeyboardInterrupt\n', "fault"),
-        (0, "Exception ignored in /rageval_report/x.py\n", "fault"),
+        (1, 'Traceback\n  File "/x/click/core.py", line 9, in invoke\nKeyboard...\n', "fault"),
         (2, "rageval-report: interrupted\n", "fault"),
     ],
 )

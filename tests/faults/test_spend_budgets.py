@@ -8,7 +8,7 @@ import spend_budgets
 from billing import Bill
 from virtual_threads import DeadlockError, VirtualCondition, VirtualThreads
 
-from rageval_report.http.retries import make_retrier
+from rageval_report.http import make_retrier
 from rageval_report.judges import chats, sessions
 
 N_SCENARIOS = 30

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from rageval_report import RAGPipelineEvaluation, compare, rank, score
 from rageval_report.cli import rageval_report
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
-from rageval_report.evaluating.config import eval_config_of
+from rageval_report.runner.eval_config import eval_config_of
 from rageval_report.judges.parsing import GradeScale, UnreadableError, read_grade
 from rageval_report.metrics.refusal import RefusalRule
 from rageval_report.records.golden import golden_item

@@ -9,7 +9,7 @@ from rageval_report import score
 from rageval_report.datasets import load_dataset
 from rageval_report.errors import JudgeError, RagevalWarning
 from rageval_report.golden import golden_records, ground_truth, highly_relevant
-from rageval_report.http.request_errors import RequestError
+from rageval_report.http import RequestError
 from rageval_report.judges.chats import ScriptedChat
 
 

@@ -8,7 +8,9 @@ import socket
 import ssl
 import subprocess
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,9 @@ from typing import Any
 import pytest
 
 from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
+from rageval_report.http import Client
 from rageval_report.runner import RunConfig
-from rageval_report.runner.targets.http import HttpSettings, HttpTarget
+from rageval_report.runner.targets import HttpSettings, HttpTarget
 
 RAG = ExtractiveRag(demo_documents())
 
@@ -110,20 +113,10 @@ def says() -> Iterator[Any]:
 
 
 @pytest.fixture
-def untrusted(tmp_path) -> Iterator[Any]:
+def untrusted(own_certificate) -> Iterator[Any]:
     """The same with a certificate that nobody has signed but itself."""
-    if not shutil.which("openssl"):
-        pytest.skip("openssl, which makes a certificate for the test, is not installed")
-    subprocess.run(
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
-        "-subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out "
-        "own.pem".split(),
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "own.pem", tmp_path / "key.pem")
+    context.load_cert_chain(own_certificate)
     yield from scripted(context)
 
 
@@ -165,3 +158,154 @@ def lines() -> Callable[[Path], list[dict[str, Any]]]:
 def as_lines() -> RunConfig:
     """A configuration that writes the records as JSON Lines."""
     return RunConfig(table="jsonl")
+
+
+# -- a server whose replies are scripted one by one
+
+Reply = Callable[["Handler"], object]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Notes the request and does what comes next."""
+
+    def do_POST(self):
+        size = int(self.headers.get("content-length", 0))
+        scripted = self.server.scripted
+        scripted.requests.append(
+            Request(self.command, self.path, dict(self.headers.items()), self.rfile.read(size))
+        )
+        replies = scripted.replies
+        (replies.popleft() if len(replies) > 1 else replies[0])(self)
+
+    do_GET = do_POST
+
+    def log_message(self, *args):
+        """Tests print nothing."""
+
+
+@dataclass
+class Request:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class ScriptedServer:
+    """Its address, what it was asked, and what it will do: in turn, the last again and again."""
+
+    url: str = ""
+    requests: list[Request] = field(default_factory=list)
+    replies: deque[Reply] = field(default_factory=deque)
+    released: threading.Event = field(default_factory=threading.Event)
+
+    def will(self, *replies: Reply) -> None:
+        self.replies = deque(replies)
+
+    def hang(self, handler: Handler) -> None:
+        """Say nothing until the test is over."""
+        self.released.wait(10)
+
+    def trickle(self, handler: Handler) -> None:
+        """A byte now and then, never silent for long, never done."""
+        handler.send_response(200)
+        handler.send_header("content-length", "1000000")
+        handler.end_headers()
+        for _ in range(500):
+            if self.released.wait(0.01):
+                break
+            handler.wfile.write(b" ")
+
+
+def answer(status: int = 200, body: object = None, **headers: str) -> Reply:
+    """An answer: bytes as they are, anything else as JSON."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+
+    def reply(handler: Handler) -> None:
+        handler.send_response_only(status)
+        for name, value in {"content-length": str(len(content)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    return reply
+
+
+def broken_off(handler: Handler) -> None:
+    """Half of what was promised, then the end."""
+    handler.send_response(200)
+    handler.send_header("content-length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"data": [')
+    handler.close_connection = True
+
+
+def hung_up(handler: Handler) -> None:
+    """The end before a word."""
+    handler.close_connection = True
+
+
+def serving(tls: ssl.SSLContext | None = None) -> Iterator[ScriptedServer]:
+    server = Quiet(("127.0.0.1", 0), Handler)
+    scheme = "http"
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        scheme = "https"
+    scripted = ScriptedServer(f"{scheme}://127.0.0.1:{server.server_port}")
+    server.scripted = scripted
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield scripted
+    scripted.released.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    yield from serving()
+
+
+@pytest.fixture
+def own_certificate(tmp_path) -> Path:
+    """A certificate that nobody has signed but itself, with its key, fresh from openssl."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl, which makes a certificate for the test, is not installed")
+    path = tmp_path / "own.pem"
+    subprocess.run(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
+        "-subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out "
+        "own.pem".split(),
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    path.write_bytes(path.read_bytes() + (tmp_path / "key.pem").read_bytes())
+    return path
+
+
+@pytest.fixture
+def tls_server(own_certificate) -> Iterator[ScriptedServer]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own_certificate)
+    yield from serving(context)
+
+
+@pytest.fixture
+def client(waits) -> Iterator[Client]:
+    with Client(sleep=waits.append, timeout=10) as ours:
+        yield ours
+
+
+@pytest.fixture
+def replies():
+    """What a scripted server can do."""
+    return Replies
+
+
+class Replies:
+    answer = staticmethod(answer)
+    broken_off = staticmethod(broken_off)
+    hung_up = staticmethod(hung_up)

@@ -6,21 +6,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from rageval_report._command_process import INTERRUPTED
 from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.cli.eval.overrides import check_queries, override_config, required_folder
 from rageval_report.cli.eval.rehearsal import rehearse
-from rageval_report.cli.group import OK
+from rageval_report.cli.group import INTERRUPTED, OK
 from rageval_report.cli.judge.setup import judge_setup
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
 from rageval_report.errors import JudgeError
-from rageval_report.evaluating.config import EvalConfig, read_eval_config
-from rageval_report.evaluating.evaluate import prepare, run_evaluation
-from rageval_report.evaluating.evaluation_run import REPORT, SCORES, EvaluationRun
-from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.runner import RunConfig, target_from
 from rageval_report.runner.collecting import RUN
+from rageval_report.runner.eval_config import EvalConfig, read_eval_config
+from rageval_report.runner.evaluate import REPORT, SCORES, EvaluationRun, prepare, run_evaluation
+from rageval_report.runner.judge_setup import JudgeSetup
 
 
 def evaluate(options: EvalArguments) -> int:

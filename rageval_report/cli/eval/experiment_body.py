@@ -15,9 +15,8 @@ from rageval_report.cli.group import FAILED, OK
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
 from rageval_report.errors import DataError
-from rageval_report.evaluating.experiment import Experiment, run_experiment
-from rageval_report.evaluating.grids import cells_of, check_grid, vary
 from rageval_report.results import Result
+from rageval_report.runner.experiment import Experiment, cells_of, check_grid, run_experiment, vary
 
 
 def experiment(options: ExperimentArguments) -> int:

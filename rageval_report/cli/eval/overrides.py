@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
@@ -13,10 +13,9 @@ from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.cli.parsing import metrics_in_rule, parse_correct_rule
 from rageval_report.cli.sources import check_directions, read_query_ids
 from rageval_report.errors import DataError
-from rageval_report.evaluating.config import EvalConfig, gates_of
 from rageval_report.metrics.performance import check_prices
 from rageval_report.runner import RunConfig
-from rageval_report.runner.run_config import TargetSections
+from rageval_report.runner.eval_config import EvalConfig, gates_of
 from rageval_report.scores import Catalogue, Correct
 
 
@@ -101,7 +100,7 @@ def _override_run(config: RunConfig, options: EvalArguments) -> RunConfig:
         "target": chosen[0] if chosen else None,
     }
     overrides = {name: value for name, value in overrides.items() if value is not None}
-    config = replace(config, settings=cast("TargetSections", settings), **overrides)
+    config = replace(config, settings=settings, **overrides)
     if config.target is None and not settings:
         raise click.UsageError(
             "Name the pipeline to ask: give --url, --callable or --command, or --config with a "

@@ -10,14 +10,13 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.cli.judge.setup import estimate_result, estimate_settings
-from rageval_report.evaluating.default_metrics import JUDGED
-from rageval_report.evaluating.eval_queries import QuerySource
-from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.judges import Rubric, estimate
 from rageval_report.judges.chats import Chat
 from rageval_report.readers.record_files import read_records
 from rageval_report.records import record_table
 from rageval_report.results import Result
+from rageval_report.runner.eval_queries import JUDGED, QuerySource
+from rageval_report.runner.judge_setup import JudgeSetup
 from rageval_report.runner.query_source import queries_of, sample_mask
 
 _RECORDS = ("records.parquet", "records.jsonl")

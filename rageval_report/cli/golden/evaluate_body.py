@@ -11,17 +11,15 @@ from typing import Any, cast
 import click
 import pandas as pd
 
-from rageval_report._command_process import INTERRUPTED
 from rageval_report.cli.golden.evaluate import EvaluateArguments
 from rageval_report.cli.golden.items_out import write_items
 from rageval_report.cli.golden.making_body import beir_questions, chat_function, chosen_queries
-from rageval_report.cli.group import FAILED, OK
+from rageval_report.cli.group import FAILED, INTERRUPTED, OK
 from rageval_report.cli.judge.setup import judge_setup
 from rageval_report.cli.notes import note, warn_of_doubts
 from rageval_report.cli.output import Output
 from rageval_report.cli.sources import read_query_ids
 from rageval_report.errors import DataError, RagevalError, is_doubt
-from rageval_report.evaluating.judge_setup import JudgeSetup, judges_results, noise_results
 from rageval_report.files.archives import is_archive
 from rageval_report.files.source import Source
 from rageval_report.golden import golden_records, ground_truth, highly_relevant, read_golden
@@ -33,6 +31,7 @@ from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.runner import RunConfig, collect_answers, read_config, target_from
 from rageval_report.runner.collecting import notes_of_run
+from rageval_report.runner.judge_setup import JudgeSetup, judges_results, noise_results
 from rageval_report.scores.guard import notes_with_doubts
 from rageval_report.scoring.judged_sets import JudgedSetEvaluation, evaluate_judged_set
 

@@ -8,16 +8,12 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from rageval_report._command_process import INTERRUPTED
-from rageval_report.cli.group import OK
+from rageval_report.cli.group import INTERRUPTED, OK
 from rageval_report.cli.judge.judge import JudgeArguments
 from rageval_report.cli.judge.setup import estimate_result, judge_setup
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files
 from rageval_report.errors import JudgeError
-from rageval_report.evaluating.judge_setup import JudgeSetup, judges_results, noise_results
-from rageval_report.evaluating.preference_tables import preference_results
-from rageval_report.evaluating.stopped_judging import judge_until
 from rageval_report.files.writing import write_atomically
 from rageval_report.judges import (
     Judged,
@@ -31,6 +27,13 @@ from rageval_report.judges import (
 from rageval_report.judges.options import JudgeOptions
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
+from rageval_report.runner.judge_setup import (
+    JudgeSetup,
+    judges_results,
+    noise_results,
+    preference_results,
+)
+from rageval_report.runner.staged_scoring import judge_until
 from rageval_report.scores.write import csv_text
 from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
 

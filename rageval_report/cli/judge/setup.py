@@ -11,10 +11,10 @@ import pandas as pd
 
 from rageval_report.cli.judge.options import JudgingOptions
 from rageval_report.cli.notes import note
-from rageval_report.evaluating.judge_section import JudgeSection
-from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.judges.chats import Chat
 from rageval_report.results import Result
+from rageval_report.runner.eval_config import JudgeSection
+from rageval_report.runner.judge_setup import JudgeSetup
 
 
 def judge_setup(

@@ -15,8 +15,8 @@ from rageval_report.demo.server import (
     demo_documents,
     demo_queries,
 )
-from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.judges import Reply, ScriptedChat
+from rageval_report.runner.judge_setup import JudgeSetup
 
 ASK = "eval --callable my_rag:answer --records queries.jsonl -o run"
 

@@ -11,7 +11,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
-from rageval_report.evaluating.config import eval_config_of, read_eval_config
+from rageval_report.runner.eval_config import eval_config_of, read_eval_config
 
 CALLABLE = "callable: {function: 'my_rag:answer'}\n"
 

@@ -10,7 +10,7 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, read_records
 from rageval_report.datasets import load_dataset
 from rageval_report.errors import DataError
-from rageval_report.evaluating.eval_queries import dataset_questions
+from rageval_report.runner.eval_queries import dataset_questions
 
 ASK = "eval --callable my_rag:answer -o run"
 SQUAD = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report.demo.server import ExtractiveRag, ReferenceServer, demo_documents, demo_queries
-from rageval_report.evaluating.judge_section import JudgeSection
+from rageval_report.runner.eval_config import JudgeSection
 
 pytestmark = pytest.mark.docs
 

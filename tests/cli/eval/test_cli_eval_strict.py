@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, score
-from rageval_report.runner.first_answers import FIRST_ANSWERS
+from rageval_report.runner.asking import FIRST_ANSWERS
 from rageval_report.runner.reply_keys import MOST_REPLIES
 
 N = 60

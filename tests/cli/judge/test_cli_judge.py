@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rageval_report import METRICS, RAGPipelineEvaluation
-from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.judges import Reply, ScriptedChat
+from rageval_report.runner.judge_setup import JudgeSetup
 
 SECRET = "sk-very-secret-0123456789"
 

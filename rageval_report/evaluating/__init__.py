@@ -1,1 +1,0 @@
-"""Ask a pipeline, score and judge its answers, weigh, gate and report: one call."""

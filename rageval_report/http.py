@@ -1,0 +1,964 @@
+"""The way to the network: requests, their retries, keys and errors. Needs the extra ``http``.
+
+Everything that calls a server uses it: embeddings, judges, sources, the runner. A key is never
+written into a setting: ``${NAME}`` names the environment variable that holds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import json as json_format
+import logging
+import math
+import os
+import re
+import ssl
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import partial
+from itertools import count
+from types import ModuleType
+from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar
+from urllib.parse import quote, quote_plus, urlsplit
+from urllib.request import getproxies
+
+from rageval_report._registry import load
+from rageval_report.errors import DataError, RagevalError
+from rageval_report.files.strict_json import load_json
+from rageval_report.types import Sleep
+
+T = TypeVar("T")
+
+VARIABLE = re.compile(r"\$\{(\w+)\}")
+HIDDEN = "***"  # what replaces a key
+_SHORTEST_KEY = 4  # stars for each "a" would spoil every text
+# What a header can contain; checked here, because the HTTP library prints a header that it refuses.
+_SENDABLE = re.compile(r"[!-~]+")
+_SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+# -- keys
+
+
+class Key:
+    """A key for a server; only the request that carries it can read it.
+
+    Parameters
+    ----------
+    value : str
+        The key; blanks and line ends around it are removed.
+    scheme : str, default "Bearer"
+        The word before the key in the header; "" if the header contains the key alone.
+    name : str, default "the key"
+        What an error calls it.
+    for_header : bool, default True
+        Whether it must have a form that a header can contain.
+
+    Raises
+    ------
+    DataError
+        If it is empty, or contains characters that cannot be sent in a header.
+
+    Examples
+    --------
+    >>> Key("sk-1234"), Key("sk-1234").header()
+    (<a key>, 'Bearer sk-1234')
+    >>> Key("sk-1234").redact("Incorrect API key: sk-1234")
+    'Incorrect API key: ***'
+    """
+
+    # Without a __dict__, so that vars() and debuggers' dumps do not show the key.
+    __slots__ = ("__weakref__", "_forms", "_scheme", "_value")
+
+    def __init__(
+        self, value: str, *, scheme: str = "Bearer", name: str = "the key", for_header: bool = True
+    ):
+        stripped = value.strip()  # a key read from a file ends in a line feed
+        if not stripped or (for_header and not _SENDABLE.fullmatch(stripped)):
+            raise DataError(
+                f"{name} is empty, or contains blanks, line ends or characters beyond ASCII, which "
+                "cannot be sent in a header: copy it again"
+            )
+        self._value, self._scheme = stripped, scheme
+        self._forms = re.compile("|".join(map(re.escape, _written_forms(stripped))), re.IGNORECASE)
+        _KEYS_IN_USE.add(self)
+
+    def header(self) -> str:
+        """The value of the header."""
+        return f"{self._scheme} {self._value}" if self._scheme else self._value
+
+    def text(self) -> str:
+        """The key alone, for a body or an address."""
+        return self._value
+
+    def redact(self, text: str) -> str:
+        """The text with the key replaced by stars, also where it is escaped for JSON or a URL."""
+        return self._forms.sub(HIDDEN, text)
+
+    def __repr__(self) -> str:
+        return "<a key>"
+
+    def __reduce__(self) -> NoReturn:
+        # A pickle would write the key to a file or to another process.
+        raise TypeError("a key cannot be pickled: pass the name of its environment variable")
+
+
+_KEYS_IN_USE: weakref.WeakSet[Key] = weakref.WeakSet()
+
+
+def _written_forms(value: str) -> list[str]:
+    """The key as servers repeat it, the longest first: itself, or escaped for JSON, URL or HTML."""
+    in_json = {json_format.dumps(text)[1:-1] for text in (value, json_format.dumps(value)[1:-1])}
+    in_json |= {json_format.dumps(value, ensure_ascii=False)[1:-1], value}
+    in_json |= {form.replace("/", "\\/") for form in in_json}
+    forms = {repr(value)[1:-1], *in_json, quote(value, safe=""), quote(value), quote_plus(value)}
+    return sorted(forms | {html.escape(value), html.escape(value, quote=False)}, key=len)[::-1]
+
+
+def key_from_environment(variable: str, *, scheme: str = "Bearer", for_header: bool = True) -> Key:
+    """The key in an environment variable.
+
+    Parameters
+    ----------
+    variable : str
+        The name of the variable, e.g. "OPENAI_API_KEY".
+    scheme, for_header
+        As in `Key`.
+
+    Raises
+    ------
+    DataError
+        If the variable is not set, or does not contain a usable key.
+
+    Examples
+    --------
+    >>> key_from_environment("NO_SUCH_KEY")
+    Traceback (most recent call last):
+    ...
+    rageval_report.errors.DataError: no key: the environment variable NO_SUCH_KEY is not set
+    """
+    value = os.environ.get(variable)
+    if value is None:
+        raise DataError(f"no key: the environment variable {variable} is not set")
+    name = f"the environment variable {variable}"
+    return Key(value, scheme=scheme, name=name, for_header=for_header)
+
+
+def check_key_variable(name: str) -> str:
+    """The name of a variable; a value that may be the key itself is refused and not repeated."""
+    if _is_variable_name(name):
+        return name
+    raise DataError(
+        "api_key_env must be the name of the environment variable with the key, e.g. MY_KEY; no "
+        "variable of the given name is set. The value is not shown because it may be the key"
+    )
+
+
+def _is_variable_name(name: object) -> bool:
+    is_a_name = isinstance(name, str) and _NAME.fullmatch(name) is not None
+    # A key without punctuation has the form of a name; but an unset variable in capitals is far
+    # more likely a name than a key.
+    return is_a_name and (name in os.environ or name == str(name).upper())
+
+
+def check_header(name: str, value: str) -> str:
+    """The value of a header; a header for a key must name the variable that holds it."""
+    if _SECRET_HEADER.search(name) and not VARIABLE.search(value):
+        raise DataError(
+            f"the header {name!r} contains a literal API key; put the key into an environment "
+            "variable, and write 'Bearer ${RAG_API_KEY}'"
+        )
+    return value
+
+
+def map_texts(document: Any, change: Callable[[str], Any], *, with_names: bool = False) -> Any:
+    """A JSON value with every text in it changed, at any depth."""
+    if isinstance(document, str):
+        return change(document)
+    if isinstance(document, Mapping):
+        return {
+            change(str(name)) if with_names else name: map_texts(
+                item, change, with_names=with_names
+            )
+            for name, item in document.items()
+        }
+    if isinstance(document, list | tuple):
+        return [map_texts(item, change, with_names=with_names) for item in document]
+    return document
+
+
+def keys_named_in(template: object, *, for_header: bool = False) -> dict[str, Key]:
+    """The keys that a template names as ``${NAME}``, at any depth, by the name.
+
+    Raises
+    ------
+    DataError
+        If a variable is not set, or does not contain a usable key: of four characters or more.
+    """
+    text = json_format.dumps(template, default=str)
+    keys: dict[str, Key] = {}
+    for name in sorted(set(VARIABLE.findall(text))):
+        if not _is_variable_name(name):
+            raise DataError(
+                "${...} must contain the name of an environment variable, e.g. ${MY_KEY}; no "
+                "variable of the given name is set. The name is not shown because it may be the "
+                "key; a field such as {question} has no $ before it"
+            )
+        keys[name] = key_from_environment(name, scheme="", for_header=for_header)
+        if len(keys[name].text()) < _SHORTEST_KEY:
+            raise DataError(
+                f"${{{name}}} is for a key, which is replaced by stars in everything that the "
+                f"server says; the variable {name} holds fewer than {_SHORTEST_KEY} characters, "
+                "which many texts contain: if it is no secret, write its value itself"
+            )
+    return keys
+
+
+def fill_keys(template: Any, keys: Mapping[str, Key], *, escape: Callable[[str], str] = str) -> Any:
+    """A template with each ``${NAME}`` replaced by its key, at any depth."""
+    return map_texts(template, partial(VARIABLE.sub, lambda match: escape(keys[match[1]].text())))
+
+
+def fill_request(url: str, body: Any) -> tuple[str, Any, tuple[Key, ...]]:
+    """An address and a body with their keys, and the keys, which the client hides."""
+    keys = keys_named_in([url, body])
+    address = fill_keys(url, keys, escape=partial(quote, safe=""))
+    return str(address), fill_keys(body, keys), tuple(keys.values())
+
+
+def redact_keys(keys: Iterable[Key], text: str) -> str:
+    """Replace keys in a text by stars. Shorten a text only afterwards, or half a key may remain."""
+    # The longest first: of two keys one may be the beginning of the other.
+    for key in sorted(keys, key=lambda key: -len(key.text())):
+        text = key.redact(text)
+    return text
+
+
+def redact_document(keys: Iterable[Key], document: Any) -> Any:
+    """Replace keys in all texts of a JSON document by stars, the names of its fields included."""
+    sent = tuple(keys)
+    return map_texts(document, partial(redact_keys, sent), with_names=True) if sent else document
+
+
+class _KeyFilter(logging.Filter):
+    """Keeps keys out of the HTTP library's own log, which contains addresses and answers."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if keys := list(_KEYS_IN_USE):
+            record.msg, record.args = redact_keys(keys, record.getMessage()), ()
+        return True
+
+
+# A filter of a logger does not see the records of the loggers below it.
+for _part in ("connection", "http11", "http2", "proxy", "socks"):
+    logging.getLogger(f"httpcore2.{_part}").addFilter(_KeyFilter())
+logging.getLogger("httpx2").addFilter(_KeyFilter())
+
+
+# -- addresses
+
+
+def check_address(url: str, *, is_template: bool = False) -> str:
+    """An HTTP address without a user or password; in a template, without a key in its host."""
+    host = re.split(r"[/?#]", url.partition("//")[2], maxsplit=1)[0]
+    if is_template and VARIABLE.search(host):
+        raise DataError(
+            f"{redact_url(url)}: ${{NAME}} can be in the path or the query of an address, not in "
+            "its host"
+        )
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises if it is not a number
+    except ValueError:
+        parts = urlsplit("")
+    # urlsplit drops tabs and line ends in silence: another address would be asked than is shown.
+    is_clean = url.isprintable() and " " not in url
+    if not is_clean or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise DataError(f"expected an address such as 'https://host/path'; got {redact_url(url)!r}")
+    if parts.username is not None or parts.password is not None:
+        raise DataError(
+            f"{redact_url(url)}: do not put credentials in a URL: they end up in logs. Send a "
+            "header whose key comes from an environment variable"
+        )
+    return url
+
+
+def redact_url(url: str) -> str:
+    """The address without user, password, query and fragment.
+
+    Examples
+    --------
+    >>> redact_url("https://me:secret@host:8000/v1?key=secret#part")
+    'https://host:8000/v1'
+    """
+    # By hand, because urlsplit raises on malformed addresses, and those too are printed in errors.
+    front, slashes, rest = url.partition("#")[0].partition("?")[0].partition("//")
+    host, slash, path = rest.partition("/")
+    return front + slashes + host.rpartition("@")[2] + slash + path
+
+
+@dataclass(frozen=True)
+class ProviderHome:
+    """The address of a provider, and the environment variables that override it.
+
+    Parameters
+    ----------
+    url : str
+        The provider's own address.
+    url_variables, key_variables : tuple of str
+        The first of them that is set counts.
+    """
+
+    url: str
+    url_variables: tuple[str, ...]
+    key_variables: tuple[str, ...]
+
+    def routed_url(self) -> str | None:
+        """The address in the environment; None if no variable of it is set."""
+        return next(filter(None, map(os.environ.get, self.url_variables)), None)
+
+    def locate(self, base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
+        """The address of the server, and the variable of the key that is sent there.
+
+        A server that the caller names gets a key only if the caller names its variable too, so
+        that the provider's key is sent to no other server.
+        """
+        routed = self.routed_url()
+        base = base_url or routed or self.url
+        if "?" in base or "#" in base:
+            raise DataError(f"base_url must end before any '?' or '#'; use {redact_url(base)}")
+        address = check_address(base, is_template=True).rstrip("/")
+        if api_key_env is not None or base_url is not None:
+            return address, None if api_key_env is None else check_key_variable(api_key_env)
+        key = next((name for name in self.key_variables if os.environ.get(name)), None)
+        # An address from the environment may be a local server without a key; the provider itself
+        # always wants one, and the error names its variable.
+        return address, key or (None if routed else self.key_variables[-1])
+
+
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+
+
+def region_from_environment() -> str:
+    """The region of Amazon Web Services that the environment names."""
+    region = next(filter(None, map(os.environ.get, _REGIONS)), None)
+    if region is None:
+        raise DataError(
+            f"no region: set the environment variable {_REGIONS[0]} (or {_REGIONS[1]}), e.g. to "
+            "us-east-1"
+        )
+    # The region is part of a host name, to which a key is sent.
+    if not region.replace("-", "").isalnum() or not region.isascii():
+        raise DataError(
+            f"the environment variable {_REGIONS[0]} or {_REGIONS[1]} must be the name of a "
+            f"region, e.g. us-east-1; got {region!r}"
+        )
+    return region
+
+
+# -- errors
+
+Failure = Literal["connection", "certificate", "timeout", "status", "size", "content"]
+_TOO_MANY_REQUESTS = 429
+_SERVER_FAULTS = range(500, 600)
+
+
+class RequestError(RagevalError, RuntimeError):
+    """A server could not be reached, refused a request, or answered it wrongly.
+
+    Parameters
+    ----------
+    message : str
+        What was expected, what happened, what to do; never contains a key.
+    url : str
+        The address, without user, password and query.
+    failure : {"connection", "certificate", "timeout", "status", "size", "content"}
+        What kind of failure it was.
+    status : int, optional
+        The HTTP status, if the server answered.
+    retry_after : float, optional
+        The seconds that the server asks to wait.
+    attempts : int, default 1
+        How often the request was sent.
+    is_unreachable : bool, default False
+        Whether no connection could be made.
+
+    Examples
+    --------
+    >>> str(RequestError("answered 500", url="http://host", failure="status", status=500))
+    'http://host: answered 500'
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        url: str,
+        failure: Failure,
+        status: int | None = None,
+        retry_after: float | None = None,
+        attempts: int = 1,
+        is_unreachable: bool = False,
+    ):
+        self.message, self.url = message, url
+        self.failure: Failure = failure
+        self.status, self.retry_after = status, retry_after
+        self.attempts, self.is_unreachable = attempts, is_unreachable
+        super().__init__(f"{url}: {message}")
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the same request may succeed later."""
+        if self.failure == "status":
+            return self.status == _TOO_MANY_REQUESTS or self.status in _SERVER_FAULTS
+        return self.failure in ("connection", "timeout")
+
+    def after_last_attempt(self, attempts: int, max_wait: float) -> RequestError:
+        """The same error, with the number of attempts or the reason why there is no further one."""
+        if self.retry_after is not None and self.retry_after > max_wait:
+            end = f"it asks to wait {self.retry_after:.0f} s, more than max_wait={max_wait:g}"
+        else:
+            end = f"given up after {attempts} attempt{'s' if attempts > 1 else ''}"
+        fields: dict[str, Any] = {**self._fields(), "attempts": attempts}
+        return RequestError(f"{self.message}; {end}", **fields)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(RequestError, self.message, **self._fields()), ()
+
+    def _fields(self) -> dict[str, Any]:
+        names = ("url", "failure", "status", "retry_after", "attempts", "is_unreachable")
+        return {name: getattr(self, name) for name in names}
+
+
+_LONGEST_MESSAGE, _LONGEST_BEGINNING = 300, 60
+_MOST_READ = 1 << 16  # bytes of a page about an error, which may be megabytes long
+# OpenAI nests {"error": {"message"}}, FastAPI writes "detail", OAuth "error_description", and
+# Amazon's gateways "Message".
+_MESSAGE_FIELDS = ("error", "message", "Message", "detail", "error_description", "msg")
+
+
+def _server_message(body: bytes, keys: Iterable[Key], kind: str) -> str:
+    """The message of a server about a failure, in one line."""
+    text = body.decode("utf-8", "replace")
+    with contextlib.suppress(ValueError, RecursionError):
+        text = _message_in(load_json(text)) or text
+    # Keys are hidden before the address is cut off, which could cut one in two.
+    parts = (redact_keys(keys, kind).partition(":")[0], redact_keys(keys, text[:_MOST_READ]))
+    return _to_line(": ".join(filter(None, parts)), _LONGEST_MESSAGE)
+
+
+def _message_in(document: object) -> str:
+    """The first text under a key that servers use, at any depth; "" if there is none."""
+    if isinstance(document, list):
+        return "; ".join(filter(None, map(_message_in, document)))
+    if isinstance(document, dict):
+        messages = (_message_in(document[name]) for name in _MESSAGE_FIELDS if name in document)
+        return next(filter(None, messages), "")
+    return document if isinstance(document, str) else ""
+
+
+def _to_line(text: str, longest: int) -> str:
+    """The text with single blanks and without control characters, which could move the cursor."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+# -- answers
+
+Headers = Mapping[str, str | Key]
+
+
+class Signer(Protocol):
+    """Signs requests: called for each attempt with method, address, headers and the final body."""
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The keys that sign, which no error, log or answer may repeat."""
+
+    def __call__(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes
+    ) -> Headers:
+        """The headers that are added to the request."""
+
+
+@dataclass(frozen=True)
+class HttpResponse:
+    """The complete answer of a server.
+
+    Parameters
+    ----------
+    url : str
+        The address, without user, password and query.
+    status : int
+        The HTTP status.
+    headers : dict of str to str
+        By name in lower case.
+    body : bytes
+        Uncompressed.
+    seconds : float
+        From the start of the attempt to the last byte.
+    attempts : int, default 1
+        How often the request was sent.
+    keys : tuple of Key
+        The keys that were sent.
+    moments : tuple of (int, float)
+        How many bytes had come after how many seconds, piece by piece.
+    """
+
+    url: str
+    status: int
+    headers: dict[str, str]
+    body: bytes = field(repr=False)
+    seconds: float
+    attempts: int = 1
+    keys: tuple[Key, ...] = field(default=(), repr=False)
+    moments: tuple[tuple[int, float], ...] = field(default=(), repr=False)
+
+    def json(self) -> Any:
+        """The JSON document in the body; keys that the server repeats are replaced by stars."""
+        try:
+            return redact_document(self.keys, load_json(self.body))
+        except (ValueError, RecursionError) as exc:
+            kind = self.headers.get("content-type", "no content type")
+            text = redact_keys(self.keys, self.body[:_MOST_READ].decode("utf-8", "replace"))
+            raise self.error(
+                f"expected JSON; got {kind} that starts with "
+                f"{_to_line(text, _LONGEST_BEGINNING)!r}; is this the address of the service?"
+            ) from exc
+
+    def error(self, message: str) -> RequestError:
+        """An error about the content of this answer."""
+        return RequestError(
+            redact_keys(self.keys, message),
+            url=self.url,
+            failure="content",
+            status=self.status,
+            attempts=self.attempts,
+        )
+
+    def seconds_at(self, place: int) -> float | None:
+        """Seconds from the request to the byte at `place`, counted from 0; None if there is none.
+
+        Examples
+        --------
+        >>> answer = HttpResponse("http://host", 200, {}, b"abc", 0.9, moments=((2, 0.2), (3, 0.9)))
+        >>> answer.seconds_at(0), answer.seconds_at(2), answer.seconds_at(3)
+        (0.2, 0.9, None)
+        """
+        return next((seconds for n, seconds in self.moments if n > place), None)
+
+
+# -- retries
+
+_FIRST_WAIT = 1.0  # seconds; each further wait is twice as long
+_JITTER = 1.0  # at most so many seconds are added, so that failed requests do not return together
+
+
+def is_temporary(failure: RequestError) -> bool:
+    """Whether the same request may succeed later."""
+    return failure.is_temporary
+
+
+def make_retrier(
+    *,
+    max_attempts: int,
+    max_wait: float,
+    sleep: Sleep,
+    should_retry: Callable[[RequestError], bool] = is_temporary,
+) -> Any:
+    """An object of tenacity that calls a function again while its failures are temporary."""
+    tenacity = _import_package("tenacity")
+
+    def failure_of(state: Any) -> RequestError:
+        failure: RequestError = state.outcome.exception()
+        return failure
+
+    def give_up(state: Any) -> NoReturn:
+        failure = failure_of(state)
+        raise failure.after_last_attempt(state.attempt_number, max_wait) from failure
+
+    attempts = tenacity.stop_after_attempt(max_attempts)
+    backoff = tenacity.wait_exponential_jitter(initial=_FIRST_WAIT, max=max_wait, jitter=_JITTER)
+    jitter = tenacity.wait_random(0.0, _JITTER)
+
+    def stop(state: Any) -> bool:
+        # Asking earlier than the server allows would only be refused again.
+        return attempts(state) or (failure_of(state).retry_after or 0.0) > max_wait
+
+    def wait(state: Any) -> float:
+        requested = failure_of(state).retry_after
+        # All clients of a busy server are told the same time; the random part keeps them from
+        # returning together.
+        seconds: float = backoff(state) if requested is None else requested + jitter(state)
+        return seconds
+
+    def is_to_retry(exc: BaseException) -> bool:
+        return isinstance(exc, RequestError) and should_retry(exc)
+
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception(is_to_retry),
+        stop=stop,
+        wait=wait,
+        sleep=sleep,
+        retry_error_callback=give_up,
+    )
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """The seconds that the server asks to wait; None if it does not say.
+
+    Examples
+    --------
+    >>> retry_after_seconds({"retry-after": "3"})
+    3.0
+    """
+    text = headers.get("retry-after", "").strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        then = _parse_date(text)
+        if then is None:
+            return None
+        # A date is one of the server's clock (RFC 9110, 10.2.3), which may differ from ours.
+        now = _parse_date(headers.get("date", "")) or datetime.now(UTC)
+        seconds = (then - now).total_seconds()
+    # float() also reads "inf" and "nan", after which no wait would end.
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _parse_date(text: str) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+# -- the client
+
+_OK = range(200, 300)
+# Amazon says in a header what kind of error it is, and with a wrong key as without a permission
+# that access is denied.
+_AWS_ERROR = "x-amzn-errortype"
+
+
+def check_limits(*, max_wait: float, **limits: float) -> None:
+    """Refuse limits of a client that no request could keep."""
+    for name, value in limits.items():
+        if not 0 < value < math.inf:
+            raise DataError(f"{name} must be a finite number > 0; got {value!r}")
+    if not max_wait >= 0:
+        raise DataError(f"max_wait must be a number >= 0; got {max_wait!r}")
+
+
+def _import_package(name: str) -> ModuleType:
+    """A package of the extra ``http``, imported when the first request is sent."""
+    package: ModuleType = load(name)
+    return package
+
+
+class Client:
+    """Sends requests to servers, with retries after failures that may pass.
+
+    A refused or broken connection, a time-out, and a status 429 or 5xx are retried, after the time
+    that the server states in ``Retry-After``, or else after 1, 2, 4 ... seconds plus a random part.
+    If the connection is refused and no server has answered this client before, the error is raised
+    at once: most likely no server runs there. Any other status is an error at once. Redirects are
+    not followed, so that a key is sent nowhere else.
+    A client can be shared by threads; close it, or use it in a ``with`` block.
+
+    Parameters
+    ----------
+    timeout : float, default 60
+        Seconds for the connection, for each wait for the server, and for the whole answer.
+    max_attempts : int, default 5
+        The largest number of attempts for one request.
+    max_wait : float, default 60
+        The longest wait between two attempts in seconds; if a server asks for more, there is no
+        further attempt.
+    max_bytes : int, default 64 MB
+        A larger answer is an error, and is not read to its end.
+    sleep : callable, default time.sleep
+        Waits the given number of seconds.
+
+    Raises
+    ------
+    DataError
+        If a limit is not a positive finite number.
+
+    Examples
+    --------
+    >>> with Client(timeout=5.0) as client:
+    ...     client.request("POST", "localhost:8000/answer", json={"question": "Why?"})
+    Traceback (most recent call last):
+    ...
+    rageval_report.errors.DataError: expected an address such as \
+'https://host/path'; got 'localhost:8000/answer'
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout: float = 60.0,
+        max_attempts: int = 5,
+        max_wait: float = 60.0,
+        max_bytes: int = 64 << 20,
+        sleep: Sleep = time.sleep,
+    ):
+        check_limits(
+            timeout=timeout, max_attempts=max_attempts, max_wait=max_wait, max_bytes=max_bytes
+        )
+        self._timeout, self._max_bytes = timeout, max_bytes
+        self._has_been_answered = False  # by any server
+        self._httpx = _import_package("httpx2")
+        self._opened: dict[bool, Any] = {}  # by whether certificates are checked
+        self._lock = threading.Lock()
+        self.retry_call = make_retrier(
+            max_attempts=max_attempts,
+            max_wait=max_wait,
+            sleep=sleep,
+            should_retry=self._should_retry,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self, url: str) -> Any:
+        """The library's client, made at the first request: reading certificates takes a while."""
+        # Certificates are read only where they are used.
+        proxies = getproxies().values()
+        is_encrypted = any(place.lower().startswith("https:") for place in (url, *proxies))
+        with self._lock:
+            if is_encrypted not in self._opened:
+                self._opened[is_encrypted] = self._make_client(is_encrypted)
+            return self._opened[is_encrypted]
+
+    def _make_client(self, is_encrypted: bool) -> Any:
+        try:
+            return self._httpx.Client(
+                timeout=self._timeout,
+                follow_redirects=False,
+                limits=self._httpx.Limits(),  # none: each thread keeps its connection
+                verify=is_encrypted,
+            )
+        except (ValueError, self._httpx.InvalidURL) as exc:
+            raise DataError(
+                "the proxy in the environment must be an address such as 'http://host:3128'"
+            ) from exc
+        except OSError as exc:  # also ssl.SSLError: a file without certificates
+            name = "SSL_CERT_FILE" if os.environ.get("SSL_CERT_FILE") else "SSL_CERT_DIR"
+            raise DataError(
+                f"{name}: the certificates in {os.environ.get(name)!r} cannot be read ({exc}). Set "
+                "the environment variable to a file or folder of certificate authorities, or "
+                "unset it"
+            ) from exc
+
+    def close(self) -> None:
+        """Close the open connections."""
+        for opened in self._opened.values():
+            opened.close()
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        json: object = None,
+        headers: Headers | None = None,
+        keys: Iterable[Key] = (),
+    ) -> HttpResponse:
+        """Send a request, again after failures that may pass.
+
+        Parameters
+        ----------
+        method : str
+            Such as "GET" or "POST".
+        url : str
+            The address.
+        json : object, optional
+            The body, sent as JSON.
+        headers : mapping of str to str or Key, optional
+            Additional headers.
+        keys : iterable of Key
+            The keys that were filled into the address, the body or a header, so that no error, log
+            or answer repeats them.
+
+        Returns
+        -------
+        HttpResponse
+            An answer with a status from 200 to 299.
+
+        Raises
+        ------
+        RequestError
+            If the server cannot be reached or refuses, or its answer is cut, late or too large.
+        DataError
+            If the address is malformed, or `json` cannot be written as JSON.
+        """
+        sent, attempts = tuple(keys), count(1)
+
+        def send() -> HttpResponse:
+            attempt = next(attempts)
+            answer = self.send(method, url, json=json, headers=headers, keys=sent)
+            return replace(answer, attempts=attempt)
+
+        return self.retry(send)
+
+    def retry(self, attempt: Callable[[], T]) -> T:
+        """Call a function that sends a request again while it raises a temporary failure."""
+        outcome: T = self.retry_call(attempt)
+        return outcome
+
+    def _should_retry(self, failure: RequestError) -> bool:
+        # A server that never answered is most likely not running; one that did may be restarting.
+        return failure.is_temporary and (self._has_been_answered or not failure.is_unreachable)
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        json: object = None,
+        headers: Headers | None = None,
+        keys: Iterable[Key] = (),
+        signer: Signer | None = None,
+    ) -> HttpResponse:
+        """Send a request once; the parameters, the answer and the errors are those of `request`."""
+        content = _write_body(json)
+        written = {} if content is None else {"content-type": "application/json"}
+        written |= _write_headers(headers or {})
+        sent = (*keys, *(value for value in (headers or {}).values() if isinstance(value, Key)))
+        if signer is not None:
+            written |= _write_headers(signer(method, url, written, content or b""))
+            sent += signer.keys
+        # Keys first: redact_url may cut one in two, at a # in it.
+        shown = redact_url(redact_keys(sent, url))
+        address = check_address(url)
+        refuse = partial(_refuse, shown, sent)
+        started = time.monotonic()
+        try:
+            with self._open(address).stream(
+                method, address, content=content, headers=written
+            ) as response:
+                self._has_been_answered = True
+                body, moments = self._read_body(response, started, refuse)
+        except self._httpx.TimeoutException as exc:
+            message = f"no complete answer within timeout={self._timeout:g} seconds"
+            raise refuse(message, "timeout") from (None if sent else exc)
+        # Errors of the request itself: no server will ever accept it, so it is not retried.
+        except (self._httpx.InvalidURL, self._httpx.LocalProtocolError, UnicodeError) as exc:
+            message = redact_keys(sent, str(exc))
+            raise DataError(f"{shown}: the request cannot be sent: {message}") from (
+                None if sent else exc
+            )
+        except self._httpx.RequestError as exc:
+            raise self._transport_error(exc, refuse) from (None if sent else exc)
+        named = {name.lower(): value for name, value in response.headers.items()}
+        if response.status_code not in _OK:
+            message = f"answered {response.status_code}"
+            if said := _server_message(body, sent, named.get(_AWS_ERROR, "")):
+                message += f": {said}"
+            raise refuse(
+                message + _advice(response.status_code, named, has_key=bool(sent)),
+                "status",
+                status=response.status_code,
+                retry_after=retry_after_seconds(named),
+            )
+        seconds = time.monotonic() - started
+        return HttpResponse(
+            *(shown, response.status_code, named, body, seconds), keys=sent, moments=tuple(moments)
+        )
+
+    def _read_body(
+        self, response: Any, started: float, refuse: Callable[..., RequestError]
+    ) -> tuple[bytes, list[tuple[int, float]]]:
+        """Read the body in pieces, so that one that is too large or never ends is not held."""
+        pieces, size = [], 0
+        moments: list[tuple[int, float]] = []
+        for piece in response.iter_bytes():
+            pieces.append(piece)
+            size += len(piece)
+            moments.append((size, time.monotonic() - started))
+            # The library's own time-out starts anew with each piece.
+            if moments[-1][1] > self._timeout:
+                raise self._httpx.ReadTimeout("the answer does not end")
+            # Counted after decompression: a small compressed body can expand to gigabytes.
+            if size > self._max_bytes:
+                raise refuse(
+                    f"the answer is larger than max_bytes={self._max_bytes:,} bytes; raise "
+                    "max_bytes, or ask for less at a time",
+                    "size",
+                    status=response.status_code,
+                )
+        return b"".join(pieces), moments
+
+    def _transport_error(self, exc: Exception, refuse: Callable[..., RequestError]) -> RequestError:
+        # A damaged body is a fault of content: the same answer would come again.
+        if isinstance(exc, self._httpx.DecodingError):
+            return refuse(f"the answer cannot be decompressed: {exc}", "content")
+        # Certificates come first, because the library reports them as ConnectError as well.
+        if _is_about_trust(exc):
+            return refuse(
+                f"the server's certificate is not trusted ({exc}); if it is your own, set the "
+                "environment variable SSL_CERT_FILE to the file of its certificate authority",
+                "certificate",
+            )
+        if isinstance(exc, self._httpx.ConnectError):
+            message = f"cannot be reached ({exc}); is the server running?"
+            return refuse(message, "connection", is_unreachable=True)
+        return refuse(f"the connection broke off: {exc}", "connection")
+
+
+def _refuse(
+    url: str, keys: tuple[Key, ...], message: str, failure: Failure, **fields: Any
+) -> RequestError:
+    return RequestError(redact_keys(keys, message), url=url, failure=failure, **fields)
+
+
+def _write_body(body: object) -> bytes | None:
+    try:
+        # NaN is not JSON: the server would refuse it without saying which value.
+        return None if body is None else json_format.dumps(body, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise DataError(f"the body of the request cannot be written as JSON: {exc}") from exc
+
+
+def _write_headers(headers: Headers) -> dict[str, str]:
+    written = {
+        name: value.header() if isinstance(value, Key) else value for name, value in headers.items()
+    }
+    for name, value in written.items():
+        if not (value.isascii() and value.isprintable() and value == value.strip()):
+            raise DataError(
+                f"the header {name!r} contains characters that cannot be sent in a header"
+            )
+    return written
+
+
+def _is_about_trust(exc: BaseException | None) -> bool:
+    """Whether a certificate caused it; the HTTP library hides that in a chain of causes."""
+    while exc is not None:
+        if isinstance(exc, ssl.SSLCertVerificationError):
+            return True
+        exc = exc.__cause__ or exc.__context__
+    return False
+
+
+def _advice(status: int, headers: Mapping[str, str], *, has_key: bool) -> str:
+    if 300 <= status < 400 and "location" in headers:
+        return f" (it has moved to {redact_url(headers['location'])}: use that address)"
+    if headers.get(_AWS_ERROR, "").startswith("AccessDenied"):
+        return " (the key is wrong, or it or its account may not use this)"
+    if status in (401, 403):
+        return " (the key was refused)" if has_key else " (no key was sent)"
+    return " (is the address right?)" if status == 404 else ""

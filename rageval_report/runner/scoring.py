@@ -1,0 +1,331 @@
+"""The answers of a run are computed and judged, and as much as possible of it is kept."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from rageval_report.analysis.objectives import check_weights
+from rageval_report.errors import DataError, JudgeError, PipelineError, is_doubt
+from rageval_report.judges import JudgeOptions, Rubric
+from rageval_report.judges.chats import Chat
+from rageval_report.metrics.views import Tools, tools_in_dialect
+from rageval_report.readers.record_files import read_records
+from rageval_report.records import record_table
+from rageval_report.records.id_changes import match_record_ids, parse_changes
+from rageval_report.records.id_search import QueryIds, doubts_about_ids
+from rageval_report.runner.asking import FIRST_ANSWERS, CheckFirst
+from rageval_report.runner.collecting import FinishedRun
+from rageval_report.runner.eval_config import EvalConfig
+from rageval_report.runner.eval_queries import QuerySource, allowed_metrics, allowed_rubrics
+from rageval_report.runner.judge_setup import JudgeSetup
+from rageval_report.scores.catalogue.dialects import dialect_of_name
+from rageval_report.scores.guard import Doubt, check_allowed, notes_with_doubts
+from rageval_report.scoring.compute import computable, lacking_fields
+from rageval_report.scoring.guard import ids_of_records, needed_fields
+from rageval_report.scoring.records import (
+    AskJudge,
+    JudgedEvaluation,
+    score_and_judge,
+    split_metrics,
+)
+
+# The names under which a server's configuration may hold the model that gives the answers.
+_GENERATORS = ("llm_model", "generator_model", "generation_model", "generator", "model")
+COST = "cost_usd"
+# Is called with each note as soon as it is known.
+Tell = Callable[[str], object]
+
+
+# -- the plan, made before the pipeline is asked
+
+
+@dataclass(frozen=True)
+class ScoringPlan:
+    """What is computed and judged, and by which models."""
+
+    computed: tuple[str, ...] = ()
+    rubrics: tuple[Rubric, ...] = ()
+    judges_by_default: bool = False
+    chats: tuple[Chat, ...] = ()
+    how: JudgeOptions = field(default_factory=JudgeOptions)
+
+
+def scoring_plan(config: EvalConfig, setup: JudgeSetup, tell: Tell) -> ScoringPlan:
+    """What is computed and judged; a contradiction in the settings is reported now."""
+    is_judged = setup.section.enabled
+    names: list[str | Rubric] = [*config.run.metrics, *config.rubrics]
+    names += setup.rubrics() if is_judged else []
+    dialect = tools_of(config).dialect
+    check_allowed(config.allow)
+    parse_changes(config.match_ids)
+    computed, rubrics = split_metrics(names, dialect) if names else ([], [])
+    if computed:
+        computable(computed, dialect)
+    if not is_judged and rubrics:
+        tell(f"not judged: {', '.join(rubric.name for rubric in rubrics)}")
+        rubrics = []
+    check_weights(config.weights, config.objectives, [rubric.name for rubric in rubrics])
+    by_default = is_judged and config.judge is not None and not rubrics
+    if config.groups is not None and not config.groups.generation:
+        by_default = False
+    chats = tuple(setup.chats()) if rubrics or by_default else ()
+    how = setup.judge_options(chats) if chats else JudgeOptions()
+    return ScoringPlan(tuple(computed), tuple(rubrics), by_default, chats, how)
+
+
+def tools_of(config: EvalConfig) -> Tools:
+    """How passages are compared with the gold."""
+    return tools_in_dialect(
+        config.dialect,
+        # A passage that a server returns twice does not cost the run.
+        duplicates=config.duplicates or ("best" if config.dialect is None else None),
+        level=config.level,
+        no_relevant=config.no_relevant,
+    )
+
+
+# -- the first answers, with strict
+
+
+class FirstAnswersError(DataError):
+    """With strict, the first answers raise a doubt that more answers cannot remove."""
+
+
+# One id in two forms, or several in one text, stay so whatever else is retrieved.
+_OF_FORMS = ("ids_differ", "joined_ids")
+_STRANGE = "ids_never_meet"
+_ID_FIELDS = frozenset(("retrieved", "citations"))
+_DIGITS, _LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
+
+
+def first_check(config: EvalConfig, plan: ScoringPlan) -> CheckFirst | None:
+    """The check of the first answers; None without ``strict``."""
+    if not config.strict:
+        return None
+
+    def check(rows: Sequence[dict[str, Any]], doubts: Sequence[Doubt]) -> None:
+        every = [*doubts, *_lasting_doubts(rows, config, plan)]
+        where = f"after {FIRST_ANSWERS} answers, and before the others are asked: "
+        try:
+            notes_with_doubts((), every, strict=True, allow=config.allow, where=where)
+        except DataError as exc:
+            raise FirstAnswersError(str(exc)) from exc
+
+    return check
+
+
+def _lasting_doubts(
+    rows: Sequence[dict[str, Any]], config: EvalConfig, plan: ScoringPlan
+) -> list[Doubt]:
+    """The doubts about the ids of some records that more records cannot remove."""
+    try:
+        records = record_table(rows, unretrieved_citations="keep", unplaced_gold="drop")
+        if config.match_ids:
+            records, _ = match_record_ids(records, config.match_ids)
+    except DataError:  # what is wrong with a record is said when all are scored
+        return []
+    computed = plan.computed or allowed_metrics(records, config.groups, config.dialect)
+    needed = needed_fields(computed, plan.rubrics, dialect_of_name(config.dialect))
+    queries = ids_of_records(records, tools_of(config))
+    # An id that is found as it is shows that the forms may be the same.
+    is_met = any(not set(query.gold).isdisjoint(query.retrieved) for query in queries)
+    if is_met or _ID_FIELDS.isdisjoint(needed):
+        return []
+    return [doubt for doubt in doubts_about_ids(queries) if _is_lasting(doubt, queries)]
+
+
+def _is_lasting(doubt: Doubt, queries: Sequence[QueryIds]) -> bool:
+    gold = set(_forms(name for query in queries for name in query.gold))
+    # Ids of one form that did not meet may meet later: the pipeline may just be weak.
+    is_strange = gold.isdisjoint(_forms(name for query in queries for name in query.retrieved))
+    return doubt.check in _OF_FORMS or (doubt.check == _STRANGE and is_strange)
+
+
+def _forms(names: Iterable[str]) -> Iterator[str]:
+    """The form of each id: its punctuation, with one "0" for digits and one "a" for letters."""
+    return (_LETTERS.sub("a", _DIGITS.sub("0", name)) for name in names)
+
+
+# -- the scores
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """The scores of a run, why the judge failed, and the model whose price counts."""
+
+    scored: JudgedEvaluation
+    failure: str | None = None
+    model: str | None = None
+
+
+def read_answers(finished: FinishedRun) -> pd.DataFrame:
+    """The answers; gold that does not fit them is dropped, so that it does not cost the run."""
+    return read_records(finished.records, unretrieved_citations="keep", unplaced_gold="drop")
+
+
+def check_answered(finished: FinishedRun, target: str) -> None:
+    """Refuse a run without a single answer, with the errors of the pipeline."""
+    if finished.n_answered:
+        return
+    records = read_answers(finished)
+    pairs = zip(records["error"].map(str), records["error_kind"].map(str), strict=True)
+    errors = Counter(error.removeprefix(f"{kind}: ") for error, kind in pairs)
+    reasons = "; ".join(f"{n} of {finished.n}: {error}" for error, n in errors.most_common(3))
+    raise PipelineError(
+        f"no query has an answer, so there is nothing to score; check the {target} target. "
+        f"{reasons}"
+    )
+
+
+@dataclass
+class RunScorer:
+    """Scores the records of a run: once, or part after part while the run goes on."""
+
+    config: EvalConfig
+    queries: QuerySource
+    plan: ScoringPlan
+    tell: Tell
+
+    def score(
+        self,
+        records: pd.DataFrame,
+        place: Path,
+        finished: FinishedRun | None = None,
+        *,
+        ask_judge: AskJudge | None = None,
+        notes: tuple[str, ...] = (),
+        about: Mapping[str, Any] | None = None,
+    ) -> ScoredRun:
+        """Compute and judge; if the judge fails, what was computed is kept.
+
+        Parameters
+        ----------
+        records : DataFrame
+            The records with answers.
+        place : Path
+            Where the answers are, for errors.
+        finished : FinishedRun, optional
+            What the pipeline says of itself; None if the run goes on.
+        ask_judge : callable, optional
+            Judges new records only; if omitted, the models of the plan judge all.
+        notes : tuple of str
+            Further notes of the evaluation.
+        about : mapping, optional
+            Further settings of the run file.
+        """
+        config, plan = self.config, self.plan
+        reported = {} if finished is None else finished.config
+        generator = (config.judge and config.judge.generator) or _generator_of(reported)
+        model, price_notes = _priced_model(records, config, generator)
+        computed, rubrics = _metrics_of_records(records, place, config, plan)
+        doubts: list[str] = []
+        if finished is not None:
+            doubts = [*filter(is_doubt, finished.notes)]
+            for message in _notes_on_fields(records, computed, config):
+                self.tell(message)
+        judging: JudgeOptions = {**plan.how, "generator": generator}
+
+        def score(metrics: Sequence[str | Rubric]) -> JudgedEvaluation:
+            return score_and_judge(
+                records,
+                metrics,
+                name=config.run.name or name_of_folder(config.folder),
+                tools=replace(tools_of(config), prices=config.prices or None, model=model),
+                lacking="unscored",
+                chat=None if ask_judge else plan.chats or None,
+                judging=judging if plan.how else None,
+                ask_judge=ask_judge,
+                config={**self.queries.about, **reported, **config.run.about, **(about or {})},
+                created=None if finished is None else finished.created,
+                match_ids=config.match_ids,
+                notes=(*doubts, *price_notes, *notes),
+                # A doubt may vanish with more answers.
+                strict=config.strict and finished is not None,
+                allow=config.allow,
+            )
+
+        try:
+            scored = score([*computed, *rubrics])
+        except (DataError, JudgeError) as exc:
+            if rubrics and computed and ask_judge is None:
+                return ScoredRun(score(computed), str(exc), model)
+            if rubrics:
+                kept = f"the answers are kept in {config.folder}: go on with resume=True"
+                self.tell("nothing was judged" + (f"; {kept}" if config.folder is not None else ""))
+            raise
+        failure = None if scored.judged is None else scored.judged.failure
+        return ScoredRun(scored, failure, model)
+
+
+def name_of_folder(folder: Path | None) -> str:
+    """The name of a pipeline whose run has this folder."""
+    return "pipeline" if folder is None else folder.absolute().name
+
+
+def _metrics_of_records(
+    records: pd.DataFrame, place: Path, config: EvalConfig, plan: ScoringPlan
+) -> tuple[list[str], list[str | Rubric]]:
+    """The metrics and rubrics that are named, else those that the fields allow."""
+    is_named = bool(plan.computed or (plan.rubrics and (config.run.metrics or config.rubrics)))
+    computed = [*plan.computed]
+    if not is_named:
+        computed = allowed_metrics(records, config.groups, config.dialect)
+    if _has_costs(records, config) and COST not in computed:
+        computed.append(COST)
+    rubrics: list[str | Rubric] = [*plan.rubrics]
+    if plan.judges_by_default:
+        rubrics = [*allowed_rubrics(records)]
+    if not computed and not rubrics:
+        fields = [str(column) for column in records if records[column].notna().any()]
+        raise DataError(
+            f"the answers are in {place}, but no metric can be computed from what they "
+            f"and the queries hold ({', '.join(fields)}): recall needs relevant and retrieved, "
+            "exact_match needs reference and answer; name other metrics with metrics=[...]"
+        )
+    return computed, rubrics
+
+
+def _has_costs(records: pd.DataFrame, config: EvalConfig) -> bool:
+    """Whether ``cost_usd`` is computed without being named: there are prices, or it is weighed."""
+    if config.dialect is not None:  # a system has metrics of its own
+        return False
+    is_stated = COST in records and records[COST].notna().any()
+    return bool(config.prices or (config.is_weighted and is_stated))
+
+
+def _priced_model(
+    records: pd.DataFrame, config: EvalConfig, generator: str | None
+) -> tuple[str | None, tuple[str, ...]]:
+    """The model of answers that do not name one, and a note if it is a guess."""
+    is_named = "model" in records and records["model"].notna().any()
+    if generator is not None or is_named or len(config.prices) != 1:
+        return generator, ()
+    [model] = config.prices
+    note = f"nothing names the model of the pipeline: its tokens have the only price, of {model!r}"
+    return model, (note,)
+
+
+def _notes_on_fields(
+    records: pd.DataFrame, computed: list[str], config: EvalConfig
+) -> Iterator[str]:
+    """Which metrics stay without a score, one sentence for each set of missing fields."""
+    names_by_fields: dict[tuple[str, ...], list[str]] = {}
+    if computed:
+        missing = lacking_fields(records, computed, dialect_of_name(config.dialect))
+        for name, fields in missing.items():
+            names_by_fields.setdefault(fields, []).append(name)
+    for fields, names in names_by_fields.items():
+        yield f"{', '.join(names)}: not applicable, the records have no {' and no '.join(fields)}"
+
+
+def _generator_of(config: Mapping[str, Any]) -> str | None:
+    """The model that gives the answers, if the server's configuration names it."""
+    values = (config.get(name) for name in _GENERATORS)
+    return next((value for value in values if isinstance(value, str) and value.strip()), None)

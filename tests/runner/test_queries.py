@@ -1,0 +1,560 @@
+"""Queries, settings, and what is read in a reply: each checked, and the gold never sent."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report import read_records, score
+from rageval_report.errors import DataError, PipelineError, ReaderError, UnknownNameError, is_doubt
+from rageval_report.records import record_table
+from rageval_report.runner import (
+    RunConfig,
+    collect_answers,
+    config_from,
+    read_config,
+    target_from,
+)
+from rageval_report.runner.query_source import (
+    Query,
+    queries_of,
+    sample_mask,
+)
+from rageval_report.runner.replies import ResponsePaths, TargetError, record_fields
+from rageval_report.runner.reply_keys import (
+    SampledReply,
+    answer_path,
+    doubts_about_replies,
+    id_path,
+    notes_on_id_places,
+    value_at,
+)
+from rageval_report.runner.targets import HttpSettings, HttpTarget, fill_template, in_url
+
+ROWS = [
+    {"qid": "a", "query": "Why?", "relevant": ["d1"], "language": "en"},
+    {"qid": "b", "query": "Wie?", "relevant": ["d2"], "language": "de"},
+]
+
+
+def test_a_file_and_a_table_give_the_same_queries(write):
+    path = write("".join(json.dumps(row) + "\n" for row in ROWS), "queries.jsonl")
+    from_file, from_table = queries_of(path), queries_of(ROWS)
+    assert list(from_file) == list(from_table) == list(queries_of(pd.DataFrame(ROWS)))
+    assert from_file.fingerprint == from_table.fingerprint
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("references", "ground_truth", "answers", "relevant_spans", "relevance", "Is Answerable"),
+        *("query_type", "queryType", "difficulty", "is_unanswerable", "gold_doc_ids", "evidence"),
+        *("expected_document_ids", "negative_references", "response_given", "latency_ms"),
+        *("provenance", "passages", "supporting_facts", "error_kind"),
+    ],
+)
+def test_no_name_under_which_sets_tell_the_gold_may_be_sent(name):
+    query = Query(0, "a", "Why?", {"reference": "So.", "answer": "No.", name: "GOLD"})
+    assert query.public_fields == {"query_id": "a", "question": "Why?"}
+    assert query.kept_fields()[name if name in query.kept_fields() else f"{name}_given"] == "GOLD"
+
+
+def test_gold_within_metadata_is_not_shown_and_what_is_not_gold_is():
+    history = [{"question": "Who?", "answer": "Ann."}]
+    told = {"query_type": "unanswerable", "relevant": {"d1": 2}, "language": "en"}
+    query = Query(0, "a", "Why?", {"metadata": told, "history": history})
+    assert query.public_fields["metadata"] == {"language": "en"}
+    assert query.public_fields["history"] == history
+    assert query.kept_fields()["metadata"] == told
+
+
+def test_an_earlier_answer_is_kept_under_another_name():
+    query = Query(0, "a", "Why?", {"response": "No.", "context": "...", "latency_ms": 3.0})
+    assert query.kept_fields() == {
+        "query_id": "a",
+        "question": "Why?",
+        "response_given": "No.",
+        "context_given": "...",
+        "latency_ms_given": 3.0,
+    }
+
+
+def test_what_an_earlier_run_kept_is_not_lost_to_what_this_one_keeps():
+    given = {"latency_ms": 5, "latency_ms_given": 7, "topic": "x"}
+    kept = Query(0, "a", "Why?", given).kept_fields()
+    assert list(kept.values())[2:] == [5, 7, "x"]
+    assert (kept["latency_ms_given_2"], kept["latency_ms_given"]) == (5, 7)
+
+
+def test_a_file_without_ids_has_them_derived_from_its_questions(write):
+    path = write('{"question": "Why?"}\n{"question": "How?"}\n')
+    found = list(queries_of(path))
+    assert len({query.query_id for query in found}) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"query_id": "b"}', "the question is missing"),
+        ('{"question": "b"}', "the id is missing"),
+        ('{"query_id": "b", "question": " "}', "expected a question that is a text; got ' '"),
+        ('{"query_id": "b", "question": 3}', "expected a question that is a text; got 3"),
+        ('{"query_id": 1.5, "question": "b"}', "expected an id \\(a text or an integer\\)"),
+        ("[]", "expected one JSON object per line"),
+    ],
+)
+def test_a_wrong_line_is_told_by_its_number(write, line, told):
+    path = write('{"query_id": "a", "question": "Why?"}\n' + line + "\n")
+    with pytest.raises(ReaderError, match="line 2: .*" + told):
+        queries_of(path)
+
+
+def test_ids_that_are_there_twice_are_named():
+    with pytest.raises(DataError, match="appear more than once: 'a'"):
+        queries_of([ROWS[0], ROWS[0]])
+
+
+def test_cells_of_a_table_become_what_json_has():
+    frame = pd.DataFrame(
+        {
+            "query_id": [7],
+            "question": ["Why?"],
+            "tags": [np.array(["x", "y"])],
+            "level": np.array([3], dtype=np.int8),
+            "note": [np.nan],
+            "day": [pd.Timestamp("2026-01-02")],
+        }
+    )
+    (query,) = queries_of(frame)
+    assert query.query_id == "7"
+    assert json.loads(json.dumps(query.other_fields)) == {
+        "tags": ["x", "y"],
+        "level": 3,
+        "note": None,
+        "day": "2026-01-02T00:00:00",
+    }
+
+
+def queries_to_draw(n):
+    return queries_of([{"query_id": f"q{row}", "question": "Why?"} for row in range(n)])
+
+
+def test_a_draw_is_of_that_size_and_the_same_for_its_seed():
+    queries = queries_to_draw(1000)
+    masks = [sample_mask(queries, 100, seed) for seed in (0, 0, 1)]
+    assert [mask.sum() for mask in masks] == [100, 100, 100]
+    assert (masks[0] == masks[1]).all()
+    assert (masks[0] != masks[2]).any()
+
+
+def sampled(rows, samples, seed):
+    """The questions and grades of the sample, sorted."""
+    queries = queries_of(rows)
+    mask = sample_mask(queries, samples, seed)
+    return sorted((q.question, q.other_fields["grade"]) for q in queries if mask[q.row])
+
+
+@given(
+    names=st.lists(st.integers(0, 40), min_size=1, max_size=30),
+    has_ids=st.booleans(),
+    samples=st.integers(1, 12),
+    seed=st.integers(0, 9),
+    data=st.data(),
+)
+def test_shuffled_queries_have_the_same_sample(names, has_ids, samples, seed, data):
+    # Without ids a question may repeat; the rows then differ in their grade.
+    rows = [{"question": f"Question {name}?", "grade": row} for row, name in enumerate(names)]
+    if has_ids:
+        rows = [{"query_id": f"q{row}", **fields} for row, fields in enumerate(rows)]
+    shuffled = data.draw(st.permutations(rows))
+    assert sampled(shuffled, samples, seed) == sampled(rows, samples, seed)
+
+
+YAML = """\
+name: my-rag
+records: queries.jsonl
+concurrency: 8
+rate: 2
+samples: null
+metrics: [recall@5, exact_match]
+retries: {server: 5, max_wait: 10}
+http:
+  url: http://localhost:8001/v1/chat/completions
+  headers: {X-Tenant: demo}
+  body:
+    messages:
+      - {role: user, content: "{question}"}
+  response: {answer: choices.0.message.content}
+  stream: {text: choices.0.delta.content, done: "[DONE]"}
+"""
+
+
+def test_a_yaml_file_becomes_a_configuration(write):
+    config = read_config(write(YAML, "run.yaml"))
+    assert (config.name, config.concurrency, config.rate, config.samples) == (
+        "my-rag",
+        8,
+        2.0,
+        None,
+    )
+    assert config.metrics == ("recall@5", "exact_match")
+    assert (config.retries.server, config.retries.max_wait, config.retries.busy) == (5, 10.0, 5)
+    with target_from(config) as target:
+        assert target.identity()["headers"] == ["X-Tenant"]
+        assert target.identity()["stream"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"concurency": 2}, "'concurency'. Did you mean 'concurrency'"),
+        ({"htp": {}}, "'htp'. Did you mean 'http'"),
+        ({"http": {"ulr": "x"}}, "no key of http is named 'ulr'. Did you mean 'url'"),
+        ({"http": {"url": "x", "response": {"anwser": "a"}}}, "of http.response is named 'anwser'"),
+        ({"retries": {"servers": 1}}, "'servers'. Did you mean 'server'"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_nearest(given, told):
+    with pytest.raises(UnknownNameError, match=told):
+        config_from(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"concurrency": "4"}, "concurrency: expected an integer; got '4'"),
+        ({"concurrency": True}, "concurrency: expected an integer; got True"),
+        ({"concurrency": 0}, "from 1 to 256; got 0"),
+        ({"rate": 0}, "rate must be a number > 0"),
+        ({"rate": float("nan")}, "rate: expected a number or null"),
+        ({"samples": 0}, "samples must be an integer >= 1"),
+        ({"metrics": ["recall", 5]}, r"metrics\[1\]: expected a text; got 5"),
+        ({"retries": {"busy": -1}}, "retries.busy must be a number >= 0"),
+        ({"http": "http://host"}, "http: expected a mapping"),
+        ({"http": {}}, "http must contain url"),
+        ({"http": {"url": "x", "headers": {"A": 1}}}, "http.headers.A: expected a text; got 1"),
+        ({"table": "excel"}, 'table: expected "parquet" or "jsonl" or null'),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_place(given, told):
+    with pytest.raises((DataError, UnknownNameError), match=told):
+        config_from(given)
+
+
+def test_a_file_is_named_in_its_errors(write):
+    path = write("http:\n  ulr: x\n", "run.yaml")
+    with pytest.raises(ReaderError, match=r"run.yaml: no key of http is named 'ulr'"):
+        read_config(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("a: [1, 2", "line 1: this is not YAML"),
+        ("- a\n- b\n", "expected settings as lines 'name: value'"),
+        ("a: !!python/object/apply:os.system ['true']\n", "this is not YAML"),
+        ("", "the file is empty"),
+    ],
+)
+def test_a_file_that_holds_no_settings_is_refused(write, content, told):
+    with pytest.raises(ReaderError, match=told):
+        read_config(write(content, "run.yaml"))
+
+
+def test_one_target_is_needed():
+    with pytest.raises(DataError, match="expected one target to ask; got none"):
+        target_from(RunConfig())
+    two = {"http": {"url": "http://host"}, "command": {"line": "true"}}
+    with pytest.raises(DataError, match="got http and command"):
+        target_from(RunConfig(settings=two))
+
+
+def test_a_key_in_a_file_is_refused_and_not_repeated():
+    settings = {"http": {"url": "http://host", "headers": {"Authorization": "Bearer sk-1234"}}}
+    with pytest.raises(DataError, match="environment variable") as caught:
+        target_from(RunConfig(settings=settings))
+    assert "sk-1234" not in str(caught.value)
+
+
+def test_a_variable_that_is_not_set_is_named(monkeypatch):
+    monkeypatch.delenv("MY_RAG_KEY", raising=False)
+    settings = {"http": {"url": "http://host", "headers": {"X-Api-Key": "${MY_RAG_KEY}"}}}
+    with pytest.raises(DataError, match="variable MY_RAG_KEY is not set"):
+        target_from(RunConfig(settings=settings))
+
+
+OPENAI = {
+    "model": "m-1",
+    "choices": [{"message": {"role": "assistant", "content": "Paris."}}],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 3},
+}
+
+
+def test_an_answer_of_openais_protocol_is_found_by_its_paths():
+    paths = ResponsePaths(answer="choices.0.message.content")
+    assert record_fields(OPENAI, paths) == {
+        "answer": "Paris.",
+        "prompt_tokens": 9.0,
+        "completion_tokens": 3.0,
+        "model": "m-1",
+    }
+
+
+def test_results_with_ids_scores_and_texts_fill_ranking_and_contexts():
+    hits = [{"id": "d1", "score": 2.5, "text": "one"}, {"id": "d2", "score": 1.0, "text": "two"}]
+    found = record_fields({"answer": "A", "hits": hits}, ResponsePaths(retrieved="hits"))
+    assert found["retrieved"] == ["d1", "d2"]
+    assert found["retrieved_scores"] == [2.5, 1.0]
+    assert found["contexts"] == ["one", "two"]
+
+
+def test_a_citation_by_place_becomes_the_id_at_that_place():
+    document = {"answer": "A", "retrieved": ["x", "y"], "citations": [{"source_index": 2}]}
+    assert record_fields(document, ResponsePaths())["citations"] == ["y"]
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"text": "x"}, "expected an answer at 'answer'"),
+        ({"answer": None}, "expected an answer at 'answer'"),
+        ({"answer": 3}, "answer: expected a text; got 3"),
+        ([], r"expected a text or an object; got \[\]"),
+        (None, "expected a text or an object; got None"),
+        ({"answer": "A", "contexts": [1]}, "contexts: expected a text; got 1"),
+        ({"answer": "A", "retrieved": [{}]}, "retrieved: expected a result with an id"),
+        ({"answer": "A", "usage": {"prompt_tokens": -1}}, "prompt_tokens: expected a number"),
+        ({"answer": "A", "citations": [{}]}, "citations: expected a citation"),
+    ],
+)
+def test_an_answer_of_the_wrong_shape_is_a_failure_of_content(document, told):
+    with pytest.raises(TargetError, match=told) as caught:
+        record_fields(document, ResponsePaths())
+    assert caught.value.kind == "content"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=6,
+)
+
+
+MAY_BE_MISSING = (
+    *("retrieved", "contexts", "citations", "cost_usd", "model", "usage"),
+    "something else",
+)
+
+
+@settings(max_examples=50)
+@given(st.fixed_dictionaries({"answer": JSON}, optional=dict.fromkeys(MAY_BE_MISSING, JSON)))
+def test_whatever_a_server_says_becomes_a_record_or_a_failure(document):
+    try:
+        found = record_fields(document, ResponsePaths())
+    except TargetError:
+        return
+    rows = [{"query_id": "a", "question": "Why?", **found}]
+    table = record_table(rows, unretrieved_citations="keep")
+    assert table.loc["a", "answer"] == document["answer"]
+
+
+def test_a_template_is_filled_however_deep():
+    fields = {"question": 'He said "why"?', "tags": ["a"]}
+    template = {"messages": [{"role": "user", "content": "{question}"}], "k": 5, "json": "{}"}
+    assert fill_template(template, fields) == {
+        "messages": [{"role": "user", "content": 'He said "why"?'}],
+        "k": 5,
+        "json": "{}",
+    }
+
+
+def test_a_place_that_names_no_field_is_refused_with_the_nearest():
+    with pytest.raises(KeyError, match=r"no field that may be sent is named 'qestion'.*'question'"):
+        fill_template({"q": "{qestion}"}, {"question": "Why?"})
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=("Cs",))))
+def test_a_question_in_an_address_is_escaped_whole(question):
+    url = fill_template("http://host/ask?q={question}&k=1", {"question": question}, escape=in_url)
+    assert url.isascii()
+    assert url.count("&") == 1
+    assert "#" not in url
+
+
+TEXT = "Oslo is the capital of Norway, and its largest city."
+
+
+LISTS = {
+    "sources.*.node_id": {"sources": [{"node_id": "n1", "text": TEXT}]},
+    "source_nodes.*.node.id_": {
+        "source_nodes": [{"score": 0.5, "node": {"id_": "n1", "text": TEXT}}]
+    },
+    "result.documents.*.metadata.source": {
+        "result": {"documents": [{"page_content": TEXT, "metadata": {"source": "a.md"}}]}
+    },
+    "hits.*.docno": {"hits": [{"docno": "d1", "rank": 1}]},
+    "data.chunks.*.chunkId": {"data": {"chunks": [{"chunkId": 17, "content": TEXT}]}},
+    "document_ids": {"document_ids": ["d1", "d2"]},
+    "sources": {"sources": ["a.md", "b.md"]},
+}
+
+
+ANSWERS = {
+    "response": {"response": TEXT},
+    "result.answer": {"status": "ok", "result": {"answer": TEXT, "id": "r 1"}},
+    "choices.0.message.content": {"choices": [{"message": {"role": "assistant", "content": TEXT}}]},
+    "output.text": {"question": "Where is it?", "output": {"text": TEXT}},
+    "data.outputs.text": {"data": {"outputs": {"text": TEXT}}},
+    "says": {"says": TEXT, "took": 3},
+}
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_the_path_of_the_ids_is_named(path):
+    document = {"answer": TEXT, **LISTS[path]}
+    (doubt,) = doubts_about_replies([SampledReply(document)] * 3, {"answer"})
+    assert f"--path retrieved={path}" in doubt.advice
+    assert f"ResponsePaths(retrieved='{path}'" in doubt.advice
+    assert value_at(document, path)
+
+
+@pytest.mark.parametrize("path", ANSWERS)
+def test_the_path_of_the_answer_is_named(path):
+    assert answer_path(ANSWERS[path]) == path
+
+
+def test_gold_decides_between_keys():
+    document = {"answer": TEXT, "sources": [{"id": "n7", "metadata": {"origin": "a.md"}}]}
+    assert id_path([SampledReply(document)]) == "sources.*.id"
+    reply = SampledReply(document, frozenset(["a.md"]), ("n7",))
+    assert id_path([reply]) == "sources.*.metadata.origin"
+    (doubt,) = doubts_about_replies([reply], {"answer", "retrieved"})
+    assert "--path retrieved=sources.*.metadata.origin" in doubt.advice
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"answer": TEXT},
+        {"answer": TEXT, "usage": {"tokens": [1, 2]}},
+        {"answer": TEXT, "messages": [{"id": "m1", "role": "user"}]},
+        {"answer": TEXT, "sources": []},
+        "only a text",
+        None,
+    ],
+)
+def test_nothing_is_said_where_nothing_looks_like_documents(document):
+    assert doubts_about_replies([SampledReply(document)] * 3, {"answer"}) == []
+
+
+def test_a_server_with_other_keys_is_doubted_over_a_real_socket(says, target, queries, tmp_path):
+    document = {"answer": TEXT, "sources": [{"node_id": "n1", "text": TEXT}, {"node_id": "n2"}]}
+    says.body = json.dumps(document).encode()
+    rows = [{**row, "relevant": ["n2"]} for row in queries(4)]
+    finished = collect_answers(rows, target(says.url), tmp_path / "run")
+    (doubt,) = filter(is_doubt, finished.notes)
+    assert "no reply has retrieved where expected, but all 4 that were looked at have" in doubt
+    assert "--path retrieved=sources.*.node_id" in doubt
+    # Nothing is asked again, and the doubt still holds.
+    resumed = collect_answers(rows, target(says.url), tmp_path / "run", resume=True)
+    assert resumed.n_new == 0
+    assert doubt in resumed.notes
+
+
+def test_a_missing_answer_is_an_error_that_names_its_path(says, target, queries, tmp_path):
+    says.body = json.dumps({"choices": [{"message": {"content": TEXT}}]}).encode()
+    with pytest.raises(PipelineError, match=r"--path answer=choices\.0\.message\.content"):
+        collect_answers(queries(30), target(says.url), tmp_path / "run")
+
+
+# -- ids within the passages
+
+NODES = [{"node": {"id_": "n1", "metadata": {"file_name": "a.md"}, "text": TEXT}, "score": 0.5}]
+
+
+HITS = [{"id": "n1", "payload": {"content": TEXT, "metadata": {"document_id": "a.md"}}}]
+
+
+@pytest.mark.parametrize("passages", [NODES, HITS])
+@pytest.mark.parametrize("gold", [["a.md"], ["n1"]])
+def test_a_live_reply_keeps_both_ids_of_its_passages(tmp_path, passages, gold):
+    rows = [{"query_id": "q", "question": "Where?", "relevant": gold}]
+    answer = {"answer": "Oslo.", "retrieved": passages}
+    finished = collect_answers(rows, lambda _: answer, tmp_path / "run")
+    table = read_records(finished.records)
+    assert table.loc["q", "retrieved_sections"] == [("a.md", "n1")]
+    assert score(table, "recall@5").get_aggregated_scores("recall@5") == 1.0
+    assert [is_doubt(note) for note in finished.notes] == [False]
+    [note] = finished.notes
+    place = "node.metadata.file_name" if passages is NODES else "payload.metadata.document_id"
+    assert f"{place} is taken for the id of the document" in note
+    assert f"--path retrieved=retrieved.*.{place}" in note
+    again = collect_answers(rows, lambda _: answer, tmp_path / "run", resume=True)
+    assert again.notes == finished.notes
+
+
+def test_a_path_overrules_where_the_ids_are_read(tmp_path):
+    path = "retrieved.*.node.metadata.file_name"
+    fields = record_fields({"answer": "Oslo.", "retrieved": NODES}, ResponsePaths(retrieved=path))
+    assert fields["retrieved"] == ["a.md"]
+    assert "retrieved_sections" not in fields
+    reply = SampledReply({"retrieved": NODES}, retrieved=("a.md",))
+    assert notes_on_id_places([reply]) == []
+
+
+@pytest.mark.parametrize("passages", [NODES, HITS])
+def test_the_list_itself_is_named_if_its_passages_carry_both_ids(passages):
+    reply = SampledReply({"answer": "Oslo.", "data": {"sources": passages}})
+    [doubt] = doubts_about_replies([reply], ["answer"])
+    assert "--path retrieved=data.sources " in doubt.advice
+    fields = record_fields(reply.document, ResponsePaths(retrieved="data.sources"))
+    assert fields["retrieved_sections"] == [("a.md", "n1")]
+    assert fields["contexts"] == [TEXT]
+
+
+GOLD = {
+    "references": ["GOLD-1"],
+    "answers": ["GOLD-2"],
+    "relevant": {"GOLD-3": 2},
+    "relevant_texts": ["GOLD-4"],
+    "answerable": "GOLD-5",
+    "query_type": "GOLD-unanswerable",
+    "difficulty": "GOLD-6",
+    "passages": {"GOLD-7": "GOLD-8"},
+    "metadata": {"query_type": "GOLD-9", "tenant": "north"},
+    "provenance": {"source": "GOLD-10"},
+    "answer_given": "GOLD-11",
+    "a name that nobody thought of": "GOLD-12",
+}
+
+
+SECRET_ROWS = [
+    {"query_id": "a", "question": "Why?", **GOLD},
+    {"query_id": "b", "question": "How?", **GOLD},
+]
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent"),
+    [
+        ({}, {"question": "Why?"}),
+        (
+            {"body": {"q": "{question}", "id": "{query_id}", "more": "{metadata}"}},
+            {"q": "Why?", "id": "a", "more": {"tenant": "north"}},
+        ),
+    ],
+)
+def test_a_server_is_sent_what_the_template_names_and_no_gold(says, tmp_path, settings, sent):
+    with HttpTarget(HttpSettings(says.url, **settings)) as target:
+        collect_answers(
+            SECRET_ROWS, target, tmp_path, RunConfig(concurrency=1, warm_up=1, table="jsonl")
+        )
+    asked = [one for one in says.requests if one[2]]
+    assert len(asked) == 3  # one to warm up
+    assert json.loads(asked[0][2]) == sent
+    assert "GOLD" not in str(says.requests)

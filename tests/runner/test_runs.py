@@ -1,0 +1,633 @@
+"""Whole runs: every query once, whatever failed, stopped, filled up or was damaged in between."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+
+import pandas as pd
+import pytest
+
+import rageval_report
+from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
+from rageval_report.errors import DataError, PipelineError
+from rageval_report.runner import (
+    Retries,
+    RunConfig,
+    TargetError,
+    collect_answers,
+    config_from,
+    target_from,
+)
+from rageval_report.runner.targets import HttpSettings, HttpTarget, StreamSettings
+
+
+def says_yes(question):
+    return {"answer": f"{question} Yes.", "retrieved": ["d1"], "citations": ["d1"]}
+
+
+# -- records
+
+
+@pytest.mark.parametrize("table", ["parquet", "jsonl"])
+def test_the_records_are_the_queries_in_their_order_with_their_answers(tmp_path, table):
+    rows = [
+        {
+            "query_id": f"q{n}",
+            "question": f"What is {n}?",
+            "relevant": {"d1": 2.0},
+            "reference": ["Yes.", "Indeed."],
+            "topic": "a" if n % 2 else None,
+            "level": n,
+            "answer": "an older one",
+        }
+        for n in range(50)
+    ]
+    finished = collect_answers(rows, says_yes, tmp_path, RunConfig(concurrency=8, table=table))
+    assert finished.records.name == f"records.{table}"
+    records = rageval_report.read_records(finished.records)
+    assert records.index.tolist() == [row["query_id"] for row in rows]
+    assert records["answer"].tolist() == [f"What is {n}? Yes." for n in range(50)]
+    assert records["relevant"].tolist() == [{"d1": 2.0}] * 50
+    assert records["reference"].tolist() == [["Yes.", "Indeed."]] * 50
+    assert records["answer_given"].unique().tolist() == ["an older one"]
+    assert records["level"].tolist() == list(range(50))
+    assert records["topic"].isna().sum() == 25
+    assert (records["latency_ms"] >= 0).all()
+
+
+def test_parquet_takes_columns_of_mixed_kinds(tmp_path):
+    given = [1, 0.5, "text", None, {"a": 1}, ["x"], 2**70]
+    rows = [{"query_id": str(n), "question": "?", "mixed": one} for n, one in enumerate(given)]
+    finished = collect_answers(rows, says_yes, tmp_path, RunConfig(table="parquet"))
+    written = pd.read_parquet(finished.records)["mixed"].tolist()
+    assert written[:3] == ["1", "0.5", "text"]
+    assert pd.isna(written[3])
+    assert written[4:] == ['{"a": 1}', '["x"]', str(2**70)]
+
+
+def test_the_account_of_a_run_says_what_was_asked_and_how_it_went(tmp_path, queries):
+    config = RunConfig(name="mine", samples=5, seed=3, table="jsonl")
+    collect_answers(queries(20), says_yes, tmp_path, config)
+    account = json.loads((tmp_path / "run.json").read_text())
+    assert (account["name"], account["question_count"], account["error_count"]) == ("mine", 5, 0)
+    assert account["metadata"]["samples"] == 5
+    assert account["target"]["function"].endswith(":says_yes")
+    assert set(account["config"].values()) == {None}  # a function says nothing of itself
+
+
+def test_a_sample_is_drawn_and_only_it_is_asked(tmp_path, queries, lines):
+    asked = []
+    config = RunConfig(samples=7, seed=1, table="jsonl")
+    finished = collect_answers(
+        queries(100), lambda question: asked.append(question) or "A", tmp_path, config
+    )
+    assert len(asked) == finished.n == len(lines(finished.records)) == 7
+
+
+# -- failures
+
+
+def fails_first(times: int, kind: str = "server"):
+    """Fails so many times on each question, then answers."""
+    asked, lock = Counter(), threading.Lock()
+
+    def answer(question):
+        with lock:
+            asked[question] += 1
+            n = asked[question]
+        if n <= times:
+            raise TargetError("not yet", kind)
+        return f"after {n}"
+
+    return answer
+
+
+def test_what_passes_is_asked_again(tmp_path, queries, lines, waits):
+    config = RunConfig(table="jsonl")
+    finished = collect_answers(queries(5), fails_first(2), tmp_path, config, sleep=waits.append)
+    assert [row["answer"] for row in lines(finished.records)] == ["after 3"] * 5
+    assert [row["attempts"] for row in lines(finished.records)] == [3] * 5
+    assert len(waits) == 10
+    assert all(1 <= wait <= 3 for wait in waits)
+
+
+def test_what_does_not_pass_is_kept_with_its_reason(tmp_path, queries, lines):
+    def answer(question):
+        if "for 3" in question:
+            raise ValueError("three is too many")
+        return "A"
+
+    finished = collect_answers(queries(5), answer, tmp_path, RunConfig(table="jsonl"))
+    failed = lines(finished.records)[3]
+    assert failed["error"] == "exception: ValueError: three is too many"
+    assert failed["error_kind"] == "exception"
+    assert "answer" not in failed
+    assert finished.failures == {"exception": 1}
+    assert finished.notes == ("1 of 5 have no answer: exception 1",)
+
+
+def test_a_failed_query_is_failed_in_the_scores_and_not_zero(tmp_path):
+    def answer(question):
+        if question == "Two?":
+            raise ValueError("no")
+        return {"answer": "A", "retrieved": ["d1"]}
+
+    rows = [
+        {"query_id": one, "question": f"{one}?", "relevant": ["d1"], "reference": ["A"]}
+        for one in ("One", "Two", "Three")
+    ]
+    finished = collect_answers(rows, answer, tmp_path, RunConfig())
+    records = rageval_report.read_records(finished.records)
+    evaluation = rageval_report.score(records, ["recall@1", "exact_match"])
+    assert evaluation.states.loc["Two"].tolist() == ["failed", "failed"]
+    assert evaluation.scores.loc["Two"].isna().all()
+    assert evaluation.get_aggregated_scores("recall@1") == 1.0
+
+
+def test_a_pipeline_that_is_down_is_not_asked_to_the_end(tmp_path, queries):
+    asked = []
+
+    def answer(question):
+        asked.append(question)
+        if len(asked) > 10:
+            raise ValueError("down")
+        return "A"
+
+    config = RunConfig(concurrency=1, stop_after=5, table="jsonl")
+    with pytest.raises(PipelineError, match=r"5 queries in a row failed, .*down"):
+        collect_answers(queries(1000), answer, tmp_path, config)
+    assert len(asked) == 15
+
+
+def test_a_run_that_stopped_goes_on_where_it_was(tmp_path, queries, lines):
+    asked: Counter[str] = Counter()
+    is_down = [True]
+
+    def answer(question):
+        asked[question] += 1
+        if is_down[0] and len(asked) > 10:
+            raise ValueError("down")
+        return "A"
+
+    config = RunConfig(concurrency=1, stop_after=5, table="jsonl")
+    with pytest.raises(PipelineError):
+        collect_answers(queries(30), answer, tmp_path, config)
+    is_down[0] = False
+    resumed = collect_answers(queries(30), answer, tmp_path, config, resume=True)
+    assert (resumed.n, resumed.n_new, resumed.failures) == (30, 15, {"exception": 5})
+    retried = collect_answers(queries(30), answer, tmp_path, config, retry_failed=True)
+    assert (retried.n_new, retried.n_failed) == (5, 0)
+    assert Counter(asked.values()) == {1: 25, 2: 5}
+    assert [row["query_id"] for row in lines(retried.records)] == [f"q{n}" for n in range(30)]
+
+
+def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path, queries):
+    collect_answers(queries(5), says_yes, tmp_path, RunConfig())
+    with pytest.raises(DataError, match="already contains a run"):
+        collect_answers(queries(5), says_yes, tmp_path, RunConfig())
+
+
+@pytest.mark.parametrize(
+    ("n", "settings", "told"),
+    [(6, {}, "the queries"), (5, {"samples": 2}, "samples"), (5, {"seed": 1}, "seed")],
+)
+def test_a_run_of_something_else_is_not_resumed(tmp_path, queries, n, settings, told):
+    collect_answers(queries(5), says_yes, tmp_path, RunConfig())
+    with pytest.raises(DataError, match=f"different settings: {told}"):
+        collect_answers(queries(n), says_yes, tmp_path, RunConfig(**settings), resume=True)
+
+
+# -- over a socket, with faults
+
+
+def test_none_is_lost_or_doubled_when_the_server_fails_now_and_then(
+    tmp_path, serve, target, lines, waits
+):
+    faults = {"_500": 0.05, "_429": 0.05, "drop": 0.05, "hang_up": 0.05}
+    rows = [{"query_id": f"q{n}", "question": f"Is bin {n} free?"} for n in range(200)]
+    config = RunConfig(concurrency=16, table="jsonl", retries=Retries(9, 9, 9, 9))
+    asked = target(serve(**faults) + "/answer")
+    finished = collect_answers(rows, asked, tmp_path, config, sleep=waits.append)
+    found = lines(finished.records)
+    assert [row["query_id"] for row in found] == [row["query_id"] for row in rows]
+    assert finished.n_failed == 0
+    assert sum(row["attempts"] - 1 for row in found) == len(waits) > 20
+
+
+def test_a_rate_is_kept_by_all_threads_together(tmp_path, queries, waits):
+    config = RunConfig(concurrency=4, rate=0.001, table="jsonl")
+    collect_answers(queries(4), says_yes, tmp_path, config, sleep=waits.append)
+    assert sorted(round(wait, -3) for wait in waits) == [1000, 2000, 3000]
+
+
+# -- killed
+
+KILLED = """
+import os, signal, sys, threading
+from rageval_report.runner import RunConfig, collect_answers
+
+folder, at, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+lock, n = threading.Lock(), 0
+
+def answer(question):
+    global n
+    with lock:
+        n += 1
+        with open(folder + "/asked.txt", "a") as asked:
+            asked.write(question + "\\n")
+        if n == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return question.upper()
+
+config = RunConfig(concurrency=threads, table="jsonl")
+collect_answers(folder + "/queries.jsonl", answer, folder + "/run", config, resume=True)
+"""
+
+
+def killed_at(folder, at, threads) -> int:
+    line = [sys.executable, "-c", KILLED, str(folder), str(at), str(threads)]
+    return subprocess.run(line, check=False).returncode
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+def test_a_process_that_is_killed_loses_at_most_those_in_flight(tmp_path, queries, lines):
+    n, threads = 100, 4
+    text = "".join(json.dumps(row) + "\n" for row in queries(n))
+    (tmp_path / "queries.jsonl").write_text(text)
+    for at in (30, 40):
+        before = len(asked_of(tmp_path))
+        assert killed_at(tmp_path, at, threads) == -signal.SIGKILL
+        asked = len(asked_of(tmp_path)) - before
+        assert asked == at
+        kept = {line["row"] for line in whole_lines(tmp_path / "run" / "journal.jsonl")}
+        assert len(set(asked_of(tmp_path))) - len(kept) <= threads
+    assert killed_at(tmp_path, 0, threads) == 0
+    found = lines(tmp_path / "run" / "records.jsonl")
+    assert [row["query_id"] for row in found] == [f"q{i}" for i in range(n)]
+    assert all(row["answer"] == row["question"].upper() for row in found)
+    assert n <= len(asked_of(tmp_path)) <= n + 2 * threads
+
+
+def asked_of(folder) -> list[str]:
+    path = folder / "asked.txt"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def whole_lines(path) -> list[dict]:
+    text = path.read_text()
+    rows = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+    return [row for row in rows if "row" in row]
+
+
+INTERRUPTED = """
+import itertools, os, signal, sys, threading
+from rageval_report.runner import RunConfig, collect_answers
+
+calls = itertools.count(1)
+
+def answer(question):
+    # Not the first call: then nothing may be done yet when the signal arrives.
+    if next(calls) == 20:
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Event().wait(0.01)  # as slow as a pipeline, so that there is something to interrupt
+    return "kept"
+
+rows = [{"query_id": str(n), "question": "?"} for n in range(5000)]
+try:
+    collect_answers(rows, answer, sys.argv[1], RunConfig(concurrency=2, table="jsonl"))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "interrupted\n"
+    assert (tmp_path / "journal.jsonl").read_text().endswith("\n")
+    assert 0 < len(whole_lines(tmp_path / "journal.jsonl")) < 5000
+
+
+RAG = ExtractiveRag(demo_documents())
+
+
+KEY = "sk-very-secret-1"
+
+
+# -- servers
+
+# What a query that meets the fault is kept as; a refusal is an answer like any other.
+KIND_OF = {
+    "500": "server",
+    "429": "busy",
+    "garbage": "content",
+    "html": "content",
+    "empty": "content",
+    "drop": "connection",
+    "hang-up": "connection",
+    "huge": "size",
+    "slow": "timeout",
+    "refusal": None,
+    None: None,
+}
+
+
+def test_every_fault_of_a_server_is_kept_with_its_kind(tmp_path, queries, lines):
+    faults = dict.fromkeys([name for name in KIND_OF if name not in ("slow", None)], 0.08)
+    shares = {"slow": 0.02, **faults}
+    asked = queries(120)
+    expected = [KIND_OF[Faults(shares).draw(row["question"])] for row in asked]
+    assert set(expected) == set(KIND_OF.values())  # each is met by some query
+    config = RunConfig(concurrency=16, table="jsonl", retries=Retries.none(), stop_after=None)
+    with ReferenceServer(RAG, faults=Faults(shares), slow=60.0) as server:
+        settings = HttpSettings(f"{server.url}/answer", timeout=4.0, max_bytes=1 << 20)
+        with HttpTarget(settings) as target:
+            finished = collect_answers(asked, target, tmp_path, config)
+    assert [row.get("error_kind") for row in lines(finished.records)] == expected
+    assert finished.failures == dict(Counter(filter(None, expected)).most_common())
+
+
+def test_a_server_that_goes_down_in_between_stops_the_run_which_then_goes_on(
+    tmp_path, queries, lines, waits
+):
+    server = ReferenceServer(RAG).__enter__()
+    port = int(server.url.rpartition(":")[2])
+    config = RunConfig(concurrency=2, table="jsonl", stop_after=3, retries=Retries(connection=1))
+    settings = HttpSettings(f"{server.url}/answer", timeout=10.0)
+    with HttpTarget(settings) as target:
+        ask, n = target.ask, Counter()
+
+        def ask_until_it_is_down(query):
+            n["asked"] += 1
+            if n["asked"] == 20:
+                server.__exit__(None, None, None)
+            return ask(query)
+
+        target.ask = ask_until_it_is_down
+        with pytest.raises(PipelineError, match="3 queries in a row failed"):
+            collect_answers(queries(60), target, tmp_path, config, sleep=waits.append)
+    with ReferenceServer(RAG, port=port), HttpTarget(settings) as target:
+        finished = collect_answers(queries(60), target, tmp_path, config, retry_failed=True)
+    assert [row["query_id"] for row in lines(finished.records)] == [f"q{n}" for n in range(60)]
+    assert finished.n_failed == 0
+    assert 0 < finished.n_new < 60
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        (None, "is the server running"),
+        ("http://no-such-host.invalid/answer", "no-such-host.invalid"),
+    ],
+)
+def test_a_folder_is_not_taken_by_a_run_that_could_not_begin(
+    tmp_path, queries, target, closed_port, url, told
+):
+    with pytest.raises(PipelineError, match=told):
+        collect_answers(queries(3), target(url or closed_port), tmp_path / "run", RunConfig())
+    finished = collect_answers(
+        queries(3), lambda _: "A", tmp_path / "run", RunConfig(table="jsonl")
+    )
+    assert finished.n_answered == 3
+
+
+@pytest.mark.parametrize("deep", [201, 950, 5000])
+def test_an_answer_that_is_nested_too_deeply_is_a_failure(
+    tmp_path, queries, says, target, lines, monkeypatch, deep
+):
+    monkeypatch.setenv("MY_RAG_KEY", KEY)
+    says.body = b'{"answer": "A", "x": ' + b"[" * deep + b"]" * deep + b"}"
+    asked = target(says.url, headers={"Authorization": "Bearer ${MY_RAG_KEY}"})
+    finished = collect_answers(queries(1), asked, tmp_path, RunConfig(table="jsonl"))
+    assert lines(finished.records)[0]["error_kind"] == "content"
+    assert finished.n == 1
+
+
+def test_half_a_character_does_not_keep_the_records_from_being_written(tmp_path, write):
+    path = write('{"query_id": "a", "question": "Why \\ud83d?"}\n', "queries.jsonl")
+    for table in ("jsonl", "parquet"):
+        finished = collect_answers(
+            path, lambda _: "A \ud83d", tmp_path / table, RunConfig(table=table)
+        )
+        block = rageval_report.read_records(finished.records)
+        assert block["question"].tolist() == ["Why \ufffd?"]
+        assert block["answer"].tolist() == ["A \ufffd"]
+
+
+@pytest.mark.parametrize("stream", [None, StreamSettings()])
+@pytest.mark.parametrize("status", [200, 401])
+def test_a_key_is_in_no_file_and_no_log_whatever_the_server_repeats(
+    tmp_path, queries, says, target, monkeypatch, caplog, status, stream
+):
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("MY_RAG_KEY", KEY)
+    told = f'{{"answer": "you sent {KEY}", "{KEY}": 1, "contexts": ["{KEY}"], "model": "{KEY}"}}'
+    says.status, says.body = status, told.encode()
+    if stream is not None:
+        says.body = f'data: {{"delta": "{KEY[:4]}"}}\n\ndata: {{"delta": "{KEY[4:]}"}}\n\n'.encode()
+    headers = {"Authorization": "Bearer ${MY_RAG_KEY}"}
+    asked = target(says.url, headers=headers, stream=stream, config={"llm_model": "model"})
+    for table in ("jsonl", "parquet"):
+        collect_answers(queries(3), asked, tmp_path / table, RunConfig(table=table))
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 6
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+    assert KEY not in caplog.text
+    assert all(sent["Authorization"] == f"Bearer {KEY}" for _, sent, _ in says.requests)
+
+
+# -- one journal, one run
+
+HOLDS = """
+import sys
+from rageval_report.runner import RunConfig, collect_answers
+
+def answer(question):
+    print("asked", flush=True)
+    sys.stdin.readline()
+    return "A"
+
+rows = [{"query_id": f"q{n}", "question": "?"} for n in range(3)]
+collect_answers(rows, answer, sys.argv[1], RunConfig(concurrency=1, table="jsonl"), resume=True)
+"""
+
+
+def test_two_processes_do_not_run_into_one_folder(tmp_path, lines):
+    line = [sys.executable, "-c", HOLDS, str(tmp_path)]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout.readline() == "asked\n"
+        second = subprocess.run(line, capture_output=True, text=True, input="\n\n\n", check=False)
+        assert "another run is writing this file; wait until it ends" in second.stderr
+        assert second.stdout == ""
+        first.communicate("\n\n\n")
+    assert first.returncode == 0
+    assert [row["query_id"] for row in lines(tmp_path / "records.jsonl")] == ["q0", "q1", "q2"]
+
+
+# -- a run that was stopped, and what came in between
+
+
+PLAIN = {"url": "http://localhost:1/answer", "headers": {"X-Mode": "fast"}}
+
+
+LINE = {"line": "python rag.py --k 5"}
+
+
+@pytest.mark.parametrize(
+    ("target", "then", "now"),
+    [
+        ("http", PLAIN, {"url": "http://localhost:2/answer"}),
+        ("http", PLAIN, {"url": "http://localhost:1/answer?k=5"}),
+        ("http", PLAIN, {"body": {"question": "{question}", "k": 5}}),
+        ("http", PLAIN, {"headers": {"X-Mode": "slow"}}),
+        ("http", PLAIN, {"response": {"contexts": "chunks"}}),
+        ("http", PLAIN, {"stream": {"text": "delta"}}),
+        ("command", LINE, {"line": "python rag.py --k 10"}),
+        ("command", LINE, {"response": {"answer": "text"}}),
+        ("command", LINE, {"fields": ["language"]}),
+        ("callable", {"function": "json:dumps"}, {"argument": "query"}),
+        (
+            "callable",
+            {"function": "json:dumps", "argument": "query"},
+            {"fields": ["language"]},
+        ),
+    ],
+)
+def test_a_pipeline_that_is_asked_otherwise_is_another(target, then, now):
+    identities = [
+        target_from(config_from({target: section})).identity() for section in (then, then | now)
+    ]
+    assert identities[0] != identities[1]
+
+
+def test_secrets_in_addresses_and_arguments_do_not_show_in_what_is_kept(monkeypatch):
+    monkeypatch.setenv("MY_RAG_KEY", KEY)
+    asked = {"http": PLAIN | {"url": "http://localhost:1/answer?key=${MY_RAG_KEY}"}}
+    called = {"command": {"line": f"python rag.py --key {KEY}"}}
+    for section in (asked, called):
+        assert KEY not in str(target_from(config_from(section)).identity())
+
+
+MOUNTED = 'mount -t tmpfs -o "size=$1" none "$2" && exec "$3" -c "$4" "$2"'
+
+
+ASKS = """
+import subprocess, sys
+from pathlib import Path
+from rageval_report.errors import DataError
+from rageval_report.runner import RunConfig, collect_answers
+
+disk, folder = sys.argv[1], Path(sys.argv[1]) / "run"
+rows = [{"query_id": f"q{n}", "question": f"What is {n}?"} for n in range(40)]
+
+def answer(question):
+    return question * 100
+
+def go(table="jsonl", **options):
+    try:
+        print("done", collect_answers(rows, answer, folder, RunConfig(table=table), **options).n)
+    except DataError as exc:
+        print("told", exc)
+
+def remount(options):
+    subprocess.run(["mount", "-o", "remount," + options, disk], check=True)
+"""
+
+
+@pytest.fixture
+def on_a_disk(tmp_path):
+    """What a script prints that runs on a disk of its own, of this size."""
+    tool = shutil.which("unshare")
+    try_it = [tool or "", "-rm", "mount", "-t", "tmpfs", "none", str(tmp_path)]
+    if tool is None or subprocess.run(try_it, capture_output=True, check=False).returncode:
+        pytest.skip("no small disk can be mounted here (unshare -rm mount -t tmpfs)")
+
+    def found(size: str, script: str) -> list[str]:
+        line = [tool, "-rm", "sh", "-c", MOUNTED, "sh", size, tmp_path, sys.executable]
+        done = subprocess.run(
+            [*map(str, line), ASKS + script], capture_output=True, text=True, check=True
+        )
+        return done.stdout.splitlines()
+
+    return found
+
+
+def test_a_disk_that_fills_up_keeps_whole_lines_and_the_run_goes_on_when_there_is_room(on_a_disk):
+    told, kept, done, n_rows = on_a_disk(
+        "24k",
+        """
+go()
+text = (folder / "journal.jsonl").read_text()
+print(text.endswith("\\n"), text.count("\\n") - 1)
+remount("size=4m")
+go(resume=True)
+print((folder / "records.jsonl").read_text().count("\\n"))
+""",
+    )
+    assert "No space left on device" in told
+    assert "can be resumed" in told
+    is_whole, n = kept.split()
+    assert is_whole == "True"
+    assert 0 < int(n) < 40
+    assert (done, n_rows) == ("done 40", "40")
+
+
+@pytest.mark.parametrize("table", ["jsonl", "parquet"])
+def test_a_disk_that_is_full_when_the_records_are_written_keeps_every_answer(on_a_disk, table):
+    told, there, done = on_a_disk(
+        "4m",
+        f"""
+import rageval_report.runner.collecting as running
+write = running.write_records
+
+def with_a_full_disk(*args):
+    free = Path(disk).joinpath("filler")
+    try:
+        with free.open("wb") as file:
+            while file.write(b"x" * 4096):
+                pass
+    except OSError:
+        pass
+    return write(*args)
+
+running.write_records = with_a_full_disk
+go({table!r})
+print(sorted(path.name for path in folder.iterdir()))
+running.write_records = write
+(Path(disk) / "filler").unlink()
+go({table!r}, resume=True)
+""",
+    )
+    assert told.startswith("told")
+    assert "cannot be written" in told
+    assert there == "['journal.jsonl']"  # no half file beside it
+    assert done == "done 40"
+
+
+def test_a_folder_that_may_not_be_written_to_is_told(on_a_disk):
+    new, old = on_a_disk(
+        "4m",
+        """
+remount("ro")
+go()
+remount("rw")
+collect_answers(rows[:40], answer, folder, RunConfig(table="jsonl"))
+remount("ro")
+go(resume=True)
+""",
+    )
+    for told in (new, old):
+        assert told.startswith("told")
+        assert told.endswith("cannot be written: Read-only file system")

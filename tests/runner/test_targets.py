@@ -1,0 +1,649 @@
+"""What is asked: servers, functions and commands, each with its faults, and none waited for."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_report.errors import DataError, PipelineError, is_doubt
+from rageval_report.runner import RunConfig, collect_answers
+from rageval_report.runner.commands import CommandSettings, CommandTarget
+from rageval_report.runner.query_source import Query
+from rageval_report.runner.replies import ResponsePaths, TargetError
+from rageval_report.runner.targets import (
+    FunctionSettings,
+    FunctionTarget,
+    HttpSettings,
+    HttpTarget,
+    StreamSettings,
+    events_in,
+)
+
+QUERY = Query(0, "q1", "Do guide dogs travel free of charge?", {"relevant": ["ferry-dog"], "k": 2})
+
+
+ANSWER = "Guide dogs travel free of charge and need no ticket at all."
+
+
+def failure_of(target, query=QUERY):
+    with pytest.raises(TargetError) as caught:
+        target.ask(query)
+    return caught.value
+
+
+# -- what goes well
+
+
+def test_a_question_is_answered_and_timed(serve, target):
+    reply = target(serve() + "/answer").ask(QUERY)
+    assert reply.fields["answer"] == ANSWER
+    assert reply.fields["retrieved"][0] == reply.fields["citations"][0] == "ferry-dog"
+    assert 0 < reply.first_byte_ms <= reply.latency_ms
+
+
+def test_the_body_is_filled_and_holds_no_gold(says, target):
+    body = {"q": "{question}", "id": "{query_id}", "top": "{k}", "mode": "fast"}
+    target(says.url, body=body).ask(QUERY)
+    [(path, headers, sent)] = says.requests
+    assert (path, headers["content-type"]) == ("/ask", "application/json")
+    assert json.loads(sent) == {"q": QUERY.question, "id": "q1", "top": 2, "mode": "fast"}
+
+
+def test_a_get_carries_the_question_in_its_address(says, target):
+    target(says.url + "?q={question}", method="GET").ask(Query(0, "a", "Why & how?", {}))
+    [(path, _, sent)] = says.requests
+    assert (path, sent) == ("/ask?q=Why%20%26%20how%3F", b"")
+
+
+def test_a_key_comes_from_the_environment_and_shows_nowhere(says, target, monkeypatch):
+    monkeypatch.setenv("MY_RAG_KEY", "sk-123456")
+    says.status, says.body = 401, b'{"error": "sk-123456 is not a key"}'
+    asked = target(says.url, headers={"Authorization": "Bearer ${MY_RAG_KEY}"})
+    failure = failure_of(asked)
+    assert says.requests[0][1]["Authorization"] == "Bearer sk-123456"
+    assert "sk-123456" not in f"{failure} {failure!r} {asked.identity()}"
+    assert failure.kind == "refused"
+
+
+def test_settings_of_the_server_are_asked_for_and_unknown_ones_are_null(serve, target):
+    url = serve()
+    told = target(url + "/answer", config_url=url + "/config").snapshot()
+    assert (told["llm_model"], told["retrieval_top_k"]) == ("extractive-bm25", 3)
+    assert told["embedding_model"] is None
+    assert set(target(url + "/answer").snapshot().values()) == {None}
+
+
+# -- events
+
+
+def test_an_answer_in_pieces_is_joined_and_its_first_piece_timed(serve, target):
+    reply = target(serve() + "/stream", stream=StreamSettings(done="[DONE]")).ask(QUERY)
+    assert reply.fields["answer"] == ANSWER
+    assert reply.fields["retrieved"][0] == "ferry-dog"
+    assert 0 < reply.first_byte_ms <= reply.latency_ms
+
+
+def events(*data: str) -> bytes:
+    return "".join(f"data: {one}\n\n" for one in data).encode()
+
+
+def test_events_of_openais_protocol_are_joined(says, target):
+    piece = '{"choices": [{"delta": {"content": "%s"}}]}'
+    usage = '{"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}'
+    role = '{"choices": [{"delta": {"role": "assistant"}}]}'
+    says.body = events(role, piece % "Par", piece % "is.", usage, "[DONE]")
+    stream = StreamSettings(text="choices.0.delta.content", done="[DONE]")
+    paths = ResponsePaths(answer="choices.0.message.content")
+    reply = target(says.url, stream=stream, response=paths).ask(QUERY)
+    assert reply.fields["answer"] == "Paris."
+    assert (reply.fields["prompt_tokens"], reply.fields["completion_tokens"]) == (5, 2)
+
+
+def test_the_usual_end_of_a_stream_is_no_part_of_the_answer(serve, target, says):
+    assert (
+        target(serve() + "/stream", stream=StreamSettings()).ask(QUERY).fields["answer"] == ANSWER
+    )
+    says.body = events("Par", "is.", "[DONE]")
+    assert target(says.url, stream=StreamSettings()).ask(QUERY).fields["answer"] == "Paris."
+
+
+def test_events_of_plain_text_are_joined(says, target):
+    says.body = events("Par", "is.")
+    assert target(says.url, stream=StreamSettings()).ask(QUERY).fields["answer"] == "Paris."
+
+
+ENDS = {
+    "a text": (b"data: END\n\n", "END"),
+    "a name": (b'event: done\ndata: {"model": "m"}\n\n', "done"),
+    "an object, spaced otherwise": (b'data: {"type":"end"}\n\n', '{"type": "end"}'),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_stream_may_end_by_its_own_mark(says, target, end):
+    said, done = ENDS[end]
+    pieces = events('{"delta": "Par"}', '{"delta": "is."}')
+    says.body = pieces + said + events('{"delta": " Too late."}')
+    reply = target(says.url, stream=StreamSettings(done=done)).ask(QUERY)
+    assert reply.fields["answer"] == "Paris."
+    assert reply.fields.get("model") == ("m" if end == "a name" else None)
+    says.body = pieces
+    assert "the answer ended before" in str(
+        failure_of(target(says.url, stream=StreamSettings(done=done)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (events("Par"), "ended before the event '\\[DONE\\]'"),
+        (events("[DONE]"), "expected pieces of an answer"),
+        (b"event: error\ndata: overloaded\n\n", "the server sent an error: overloaded"),
+        (b"<html>", "ended before"),
+        (b"", "ended before"),
+    ],
+)
+def test_events_that_are_no_answer_are_a_failure_of_content(says, target, body, told):
+    says.body = body
+    with pytest.raises(TargetError, match=told) as caught:
+        target(says.url, stream=StreamSettings(done="[DONE]")).ask(QUERY)
+    assert caught.value.kind == "content"
+
+
+# -- faults, each done by a server
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "told"),
+    [
+        ("_500", "server", "answered 500: an internal error"),
+        ("_429", "busy", "answered 429: too many requests"),
+        ("garbage", "content", "expected JSON"),
+        ("html", "content", "expected JSON; got text/html that starts with '<!doctype html>"),
+        ("empty", "content", "expected JSON"),
+        ("drop", "connection", "broke off"),
+        ("hang_up", "connection", "broke off"),
+    ],
+)
+def test_a_fault_of_the_server_is_told_by_its_kind(serve, target, fault, kind, told):
+    failure = failure_of(target(serve(**{fault: 1.0}) + "/answer"))
+    assert failure.kind == kind
+    assert told in str(failure)
+
+
+def test_a_busy_server_says_how_long_to_wait(says, target):
+    says.status, says.headers = 429, {"Retry-After": "7"}
+    assert failure_of(target(says.url)).retry_after == 7.0
+
+
+def test_a_server_that_is_down_is_told_before_anything_is_asked(closed_port, target):
+    asked = target(closed_port)
+    assert failure_of(asked).kind == "connection"
+    with pytest.raises(PipelineError, match=r"cannot be asked: .* is the server running\?"):
+        asked.check()
+
+
+def test_a_health_address_must_be_well(says, target):
+    says.status = 503
+    with pytest.raises(PipelineError, match="answered 503"):
+        target(says.url, health_url=says.url + "/health").check()
+
+
+def said(body: bytes) -> list[tuple[str, str]]:
+    return [(event.name, event.data) for event in events_in(body)]
+
+
+# The examples of the HTML Living Standard, section 9.2.6, "Interpreting an event stream".
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"data: YHOO\ndata: +2\ndata: 10\n\n", ["YHOO\n+2\n10"]),
+        (b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\n", 2),
+        (b"data\n\ndata\ndata\n\ndata:", ["", "\n"]),
+        (b"data:test\n\ndata: test\n\n", ["test", "test"]),
+    ],
+)
+def test_the_examples_of_the_standard(body, expected):
+    found = [data for _, data in said(body)]
+    assert found == (["first event", "second event"] if expected == 2 else expected)
+
+
+@given(
+    st.lists(st.text(alphabet=st.characters(exclude_characters="\r\n", exclude_categories=("Cs",))))
+)
+def test_what_was_sent_comes_back_in_order(texts):
+    body = "".join(f"data: {text}\n\n" for text in texts).encode()
+    assert [data for _, data in said(body)] == texts
+
+
+ASKED = Query(0, "q1", "Why?", {"relevant": ["d1"], "language": "en"})
+
+
+MODULE = """
+def answer(question):
+    return {"answer": question.upper(), "retrieved": ["d1"]}
+
+def whole(query):
+    return sorted(query)[0] + query["question"]
+
+async def later(question):
+    return question
+
+number = 3
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "rag_of_a_test.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "rag_of_a_test", raising=False)
+    return "rag_of_a_test"
+
+
+def test_a_function_is_found_by_its_name_and_asked(module):
+    reply = FunctionTarget(FunctionSettings(f"{module}:answer")).ask(ASKED)
+    assert reply.fields == {"answer": "WHY?", "retrieved": ["d1"]}
+    assert reply.latency_ms > 0
+
+
+def test_a_function_of_the_whole_query_sees_no_gold(module):
+    settings = FunctionSettings(f"{module}:whole", argument="query", fields=("language",))
+    assert FunctionTarget(settings).ask(ASKED).fields == {"answer": "languageWhy?"}
+    told_nothing = FunctionSettings(f"{module}:whole", argument="query")
+    assert FunctionTarget(told_nothing).ask(ASKED).fields == {"answer": "query_idWhy?"}
+
+
+def test_gold_cannot_be_among_the_fields_of_a_function(module):
+    settings = FunctionSettings(f"{module}:whole", argument="query", fields=("relevant",))
+    with pytest.raises(KeyError, match="no field that may be sent is named 'relevant'"):
+        FunctionTarget(settings).ask(ASKED)
+
+
+def test_fields_of_a_function_that_takes_the_question_alone_are_refused():
+    with pytest.raises(DataError, match="fields needs argument: query"):
+        FunctionTarget(FunctionSettings("json:dumps", fields=("language",)))
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("no_such_module_here:f", "no module is named 'no_such_module_here'"),
+        ("rag_of_a_test:g", "the module has no function 'g'"),
+        ("rag_of_a_test:number", "is not a function: it is int"),
+        ("rag_of_a_test:later", "is asynchronous"),
+        ("rag_of_a_test", "function must be 'module:function'"),
+        (":f", "function must be 'module:function'"),
+    ],
+)
+def test_what_is_no_function_is_told(module, place, told):
+    with pytest.raises(DataError, match=told):
+        FunctionTarget(FunctionSettings(place))
+
+
+def test_what_a_function_raises_is_a_query_without_an_answer():
+    def fails(question):
+        raise ZeroDivisionError("no documents")
+
+    with pytest.raises(TargetError, match="ZeroDivisionError: no documents") as caught:
+        FunctionTarget.of(fails).ask(ASKED)
+    assert caught.value.kind == "exception"
+
+
+ROWS = [{"query_id": name, "question": f"Why {name}?"} for name in "abc"]
+
+
+CONFIG = RunConfig(concurrency=1, warm_up=0, table="jsonl")
+
+
+@pytest.fixture
+def run(says, tmp_path, monkeypatch):
+    """Run against a server that gives one answer, with the variables TEAM and RAG_API_KEY."""
+    monkeypatch.setenv("TEAM", "search")
+    monkeypatch.setenv("RAG_API_KEY", "key-of-nobody-77")
+
+    def start(body: bytes, **settings):
+        says.body = body
+        settings = {
+            "body": {"q": "{question}", "team": "${TEAM}"},
+            "headers": {"Authorization": "Bearer ${RAG_API_KEY}"},
+            **settings,
+        }
+        resume = (tmp_path / "journal.jsonl").exists()
+        with HttpTarget(HttpSettings(says.url, **settings)) as target:
+            return collect_answers(ROWS, target, tmp_path, CONFIG, resume=resume)
+
+    return start
+
+
+def doubts_of(finished) -> list[str]:
+    return [note for note in finished.notes if is_doubt(note)]
+
+
+def test_a_value_in_an_answer_is_doubted_by_its_name(run, lines):
+    finished = run(json.dumps({"answer": "Ask the search team."}).encode())
+    [doubt] = doubts_of(finished)
+    assert "3 of 3 replies contained the value of the environment variable TEAM" in doubt
+    assert ": 'a', 'b', 'c'. " in doubt
+    assert doubt.endswith("[hidden_values]")
+    assert "search" not in doubt
+    assert [row["answer"] for row in lines(finished.records)] == ["Ask the *** team."] * 3
+    assert lines(finished.records)[0]["hidden_values"] == ["TEAM"]
+
+
+def test_an_escaped_value_in_a_passage_is_doubted(run):
+    passage = rb'{"id": "p1", "text": "the key-\u006ff-nobody-77"}'
+    [doubt] = doubts_of(run(rb'{"answer": "So.", "retrieved": [' + passage + rb"]}"))
+    assert "the environment variable RAG_API_KEY" in doubt
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"answer": "Ask them.", "echo": {"team": "search"}},  # not a field that is scored
+        {"answer": "*** three stars ***"},  # the answer's own
+        {"answer": "Ask them."},
+    ],
+)
+def test_an_answer_that_was_not_changed_is_not_doubted(run, document):
+    assert doubts_of(run(json.dumps(document).encode())) == []
+
+
+def test_a_value_that_is_divided_among_the_pieces_of_a_stream_is_doubted(run):
+    body = b'data: {"delta": "Ask the sea"}\n\ndata: {"delta": "rch team."}\n\n'
+    [doubt] = doubts_of(run(body, stream=StreamSettings()))
+    assert "the environment variable TEAM" in doubt
+
+
+@pytest.mark.parametrize("where", ["body", "headers", "url"])
+def test_a_value_of_three_characters_is_refused(says, monkeypatch, where):
+    monkeypatch.setenv("TEAM", "red")
+    settings = {
+        "body": {"body": {"q": "{question}", "team": "${TEAM}"}},
+        "headers": {"headers": {"X-Team": "${TEAM}"}},
+        "url": {"health_url": says.url + "?team=${TEAM}"},
+    }[where]
+    with pytest.raises(DataError, match=r"TEAM holds fewer than 4 characters.*write its value"):
+        HttpTarget(HttpSettings(says.url, **settings))
+
+
+WHY = Query(0, "q1", "Why?", {"relevant": ["d1"]})
+
+
+ECHO = "print(json.dumps({'answer': json.loads(line)['question'], 'model': str(os.getpid())}))"
+
+
+@pytest.fixture
+def filter_command():
+    """A command that does this with each line; ended with the test."""
+    made = []
+
+    def make(does: str, **settings) -> CommandTarget:
+        program = f"import json, os, sys, time\nfor line in sys.stdin:\n    {does}\n"
+        program += "    sys.stdout.flush()\n"
+        line = (sys.executable, "-c", program)
+        made.append(CommandTarget(CommandSettings(line, **{"timeout": 20.0, **settings})))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def failure_of_filter(target):
+    with pytest.raises(TargetError) as caught:
+        target.ask(WHY)
+    return caught.value
+
+
+def test_a_command_answers_line_by_line_in_one_process(filter_command):
+    target = filter_command(ECHO)
+    replies = [target.ask(WHY) for _ in range(3)]
+    assert [reply.fields["answer"] for reply in replies] == ["Why?"] * 3
+    assert len({reply.fields["model"] for reply in replies}) == 1
+    assert all(reply.latency_ms > 0 for reply in replies)
+
+
+def test_a_command_sees_no_gold(filter_command):
+    target = filter_command("print(json.dumps({'answer': line}))")
+    assert target.ask(WHY).fields["answer"] == '{"query_id": "q1", "question": "Why?"}\n'
+
+
+def test_a_command_is_told_the_fields_that_are_named_and_no_others(filter_command):
+    target = filter_command("print(json.dumps({'answer': line}))", fields=("language",))
+    query = Query(0, "q1", "Why?", {"language": "en", "tenant": "north", "relevant": ["d1"]})
+    told = '{"query_id": "q1", "question": "Why?", "language": "en"}\n'
+    assert target.ask(query).fields["answer"] == told
+
+
+def test_a_command_that_ends_is_told_with_its_code_and_last_words_and_started_again(filter_command):
+    target = filter_command("sys.stderr.write('out of memory'); sys.exit(3)")
+    for _ in range(2):
+        failure = failure_of_filter(target)
+        assert failure.kind == "exited"
+        assert str(failure) == "the command ended with exit code 3: out of memory"
+
+
+@pytest.mark.parametrize(
+    ("does", "kind", "told"),
+    [
+        ("print('hello')", "content", "expected one JSON object per line; got 'hello'"),
+        ("print()", "content", "expected one JSON object per line"),
+        ("print('1'); print('2')", "content", "got several"),
+        ("print('x' * 100000)", "size", "larger than max_bytes"),
+    ],
+)
+def test_what_is_no_answer_is_told(filter_command, does, kind, told):
+    target = filter_command(
+        "sys.stdout = open(1, 'w', 1 << 20, closefd=False); " + does, max_bytes=90_000
+    )
+    failure = failure_of_filter(target)
+    assert (failure.kind, told in str(failure)) == (kind, True)
+
+
+def test_a_command_that_is_not_there_is_told_before_anything_is_asked():
+    target = CommandTarget(CommandSettings("no-such-command --fast"))
+    with pytest.raises(PipelineError, match="the command 'no-such-command' does not exist"):
+        target.check()
+    with pytest.raises(PipelineError, match="no-such-command cannot be started"):
+        target.ask(WHY)
+
+
+@pytest.mark.parametrize("line", ["", " ", "an 'open quote"])
+def test_a_line_that_is_no_command_is_refused(line):
+    with pytest.raises(DataError, match="command"):
+        CommandTarget(CommandSettings(line))
+
+
+def test_a_run_asks_as_many_processes_as_are_wanted(filter_command, queries, tmp_path, lines):
+    config = RunConfig(concurrency=3, table="jsonl")
+    finished = collect_answers(queries(30), filter_command(ECHO), tmp_path / "run", config)
+    found = lines(finished.records)
+    assert [row["answer"] for row in found] == [row["question"] for row in queries(30)]
+    assert len({row["model"] for row in found}) <= 3
+
+
+MILLION = 1_000_000
+
+
+SHORT = 0.3  # seconds; for commands that never answer
+
+
+LONG = 60.0  # seconds; for commands that do, on a machine however busy
+
+
+BEGINNING = """
+import json, os, signal, subprocess, sys, time
+def answer(line, **more):
+    question = json.loads(line)["question"]
+    print(json.dumps({"answer": question, "model": str(os.getpid()), **more}), flush=True)
+"""
+
+
+@pytest.fixture
+def command():
+    """A command that runs this program; ended with the test."""
+    made = []
+
+    def make(program: str, timeout: float = LONG, **settings) -> CommandTarget:
+        line = (sys.executable, "-c", BEGINNING + program)
+        settings = {"grace_period": SHORT, **settings}
+        made.append(CommandTarget(CommandSettings(line, timeout=timeout, **settings)))
+        return made[-1]
+
+    yield make
+    for target in made:
+        target.close()
+
+
+def ask(target, question="Why?", query_id="q1"):
+    return target.ask(Query(0, query_id, question, {}))
+
+
+def failure_of_command(target, question="Why?"):
+    with pytest.raises(TargetError) as caught:
+        ask(target, question)
+    return caught.value
+
+
+def ends(pid: int, seconds: float = LONG) -> bool:
+    """Whether a process ends within so many seconds; one that its parent has not asked for did."""
+    try:
+        number = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([number], [], [], seconds)[0])
+    finally:
+        os.close(number)
+
+
+linux = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
+
+
+# -- both directions at once
+
+
+@pytest.mark.parametrize("n", [1, 65_536, MILLION])
+def test_a_question_of_any_length_is_answered(command, n):
+    target = command("for line in sys.stdin: answer(line)")
+    assert ask(target, "é" * n).fields["answer"] == "é" * n
+    assert ask(target).fields["answer"] == "Why?"
+
+
+def test_a_command_that_does_not_read_is_left_when_the_time_is_up(command):
+    failure = failure_of_command(command("time.sleep(600)", SHORT), "a" * MILLION)
+    assert failure.kind == "timeout"
+    assert "no complete answer within timeout=0.3 seconds" in str(failure)
+
+
+def test_a_command_that_closes_its_output_early_is_not_waited_for(command):
+    failure = failure_of_command(command("os.close(1); time.sleep(600)"))
+    assert (failure.kind, str(failure)) == ("exited", "the command closed its output")
+
+
+def test_a_command_that_ends_without_reading_says_why(command):
+    program = "sys.stderr.write('no licence'); sys.stderr.flush(); os._exit(7)"
+    failure = failure_of_command(command(program), "a" * MILLION)
+    assert str(failure) == "the command ended with exit code 7: no licence"
+
+
+@pytest.mark.parametrize("written", ["'x' * 1_000_000", "'{}\\n' * 100_000"])
+def test_an_answer_without_end_is_given_up_at_the_limit(command, written):
+    target = command(f"while True: sys.stdout.write({written})")
+    tracemalloc.start()
+    try:
+        failure = failure_of_command(target)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert failure.kind in ("size", "content")
+    assert peak < 40_000_000  # the limit is 10 MB, and a copy of it may exist
+
+
+def test_messages_on_standard_error_stop_no_command(command):
+    program = "for line in sys.stdin: sys.stderr.write('m' * 1_000_000); answer(line)"
+    target = command(program)
+    assert [ask(target).fields["answer"] for _ in range(3)] == ["Why?"] * 3
+
+
+# -- one answer per question
+
+
+@linux
+def test_a_line_that_no_question_asked_for_is_not_the_next_answer(command, tmp_path):
+    goes_on, written = tmp_path / "goes on", tmp_path / "written"
+    os.mkfifo(goes_on)
+    os.mkfifo(written)
+    program = f"""
+for line in sys.stdin:
+    answer(line)
+    open({str(goes_on)!r}).read()
+    answer('{{"question": "late"}}')
+    open({str(written)!r}, "w").close()
+"""
+    target = command(program)
+    assert ask(target).fields["answer"] == "Why?"
+    goes_on.write_text("")  # these two wait for the command
+    written.read_text()
+    failure = failure_of_command(target, "How?")
+    assert failure.kind == "content"
+    assert 'wrote more after its answer: \'{"answer": "late"' in str(failure)
+
+
+# -- the end
+
+
+@linux
+def test_a_command_that_ignores_sigterm_is_killed(command):
+    program = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nfor line in sys.stdin: answer(line)"
+    program += "\ntime.sleep(600)"
+    target = command(program)
+    pid = int(ask(target).fields["model"])
+    assert not ends(pid, 0)
+    target.close()
+    assert ends(pid)
+
+
+CHILD = """
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], {options})
+for line in sys.stdin:
+    answer(line, contexts=[str(child.pid)])
+    {afterwards}
+"""
+
+
+@linux
+@pytest.mark.parametrize("afterwards", ["pass", "os._exit(0)"])
+def test_the_processes_that_a_command_started_end_with_it(command, afterwards):
+    target = command(CHILD.format(options="", afterwards=afterwards))
+    child = int(ask(target).fields["contexts"][0])
+    assert not ends(child, 0)
+    target.close()
+    assert ends(child)
+
+
+@linux
+def test_a_pipe_that_another_process_keeps_open_is_not_waited_for(command):
+    program = CHILD.format(options="start_new_session=True", afterwards="os._exit(3)")
+    target = command(program)
+    child = int(ask(target).fields["contexts"][0])
+    try:
+        assert str(failure_of_command(target)) == "the command ended with exit code 3"
+    finally:
+        os.kill(child, signal.SIGKILL)  # in a session of its own it is beyond reach
+
+
+def test_a_command_that_was_closed_is_not_started_again(command):
+    target = command("for line in sys.stdin: answer(line)")
+    assert ask(target).fields["answer"] == "Why?"
+    target.close()
+    assert str(failure_of_command(target)) == "the command was ended"
