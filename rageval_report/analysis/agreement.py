@@ -19,9 +19,8 @@ from rageval_report.analysis.ratings import CLOSE, Ratings, RatingScale, ScaleKi
 from rageval_report.errors import DataError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
-from rageval_report.scores.query_ids import first_named
+from rageval_report.scores.query_ids import ANSWER, QUESTION, first_named
 from rageval_report.scores.states import VOTES, unscored_reasons
-from rageval_report.scores.texts import ANSWER, QUESTION
 from rageval_report.stats import agreement as measures
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means import mean_interval

@@ -15,8 +15,7 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.reports.sentences import counted
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness
-from rageval_report.scores.correct import yes_or_no
-from rageval_report.scores.correct_notion import CorrectNotion, find_notion, words_with_refusals
+from rageval_report.scores.correct import CorrectNotion, find_notion, words_with_refusals, yes_or_no
 from rageval_report.stats.base import check_level
 from rageval_report.stats.means import interval_of_count
 from rageval_report.types import BoolArray, FloatArray

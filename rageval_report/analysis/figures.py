@@ -32,7 +32,7 @@ from rageval_report.analysis.objectives import (
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric
 from rageval_report.scores.catalogue.dialects import recorded_dialect
-from rageval_report.scores.correct_notion import (
+from rageval_report.scores.correct import (
     EXACT_MATCHES,
     CorrectNotion,
     answers_by,

@@ -19,7 +19,7 @@ from typing import Any
 
 from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
 from rageval_report.scores import Catalogue, Metric, Scored, normalise_name, resolver
-from rageval_report.scores.correct_notion import EXACT_MATCHES
+from rageval_report.scores.correct import EXACT_MATCHES
 
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
 # Other words before brackets are part of the name of a metric, such as "f1(macro)".

@@ -10,16 +10,15 @@ import pandas as pd
 from rageval_report.analysis.pairing import check_unique_names
 from rageval_report.errors import AlignmentError, ArgumentKindError, DataError, describe_kind
 from rageval_report.scores import Correct, Scored
-from rageval_report.scores.align import align
-from rageval_report.scores.correct import HOW_TO_SAY
-from rageval_report.scores.correct_notion import (
+from rageval_report.scores.align import align, match_queries
+from rageval_report.scores.correct import (
+    HOW_TO_SAY,
     CorrectNotion,
     answers_by,
     describe_notions,
     find_notion,
     shared_notions,
 )
-from rageval_report.scores.text_matching import match_queries
 from rageval_report.types import BoolArray
 
 # The first columns of the table, which it always has; the others only if they have a query.

@@ -21,7 +21,7 @@ from rageval_report.reports.sentences import number
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings, percentile_method
-from rageval_report.scores.correct_notion import (
+from rageval_report.scores.correct import (
     CorrectCounts,
     CorrectNotion,
     answers_by,

@@ -16,7 +16,8 @@ from rageval_report.analysis.pairing import PairedRuns, Pairing, compared_rows, 
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import align, places_on_two_scales, range_text
-from rageval_report.scores.run_file import plain_value, query_set, query_set_hash
+from rageval_report.scores.run_file import query_set, query_set_hash
+from rageval_report.scores.saved_columns import plain_value
 
 UNKNOWN = "unknown"
 _LONGEST = 40

@@ -24,7 +24,7 @@ from rageval_report.scores.catalogue.dialects import (
     note_on_percentiles,
     percentile_method,
 )
-from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
+from rageval_report.scores.query_ids import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.stats.means import PercentileMethod, percentiles_of
 from rageval_report.types import BoolArray
 

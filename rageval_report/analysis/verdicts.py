@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pandas as pd
 
-from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.reports.sentences import (
     counted,
     needed_in,
@@ -20,6 +19,7 @@ from rageval_report.reports.sentences import (
     with_commas,
 )
 from rageval_report.results import Answer, Result
+from rageval_report.scores.names import ShortNames, shorten_names
 from rageval_report.scores.shown import (
     BETTER,
     EQUIVALENT,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 from rageval_report.evaluation.evaluation import RAGPipelineEvaluation, rule_of_rows
 from rageval_report.scores import Correct
 from rageval_report.scores.query_rows import Totals
-from rageval_report.scores.roles.column_role import Roles
+from rageval_report.scores.roles import Roles
 from rageval_report.scores.table import Duplicates, MetricsArgument
 
 if TYPE_CHECKING:

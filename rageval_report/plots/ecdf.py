@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError
-from rageval_report.names.short_names import shorten_names
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.scores import Metric
+from rageval_report.scores.names import shorten_names
 
 # A legend of more lines would cover the lines, so it is beside the axes.
 _MOST_INSIDE = 2

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError
-from rageval_report.names.short_names import ShortNames
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import Piece, PlotRow, height_of, lay_rows, stack_pieces
 from rageval_report.plots.options import ArtistOptions, MetricNames
+from rageval_report.scores.names import ShortNames
 
 # A count is printed in its piece of the bar if the piece has this share of the axis per digit.
 _LEAST_WIDTH = 0.022

@@ -11,12 +11,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
-from rageval_report.names.short_names import ShortNames, shorten_names
-from rageval_report.names.widths import display_width
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.scores import Metric
+from rageval_report.scores.names import ShortNames, display_width, shorten_names
 
 _INCHES_A_LETTER = 0.067
 _BEST, _WORSE = "best", "worse"

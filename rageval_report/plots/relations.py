@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
 from rageval_report.errors import DataError
-from rageval_report.names.short_names import shorten_names
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.scores import Metric
 from rageval_report.scores.align import align
+from rageval_report.scores.names import shorten_names
 from rageval_report.types import FloatArray
 
 _DIVERGING = LinearSegmentedColormap.from_list(

@@ -6,7 +6,7 @@ the description that the file holds, or has beside it, and its columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,8 @@ from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.saved_columns import SavedColumn, restore_column
 from rageval_report.scores.saved_tables import (
     COMPANION,
-    DESCRIPTION_DIGEST,
     TABLE_FORMAT,
     TableDescription,
-    digest_of,
     parse_table_description,
 )
 
@@ -77,28 +75,6 @@ def parse_description(document: object, place: str) -> DescribedTable:
         return DescribedTable(notes=(unused_note(place, str(exc)),))
 
 
-def without_description(
-    table: DescribedTable, changed: Sequence[str], n_rows: int
-) -> DescribedTable:
-    """No description, and a note that says which rows are not as they were written.
-
-    Parameters
-    ----------
-    table : DescribedTable
-        The table with its description.
-    changed : sequence of str
-        The ids of the rows that were changed or added.
-    n_rows : int
-        The number of rows in the file.
-    """
-    metrics = [] if table.description is None else table.description.metrics
-    reason = (
-        f"{len(changed)} of {n_rows} rows were changed or added after it was written: "
-        f"{named(changed)}; then the metrics were {named(metrics)}"
-    )
-    return DescribedTable(notes=(unused_note(table.place, reason),))
-
-
 def unused_note(place: str, reason: str) -> str:
     """The note that a description is not used."""
     return (
@@ -133,35 +109,19 @@ def _read_companion(source: Source) -> DescribedTable:
         reason = (str(exc).strip() or type(exc).__name__).rstrip(".")
         return DescribedTable(notes=(unused_note(path.name, f"it cannot be read ({reason})"),))
     if not isinstance(document, dict) or document.get("format") != TABLE_FORMAT:
-        if isinstance(document, dict) and DESCRIPTION_DIGEST in document:
-            return DescribedTable(notes=(unused_note(path.name, "it is damaged"),))
         return _NOTHING  # a file of somebody else
     parsed = parse_description(document, path.name)
     if parsed.description is None:
         return parsed
     description = parsed.description
-    for text in _texts(source.utf8):
-        if digest_of(text) == description.digest:
-            header = next(rows(text, description.delimiter, ends=b"\n"))
-            names = [cell_text(cell) for cell in header.cells]
-            if description.is_neutralised:
-                names = [restore_formula(name) for name in names]
-            if names != description.columns:
-                reason = "its columns are not those of the file"
-                return DescribedTable(notes=(unused_note(path.name, reason),))
-            return DescribedTable(description, text=text)
-    metrics = list(description.metrics)
-    reason = (
-        f"it describes another text than this file has now; then the metrics were {named(metrics)}"
-    )
-    return DescribedTable(notes=(unused_note(path.name, reason),))
-
-
-def _texts(text: bytes) -> Iterator[bytes]:
-    """The text, and the text before a version control system changed the ends of its lines."""
-    yield text
-    if b"\r\n" in text:
-        yield text.replace(b"\r\n", b"\n")
+    header = next(rows(source.utf8, description.delimiter, ends=b"\n"))
+    names = [cell_text(cell) for cell in header.cells]
+    if description.is_neutralised:
+        names = [restore_formula(name) for name in names]
+    if names != description.columns:
+        reason = "its columns are not those of the file"
+        return DescribedTable(notes=(unused_note(path.name, reason),))
+    return DescribedTable(description, text=source.utf8)
 
 
 def _companion(name: str) -> Path | None:
@@ -233,14 +193,6 @@ def described_files(
 def _notes(description: TableDescription, present: Sequence[str], n_rows: int) -> list[str]:
     """What changed in a file since it was written."""
     notes = []
-    has_digests = description.row_digests is not None
-    removed = description.removed_columns(present) if has_digests else []
-    is_checked = has_digests and not removed
-    if removed:
-        notes.append(
-            f"the columns {named(removed)} were removed after the file was written, so that its "
-            "rows cannot be checked"
-        )
     absent = [name for name in description.metrics if name not in present]
     if absent:
         notes.append(f"the file was written with the metrics {named(absent)}, which it lacks now")
@@ -251,10 +203,7 @@ def _notes(description: TableDescription, present: Sequence[str], n_rows: int) -
             "details; if they are metrics, name all metrics with metrics=[...]"
         )
     if description.n_queries and n_rows != description.n_queries:
-        note = f"the file was written with {description.n_queries} rows and has {n_rows} now"
-        if is_checked:
-            note += "; those that are left are as they were written"
-        notes.append(note)
+        notes.append(f"the file was written with {description.n_queries} rows and has {n_rows} now")
     return notes
 
 

@@ -12,9 +12,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from rageval_report.readers.delimited_rows import DelimitedRow, cell_text, rows
-from rageval_report.scores.query_ids import first_named, id_column_of
+from rageval_report.scores.query_ids import QUESTION, first_named, id_column_of
 from rageval_report.scores.query_rows import left_out_note, reason_of_line
-from rageval_report.scores.texts import QUESTION
 
 _LINE = re.compile(rb"[^\r\n]*")
 _BREAK = re.compile(rb"\r\n|\r|\n")

@@ -20,8 +20,7 @@ from rageval_report.readers.record_columns import (
     lift_nested_scores,
     series_of,
 )
-from rageval_report.scores.query_ids import first_named, id_column_of
-from rageval_report.scores.texts import QUESTION
+from rageval_report.scores.query_ids import QUESTION, first_named, id_column_of
 
 # Cells that are converted together. The records themselves are released a few hundred at a time.
 _RECORDS = 10_000

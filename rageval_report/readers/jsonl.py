@@ -21,14 +21,12 @@ from rageval_report.readers.described import (
     described_files,
     parse_description,
     restored_frame,
-    without_description,
 )
 from rageval_report.readers.frame_pieces import MixedShapeError, frame_in_pieces
 from rageval_report.readers.json_table import is_table, table_of
 from rageval_report.readers.record_columns import columns_of, lift_nested_scores, series_of
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.saved_tables import (
-    DESCRIPTION_DIGEST,
     TABLE_FORMAT,
     TABLE_KEY,
     TableDescription,
@@ -36,7 +34,7 @@ from rageval_report.scores.saved_tables import (
 
 _SAMPLE = 20
 _PIECE = 5_000
-_KEY, _DIGEST_KEY = f'"{TABLE_KEY}"', f'"{DESCRIPTION_DIGEST}"'
+_KEY = f'"{TABLE_KEY}"'
 
 _DESCRIPTIONS: WeakKeyDictionary[Source, DescribedTable] = WeakKeyDictionary()
 
@@ -50,10 +48,10 @@ def _description_within(source: Source) -> DescribedTable:
 
 def _find_description(source: Source) -> DescribedTable:
     documents: list[tuple[int, Any]] = []
-    if source.size < LARGE and not any(key in source.json_text for key in (_KEY, _DIGEST_KEY)):
+    if source.size < LARGE and _KEY not in source.json_text:
         return DescribedTable()
     for number, line in numbered_lines(source):
-        if _KEY in line or _DIGEST_KEY in line:
+        if _KEY in line:
             record = _parse_or_none(line)
             members = record.values() if isinstance(record, dict) else ()
             documents += [(number, document) for document in members if _is_description(document)]
@@ -75,9 +73,7 @@ def _find_description(source: Source) -> DescribedTable:
 
 def _is_description(value: object) -> bool:
     # By any part of it, because the others, and the key before it, may be damaged.
-    return isinstance(value, dict) and (
-        value.get("format") == TABLE_FORMAT or DESCRIPTION_DIGEST in value
-    )
+    return isinstance(value, dict) and value.get("format") == TABLE_FORMAT
 
 
 def _rows(source: Source) -> Iterator[dict[str, Any]]:
@@ -184,18 +180,11 @@ def _read_described(
     present: dict[str, None] = {}
     added: CellsByColumn = {}
     pieces: list[pd.DataFrame] = []
-    changed: list[str] = []
-    removed: list[str] = []
     n_rows = 0
     records = _rows(source)
     while piece := list(islice(records, _PIECE)):
         cells = columns_of(piece)
-        if not n_rows:
-            removed = description.removed_columns(cells)
         n_rows += len(piece)
-        changed += [] if removed else description.changed_rows(piece)
-        if changed:
-            continue
         present |= dict.fromkeys(cells)
         for name in (name for name in cells if name not in every):
             added.setdefault(name, [None] * (n_rows - len(piece)))
@@ -208,10 +197,6 @@ def _read_described(
             ) from exc
         for name, values in added.items():
             values += cells.get(name, [None] * len(piece))
-    if changed:
-        table = _description_within(source)
-        _DESCRIPTIONS[source] = without_description(table, changed, n_rows)
-        return None
     if QUERY_ID not in present:
         return _read_whole(source, columns, query_id, decimal)
     frame = pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)

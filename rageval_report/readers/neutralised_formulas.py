@@ -7,7 +7,7 @@ import re
 import pandas as pd
 
 from rageval_report.files.outgoing_text import is_neutralised, restore_formula
-from rageval_report.scores.review_sheets import BLANKS
+from rageval_report.scores.write import BLANKS
 
 # Whether it is worth looking at each cell.
 _APOSTROPHE = re.compile(rb"'\s*(?:[=+@-]|\xef\xbc)")

@@ -7,7 +7,7 @@ from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.record_columns import frame_of
 from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.run_file import FORMAT, QUERY_DIGESTS, parse_run_document
+from rageval_report.scores.run_file import FORMAT, parse_run_document
 from rageval_report.scores.saved_tables import COMPANION, TABLE_FORMAT
 
 
@@ -17,7 +17,7 @@ def _recognise(source: Source) -> float:
     if not isinstance(document, dict):
         return 0.0
     # If that is damaged, the digests of a run file still show what it is.
-    is_ours = document.get("format") in (FORMAT, TABLE_FORMAT) or QUERY_DIGESTS in document
+    is_ours = document.get("format") in (FORMAT, TABLE_FORMAT)
     return 1.0 if is_ours else 0.0
 
 

@@ -17,8 +17,8 @@ from rageval_report.reports.views.causes import Causes
 from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
-from rageval_report.scores.correct_notion import CorrectNotion, why_unknown
-from rageval_report.scores.roles.column_role import ColumnRole, count_roles
+from rageval_report.scores.correct import CorrectNotion, why_unknown
+from rageval_report.scores.roles import ColumnRole, count_roles
 from rageval_report.scores.run_file import query_set_hash
 
 MOST_SLICES = 3  # columns, where the caller names none

@@ -15,7 +15,6 @@ from rageval_report.analysis.verdicts import (
     comparison_verdicts,
     of_shown,
 )
-from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.reports.sentences import (
     Headline,
     counted,
@@ -27,6 +26,7 @@ from rageval_report.reports.sentences import (
     with_commas,
 )
 from rageval_report.results import Result
+from rageval_report.scores.names import ShortNames, shorten_names
 from rageval_report.scores.shown import (
     BETTER,
     EQUIVALENT,

@@ -55,7 +55,7 @@ from rageval_report.reports.views.strip import Strip
 from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.scores.correct_notion import (
+from rageval_report.scores.correct import (
     CorrectNotion,
     declare_all,
     describe_notions,

@@ -22,7 +22,7 @@ from rageval_report.reports.pictures import Picture
 from rageval_report.reports.query_table import ANSWERS
 from rageval_report.results import Result
 from rageval_report.scores import Scored
-from rageval_report.scores.correct_notion import CorrectNotion, answers_by
+from rageval_report.scores.correct import CorrectNotion, answers_by
 from rageval_report.stats.means import interval_of_count
 
 Tone = Literal["better", "worse", "neutral"]

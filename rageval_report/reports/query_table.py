@@ -26,6 +26,7 @@ from rageval_report.reports.page_columns import (
 )
 from rageval_report.reports.wording import NO_WORDING, Wording
 from rageval_report.scores import Metric, Scored, normalise_name
+from rageval_report.scores.query_ids import ANSWER, CONTEXTS, QUESTION, REFERENCE
 from rageval_report.scores.states import (
     FAILED,
     MISSING,
@@ -34,7 +35,6 @@ from rageval_report.scores.states import (
     states_frame,
     unscored_reasons,
 )
-from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE
 from rageval_report.types import FloatArray
 
 _ROLES = (("question", QUESTION), ("reference", REFERENCE), ("answer", ANSWER))

@@ -36,7 +36,7 @@ from rageval_report.reports.views.pair_matrix import PairMatrix, pair_verdicts, 
 from rageval_report.reports.views.widest_spread import WidestSpread
 from rageval_report.reports.wording import Wording
 from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.scores.correct_notion import declare_all, shared_notions
+from rageval_report.scores.correct import declare_all, shared_notions
 
 _NO_FRONT = (
     "what quality costs (the Pareto front) and which setting matters need every score in memory; "

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DOUBT, DataError, check_choice, is_doubt
-from rageval_report.scores.extremes import extremes_of
-from rageval_report.scores.metric import Metric
+from rageval_report.scores.metric import Metric, extremes_of
 
 # Every check by name, with what it looks for. The functions are in the tables of the rooms that
 # have what they need: `SCORE_CHECKS` below, and `rageval_report.scoring.guard.RECORD_CHECKS`.

@@ -1,7 +1,11 @@
-"""Finds the query ids of a table and converts them to texts."""
+"""Finds the query ids of a table and converts them to texts; and the usual names of columns.
+
+Ids are taken from a column or an index of ids, else they are made from the text of the question.
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection, Iterable
 from hashlib import blake2b
@@ -11,18 +15,69 @@ import pandas as pd
 
 from rageval_report.errors import DataError, did_you_mean, named
 from rageval_report.scores.metric import normalise_name
-from rageval_report.scores.roles.usual_names import is_counter_name
-from rageval_report.scores.texts import QUESTION
 
 QUERY_ID = "query_id"
 
+# The names that frameworks give to columns of texts; such a column is never a metric.
+QUESTION = ("question", "questions", "query", "user_input", "input", "reference_question")
+ANSWER = (
+    *("answer", "answers", "predicted_answer", "predicted_answers", "response", "actual_output"),
+    *("output", "prediction", "predicted", "generated_answer", "llm_answer", "responses"),
+)
+REFERENCE = (
+    *("reference", "references", "true_answer", "true_answers", "ground_truth", "ground_truths"),
+    *("golden_answer", "expected_output", "expected_answer", "reference_answer", "target"),
+    *("ground_truth_answers", "expected"),
+)
+CONTEXTS = ("context", "contexts", "retrieved_contexts", "retrieval_context", "retrieved")
+REASON = ("reason", "reasons", "explanation", "error")
+
+TEXTS = frozenset((*QUESTION, *ANSWER, *REFERENCE, *CONTEXTS, *REASON))
+
 # The surest names first: "id" alone may be the id of a row.
 _ID_NAMES = ("query_id", "queryid", "qid", "question_id", "sample_id", "example_id", "id", "_id")
-
 SURE_ID_NAMES = frozenset(_ID_NAMES[:6])
+
+# The last word of a column that numbers the repeated rows of a query.
+_COUNTER = re.compile(
+    r"(^|_)(epoch|iteration|repeat|repetition|run|trial|attempt|sample_no|replicate)"
+    r"(_(no|nr|number|idx|index|id))?$"
+)
+
+# What a column of clusters is called, if its values are not the plural of it with an "s".
+_CLUSTERS = frozenset(
+    "article chat cluster conversation customer dialog dialogue document paper session source "
+    "source_document thread user".split()
+)
+_SHORT_CLUSTERS = {"doc": "document", "source_doc": "source_document"}
+_OF_KEYS = re.compile(r"_(id|no|nr|number|name|key|uuid|hash)$")
 
 # Every integer up to this one can be represented exactly as a float.
 _MOST_EXACT = 2.0**53
+
+
+def is_counter_name(column: str) -> bool:
+    """Whether a name is usual for a column that numbers the repeated rows of a query.
+
+    Examples
+    --------
+    >>> [is_counter_name(name) for name in ("epoch", "trial_no", "recall")]
+    [True, True, False]
+    """
+    return bool(_COUNTER.search(normalise_name(column)))
+
+
+def cluster_noun(column: str) -> str | None:
+    """What the values of a column are, if its name is usual for clusters of queries.
+
+    Examples
+    --------
+    >>> [cluster_noun(name) for name in ("document", "Conversation ID", "source_doc", "topic")]
+    ['documents', 'conversations', 'source documents', None]
+    """
+    stem = _OF_KEYS.sub("", normalise_name(column))
+    stem = _SHORT_CLUSTERS.get(stem, stem)
+    return f"{stem.replace('_', ' ')}s" if stem in _CLUSTERS else None
 
 
 def all_different(ids: pd.Index) -> bool:
@@ -35,15 +90,7 @@ def all_different(ids: pd.Index) -> bool:
 
 
 class RowsWithoutIdError(DataError):
-    """Some rows have no query id.
-
-    Parameters
-    ----------
-    rows : list of int
-        The rows, counted from 0.
-    problem : str
-        What is wrong, such as "have none".
-    """
+    """Some rows, counted from 0, have no query id."""
 
     def __init__(self, rows: list[int], problem: str):
         self.rows, self.problem = rows, problem
@@ -56,15 +103,7 @@ class RowsWithoutIdError(DataError):
 
 
 class RepeatedIdsError(DataError):
-    """Several rows have the same query id.
-
-    Parameters
-    ----------
-    ids : list of str
-        The ids that occur more than once.
-    remedy : str
-        What to do.
-    """
+    """Several rows have the same query id; the remedy says what to do."""
 
     def __init__(self, ids: list[str], remedy: str):
         self.ids, self.remedy = ids, remedy
@@ -81,13 +120,7 @@ class NoScoresError(DataError):
 
 
 def question_text(frame: pd.DataFrame) -> str | None:
-    """The column that holds the text of the question, if there is one.
-
-    Examples
-    --------
-    >>> question_text(pd.DataFrame(columns=["recall", "User Input"]))
-    'User Input'
-    """
+    """The column that holds the text of the question, if there is one."""
     return first_named(frame.columns, QUESTION)
 
 
@@ -103,26 +136,19 @@ def id_column_of(columns: Iterable[str]) -> str | None:
 
 
 def first_named(columns: Iterable[str], names: Iterable[str]) -> str | None:
-    """The column that has the first of these names that occurs, in any spelling.
-
-    Examples
-    --------
-    >>> first_named(["Response", "answer"], ("answer", "response"))
-    'answer'
-    """
+    """The column that has the first of these names that occurs, in any spelling."""
     return next(iter(all_named(columns, names)), None)
 
 
 def all_named(columns: Iterable[str], names: Iterable[str]) -> list[str]:
     """The columns that have one of these names, in any spelling, in the order of the names.
 
-    Of columns that have one name in different spellings it is the first.
-
     Examples
     --------
     >>> all_named(["Response", "answer", "recall"], ("answer", "response"))
     ['answer', 'Response']
     """
+    # Of columns that have one name in different spellings it is the first.
     by_name = {normalise_name(str(column)): column for column in reversed(list(columns))}
     return [by_name[name] for name in names if name in by_name]
 
@@ -291,25 +317,7 @@ def plain_text(text: str) -> str:
 
 
 def check_known_ids(ids: Iterable[str], known: Collection[str]) -> list[str]:
-    """The ids that a user named, each once, after a check that all of them are there.
-
-    Parameters
-    ----------
-    ids : iterable of str
-        The ids that were named.
-    known : collection of str
-        The ids of all queries.
-
-    Raises
-    ------
-    DataError
-        If a query is not there; it names the first few.
-
-    Examples
-    --------
-    >>> check_known_ids(["q2", "q2"], {"q1", "q2"})
-    ['q2']
-    """
+    """The ids that a user named, each once, after a check that all of them are there."""
     wanted = list(dict.fromkeys(map(str, ids)))
     unknown = [query_id for query_id in wanted if query_id not in known]
     if unknown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -19,10 +19,8 @@ from rageval_report.readers.base import text_columns
 from rageval_report.readers.described import (
     DescribedTable,
     parse_description,
-    without_description,
 )
 from rageval_report.readers.table_inputs import TableSource
-from rageval_report.scores.saved_tables import row_digest
 from rageval_report.sources.base import OpenedSources, SourceAddress
 
 # The table in which `save` keeps the descriptions of the tables that it writes.
@@ -81,7 +79,7 @@ class SqlRows:
             hint = did_you_mean(name, own)
             raise self.address.error(f"there is no table {name!r}.{hint} Tables: {listed}")
         frame = self._frame(f"SELECT * FROM {quote_name(name)}")  # noqa: S608  the name is quoted
-        description = self._description_of(name, frame)
+        description = self._description_of(name)
         note = f"{len(frame)} rows of table {name!r}"
         source = TableSource(
             frame, self.address.name, name, [note, *description.notes], description.description
@@ -120,7 +118,7 @@ class SqlRows:
             }
         )
 
-    def _description_of(self, name: str, frame: pd.DataFrame) -> DescribedTable:
+    def _description_of(self, name: str) -> DescribedTable:
         if DESCRIPTIONS not in self.tables:
             return DescribedTable()
         _, rows = self.run(f"SELECT table_name, description FROM {DESCRIPTIONS}")  # noqa: S608
@@ -132,13 +130,6 @@ class SqlRows:
             table = parse_description(parse_json(texts[0]), place)
         except NotJSONError as exc:
             table = parse_description(str(exc), place)
-        if table.description is None:
-            return table
-        absent = table.description.removed_columns(frame)
-        rows_by_name = frame.to_dict("records")
-        changed = table.description.changed_rows(map(digest_cells, rows_by_name))
-        if changed and not absent:
-            return without_description(table, changed, len(frame))
         return table
 
 
@@ -151,31 +142,6 @@ def quote_name(name: str) -> str:
     ('"sco""res"', '"rag"."scores"')
     """
     return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
-
-
-def digest_cells(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """The cells of a row as every database returns them, for a digest.
-
-    Examples
-    --------
-    >>> digest_cells({"query_id": "q1", "is_new": True, "mrr": float("nan"), "recall": -0.0})
-    {'query_id': 'q1', 'is_new': 1, 'mrr': None, 'recall': 0.0}
-    """
-    return {str(name): _digest_cell(cell) for name, cell in row.items()}
-
-
-def _digest_cell(cell: Any) -> Any:
-    # A blank text is NULL to some databases, and a boolean is 0 or 1.
-    if cell is None or cell != cell or cell == "":
-        return None
-    if isinstance(cell, str):
-        return cell
-    return int(cell) if isinstance(cell, bool) else cell + 0.0
-
-
-def row_digests(rows: Iterable[Mapping[Any, Any]], columns: Sequence[str]) -> str:
-    """The digests of some rows, one after another, as the description of a table holds them."""
-    return "".join(row_digest(digest_cells(row), columns) for row in rows)
 
 
 def description_text(document: Mapping[str, Any]) -> str:

@@ -9,13 +9,12 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.scores import Scored
-from rageval_report.scores.saved_tables import ROW_DIGESTS, describe_table, sealed_description
+from rageval_report.scores.saved_tables import describe_table
 from rageval_report.sources.base import SavedContent, SourceAddress
 from rageval_report.sources.sql_tables import (
     DESCRIPTIONS,
     description_text,
     quote_name,
-    row_digests,
 )
 
 
@@ -100,10 +99,7 @@ class TableContent:
         }
         _check_names([name, *columns], address, dialect)
         rows = [tuple(map(_stored, cells)) for cells in zip(*_cells(frame), strict=True)]
-        records = (dict(zip(columns, row, strict=True)) for row in rows)
-        digests = row_digests(records, list(columns))
-        sealed = sealed_description({**document, ROW_DIGESTS: digests})
-        return cls(address, dialect, name, columns, rows, description_text(sealed))
+        return cls(address, dialect, name, columns, rows, description_text(document))
 
 
 def _check_names(names: Sequence[str], address: SourceAddress, dialect: SqlDialect) -> None:

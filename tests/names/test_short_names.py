@@ -7,8 +7,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
-from rageval_report.names.short_names import WIDEST, short_name, shorten_names
-from rageval_report.names.widths import cut_in_middle, display_width
+from rageval_report.scores.names import (
+    WIDEST,
+    cut_in_middle,
+    display_width,
+    short_name,
+    shorten_names,
+)
 
 ARAGOG = [
     f"detailed_all-mpnet-base-v2__top_k={k}__chunk_size={size}"

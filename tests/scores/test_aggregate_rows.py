@@ -5,9 +5,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-
-from rageval_report.errors import DataError
-from rageval_report.scores import score_table
 from rageval_report.scores.aggregate_rows import (
     SPELLINGS,
     NumberColumn,
@@ -15,6 +12,9 @@ from rageval_report.scores.aggregate_rows import (
     kinds_of_label,
     match_columns,
 )
+
+from rageval_report.errors import DataError
+from rageval_report.scores import score_table
 
 # pandas is the second witness of every statistic here.
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.scores.cluster_hint import cluster_hint, cluster_noun
+from rageval_report.scores.align import cluster_hint, cluster_noun
 
 HINT = "24 queries come from 8 documents; if these are not independent, pass clusters='document'"
 

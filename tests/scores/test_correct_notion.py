@@ -4,7 +4,7 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, compare, rank, score
 from rageval_report.errors import DataError
 from rageval_report.scores import correctness
-from rageval_report.scores.correct_notion import (
+from rageval_report.scores.correct import (
     declare_all,
     find_notion,
     shared_notions,

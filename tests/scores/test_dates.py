@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.scores.dates import date_in_numbers, is_date
+from rageval_report.scores.numerals import date_in_numbers, is_date
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rageval_report.errors import DataError
-from rageval_report.scores.exact_values import (
+from rageval_report.scores.saved_columns import (
     are_same,
     decode_value,
     encode_value,

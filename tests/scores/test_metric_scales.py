@@ -16,7 +16,7 @@ from rageval_report import (
 )
 from rageval_report.errors import DataError
 from rageval_report.scores import score_table
-from rageval_report.scores.metric_scales import stated_bounds
+from rageval_report.scores.descriptions import stated_bounds
 
 
 def table_of(cells, name, **options):

@@ -3,7 +3,7 @@
 import math
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.scores.review_sheets import BLANKS, review_markdown, review_sheet
+from rageval_report.scores.write import BLANKS, review_markdown, review_sheet
 
 RUN = RAGPipelineEvaluation(
     "hybrid",

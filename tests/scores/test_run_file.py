@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rageval_report.scores.aggregate_rows import kinds_of_label
 
 from rageval_report import RAGPipelineEvaluation, read_scores
 from rageval_report.errors import DataError, ReaderError
-from rageval_report.scores.aggregate_rows import kinds_of_label
 from rageval_report.scores.run_file import (
     distinct_columns,
     parse_run_document,

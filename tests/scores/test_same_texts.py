@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.scores.same_texts import same_texts
+from rageval_report.scores.align import same_texts
 
 _CELLS = {
     "str": st.one_of(st.text(max_size=3), st.none(), st.just("nan")),

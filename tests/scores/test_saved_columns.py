@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from rageval_report.errors import DataError
-from rageval_report.scores.exact_values import are_same, python_value
 from rageval_report.scores.saved_columns import (
     SavedColumn,
+    are_same,
     changed_cells_notes,
+    python_value,
     restore_column,
     save_column,
     text_cell,

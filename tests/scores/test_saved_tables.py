@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from rageval_report import Metric, RAGPipelineEvaluation, compare, read_scores, score_rankings
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.scores import score_table
-from rageval_report.scores.exact_values import are_same, python_value
-from rageval_report.scores.saved_columns import SavedColumn
+from rageval_report.scores.saved_columns import SavedColumn, are_same, python_value
 from rageval_report.scores.saved_tables import (
     TABLE_FORMAT,
     parse_table_description,

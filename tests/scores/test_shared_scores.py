@@ -8,7 +8,7 @@ import pytest
 
 from rageval_report.errors import DataError
 from rageval_report.scores import table as tables
-from rageval_report.scores.extremes import extremes_of
+from rageval_report.scores.metric import extremes_of
 from rageval_report.scores.table import score_table
 
 

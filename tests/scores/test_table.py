@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rageval_report import Metric
 from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
 from rageval_report.scores import score_table
-from rageval_report.scores.metric_scales import SharedScale
+from rageval_report.scores.descriptions import SharedScale
 from rageval_report.scores.table import join_details
 
 arrow_texts = pytest.mark.skipif(

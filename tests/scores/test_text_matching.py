@@ -4,7 +4,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.errors import AlignmentError, UnknownNameError
-from rageval_report.scores.text_matching import match_queries
+from rageval_report.scores.align import match_queries
 
 OURS = RAGPipelineEvaluation(
     "ours",

@@ -11,8 +11,8 @@ import pandas as pd
 from rageval_report.readers.cell_values import is_blank
 from rageval_report.scores.cells import plain_number, read_cells
 from rageval_report.scores.metric import Catalogue, normalise_name
+from rageval_report.scores.query_ids import TEXTS
 from rageval_report.scores.states import FAILED, MISSING, STATE
-from rageval_report.scores.texts import TEXTS
 
 
 def mark_blank_scores(

@@ -22,8 +22,7 @@ from rageval_report.readers.json_shapes import ShapeError, check_object, check_r
 from rageval_report.readers.record_columns import columns_of, frame_of
 from rageval_report.scores.cells import LETTERS
 from rageval_report.scores.metric import normalise_name
-from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.texts import TEXTS
+from rageval_report.scores.query_ids import QUERY_ID, TEXTS
 from rageval_report.types import JsonObject
 
 # A scorer, and a key of its scores if these are objects.

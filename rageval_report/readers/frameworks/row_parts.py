@@ -8,8 +8,15 @@ from rageval_report.readers.base import CellsByColumn
 from rageval_report.readers.cell_values import json_text
 from rageval_report.readers.record_columns import columns_of
 from rageval_report.scores.metric import normalise_name
-from rageval_report.scores.query_ids import first_named, id_column_of
-from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE, TEXTS
+from rageval_report.scores.query_ids import (
+    ANSWER,
+    CONTEXTS,
+    QUESTION,
+    REFERENCE,
+    TEXTS,
+    first_named,
+    id_column_of,
+)
 
 # The usual names of the part that is the question, the answer or the reference itself.
 _NAMES: dict[str, tuple[str, ...]] = {

@@ -11,8 +11,8 @@ from typing import ClassVar
 import pandas as pd
 
 from rageval_report.analysis.breakdown import FINE, UNKNOWN
-from rageval_report.names.short_names import ShortNames
 from rageval_report.results import Result
+from rageval_report.scores.names import ShortNames
 
 _TITLES = {FINE: "Nothing", UNKNOWN: "Not known"}
 

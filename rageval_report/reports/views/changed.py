@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.pairing import Pairing, overall_changes
-from rageval_report.names.short_names import ShortNames
 from rageval_report.render.cell_text import number
 from rageval_report.render.display import shorten
 from rageval_report.reports.views.query_texts import query_texts
 from rageval_report.reports.views.scales import own_scale
+from rageval_report.scores.names import ShortNames
 from rageval_report.scores.states import unscored_reasons
 from rageval_report.types import FloatArray
 

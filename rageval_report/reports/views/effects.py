@@ -12,7 +12,6 @@ from rageval_report.analysis.arguments import EvaluationSubset
 from rageval_report.analysis.effects import MainEffects, main_effects
 from rageval_report.analysis.verdicts import verdicts_of
 from rageval_report.errors import DataError
-from rageval_report.names.short_names import NameColumn, ShortNames
 from rageval_report.render.cell_text import number
 from rageval_report.reports.ranking_sentences import RankedPipelines
 from rageval_report.reports.sentences import correction_text
@@ -20,6 +19,7 @@ from rageval_report.reports.views.leaderboard import STEPS
 from rageval_report.reports.views.slice_matrix import MatrixCell, MatrixRow
 from rageval_report.reports.views.strip import hover_text
 from rageval_report.scores import Scored
+from rageval_report.scores.names import NameColumn, ShortNames
 
 
 @dataclass(frozen=True)

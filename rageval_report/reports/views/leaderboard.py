@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import pandas as pd
 
-from rageval_report.names.short_names import NameColumn, ShortNames
 from rageval_report.render.cell_text import confidence, interval, number
 from rageval_report.reports.ranking_sentences import RankedPipelines
 from rageval_report.reports.sentences import counted
 from rageval_report.reports.views.scales import Scale, own_scale
 from rageval_report.reports.views.strip import Tick
 from rageval_report.scores import Metric
+from rageval_report.scores.names import NameColumn, ShortNames
 
 STEPS = 6
 """The number of shades from the lowest mean of a metric to the highest."""

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from rageval_report.analysis.rank import Ranking
 from rageval_report.analysis.verdicts import MetricVerdict, of_shown, pair_text, verdicts_of
-from rageval_report.names.short_names import ShortNames
 from rageval_report.reports.page_columns import DIGITS
 from rageval_report.reports.ranking_sentences import RankedPipelines
 from rageval_report.reports.views.changed import view_address
 from rageval_report.reports.views.strip import hover_text
+from rageval_report.scores.names import ShortNames
 from rageval_report.scores.shown import BETTER, WORSE
 
 

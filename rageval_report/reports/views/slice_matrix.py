@@ -9,12 +9,12 @@ from typing import ClassVar
 import pandas as pd
 
 from rageval_report.analysis.verdicts import MetricVerdict, verdicts_of
-from rageval_report.names.short_names import ShortNames
 from rageval_report.render.cell_text import signed_number
 from rageval_report.reports.sentences import correction_text
 from rageval_report.reports.views.changed import view_address
 from rageval_report.reports.views.strip import hover_text
 from rageval_report.results import Result
+from rageval_report.scores.names import ShortNames
 
 _MOST_ROWS = 24
 _NAMED = frozenset(("better", "worse", "equivalent"))

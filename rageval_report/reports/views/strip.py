@@ -12,11 +12,10 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 from rageval_report.analysis.verdicts import SHOWN_IN_ORDER, MetricVerdict, of_shown
-from rageval_report.names.short_names import ShortNames
-from rageval_report.names.widths import display_width
 from rageval_report.render.cell_text import confidence, interval, number, pvalue, signed_number
 from rageval_report.reports.views.scales import Scale, own_scale, round_up, tick_text
 from rageval_report.scores import Metric
+from rageval_report.scores.names import ShortNames, display_width
 from rageval_report.scores.shown import Shown
 
 HEADINGS: Mapping[Shown, str] = {

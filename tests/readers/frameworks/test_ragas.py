@@ -15,8 +15,7 @@ from rageval_report.readers import READERS, Source, read, recognise
 from rageval_report.readers.cell_values import parse_list, parse_literal
 from rageval_report.readers.frameworks.ragas import RAGAS
 from rageval_report.scores import score_table
-from rageval_report.scores.query_ids import first_named
-from rageval_report.scores.texts import ANSWER, CONTEXTS, REFERENCE
+from rageval_report.scores.query_ids import ANSWER, CONTEXTS, REFERENCE, first_named
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "ragas"
 TOLD = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))

@@ -6,8 +6,8 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.pairing import overall_changes
-from rageval_report.names.short_names import shorten_names
 from rageval_report.reports.views.changed import Changed, mark_new_words
+from rageval_report.scores.names import shorten_names
 
 
 def view_of(comparison):

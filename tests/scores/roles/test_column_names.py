@@ -7,7 +7,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, inspect, read_scores
 from rageval_report.errors import DataError
-from rageval_report.scores.roles.usual_names import meaning_of_numbers
+from rageval_report.scores.roles import meaning_of_numbers
 
 ROWS = {"query_id": ["q1", "q2", "q3"], "recall": [0.5, 1.0, 0.0]}
 

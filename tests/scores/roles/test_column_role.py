@@ -8,7 +8,7 @@ import pytest
 
 from rageval_report import METRICS, RAGPipelineEvaluation
 from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
-from rageval_report.scores.roles.column_role import ColumnRole, count_roles
+from rageval_report.scores.roles import ColumnRole, count_roles
 
 ROWS = 24
 

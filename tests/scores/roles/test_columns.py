@@ -7,7 +7,7 @@ import pytest
 from rageval_report import METRICS, Metric
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import resolver, score_table
-from rageval_report.scores.roles.columns import MOST_METRICS, numbers_of
+from rageval_report.scores.roles import MOST_METRICS, numbers_of
 
 
 def table_of(cells, name="my_metric", **options):

@@ -7,7 +7,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, read_scores
 from rageval_report.errors import DataError, ReaderError
-from rageval_report.scores.roles.pipelines import (
+from rageval_report.scores.pipelines import (
     PipelineColumns,
     PipelineDoubtError,
     find_pipelines,
