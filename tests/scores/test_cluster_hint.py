@@ -40,15 +40,6 @@ def test_a_column_is_known_by_its_name(column, noun):
     assert cluster_noun(column) == noun
 
 
-def test_shared_values_are_counted():
-    assert cluster_hint(run(document=documents())) == HINT
-
-
-def test_queries_without_a_value_are_not_counted():
-    hint = cluster_hint(run(document=[*documents(20, 4), None, None]))
-    assert hint.startswith("20 queries come from 5 documents")
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -66,12 +57,6 @@ def test_cells_that_have_no_hash_are_counted_as_texts():
     assert "8 documents" in cluster_hint(run(document=[[name] for name in documents()]))
 
 
-def test_numbers_of_documents_are_no_metric():
-    numbered = run(document=[i // 3 for i in range(24)], conversation_id=list(range(24)))
-    assert list(numbered.metrics) == ["recall"]
-    assert cluster_hint(numbered) == HINT
-
-
 def test_a_comparison_and_its_gates_give_the_hint_and_apply_nothing():
     before, after = (
         [0.3 + i / 50 for i in range(24)],
@@ -85,12 +70,3 @@ def test_a_comparison_and_its_gates_give_the_hint_and_apply_nothing():
     assert not comparison.frame["test"].str.startswith("cluster").any()
     assert HINT in b.evaluation_report().notes
     assert HINT in b.report().sections[0].results[0].notes
-
-
-def test_named_clusters_need_no_hint():
-    a = run("a", document=documents())
-    b = run("b", [0.5 + 0.01 * (i % 5) for i in range(24)], document=documents())
-    comparison = compare(a, b, clusters="document")
-    assert HINT not in comparison.notes
-    assert HINT not in comparison.gate("losses(recall) <= 24").notes
-    assert HINT not in b.gate("mean(recall) >= 0", clusters="document").notes

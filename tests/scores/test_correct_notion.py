@@ -5,7 +5,6 @@ from rageval_report import RAGPipelineEvaluation, compare, rank, score
 from rageval_report.errors import DataError
 from rageval_report.scores import correctness
 from rageval_report.scores.correct import (
-    declare_all,
     find_notion,
     shared_notions,
     why_unknown,
@@ -53,10 +52,6 @@ def test_a_judge_who_finds_all_right_is_not_contradicted_by_an_exact_match():
     assert str(report).splitlines()[0] == answer
 
 
-def test_the_middle_of_the_scale_is_correct():
-    assert told(judged([5, 4, 3, 2, 1]).correct) == [True, True, True, False, False]
-
-
 def test_the_caller_outranks_a_label_and_a_label_outranks_a_judge():
     columns = {"human_correct": [True, False], "answer_correctness": [0.0, 0.0]}
     run = evaluation(**columns)
@@ -79,24 +74,6 @@ def test_a_sheet_that_people_filled_in_decides_in_words():
 def test_labels_of_a_few_queries_do_not_decide():
     run = evaluation(human_label=["yes", "", "", ""], answer_correctness=[0.9, 0.1, 0.9, 0.9])
     assert find_notion(run).column == "answer_correctness"
-
-
-def test_labels_that_are_not_yes_or_no_do_not_decide():
-    run = evaluation(human_label=["tax", "ferry", "tax"], exact_match=[1, 0, 0])
-    assert find_notion(run).column == "exact_match"
-
-
-def test_a_metric_of_correctness_that_nobody_judged_here_is_not_called_judged():
-    assert find_notion(evaluation(correctness=[0.9, 0.2])).words == "correctness >= 0.5"
-
-
-def test_a_scale_of_five_has_its_middle_at_three():
-    run = RAGPipelineEvaluation(
-        "rag",
-        {"query_id": ["a", "b"], "answer_correctness": [3, 2]},
-        metrics={"answer_correctness": {"kind": "ordinal", "bounds": (1, 5)}},
-    )
-    assert told(run.correct) == [True, False]
 
 
 def test_the_rule_of_haystacks_frames_is_an_exact_match_of_one():
@@ -122,11 +99,6 @@ def test_the_rule_of_haystacks_frames_is_an_exact_match_of_one():
 # -- exact match and long references
 
 
-def test_short_references_leave_the_decision_to_an_exact_match():
-    run = evaluation(reference=["Paris", "in 1989", ["the red one", LONG]], exact_match=[1, 0, 1])
-    assert find_notion(run).origin == "exact match"
-
-
 def test_with_long_references_nothing_is_said_to_be_correct():
     run = evaluation(reference=[LONG, LONG, "Yes"], exact_match=[0, 0, 0], token_f1=[0.8, 0.7, 1])
     report = run.evaluation_report()
@@ -136,11 +108,6 @@ def test_with_long_references_nothing_is_said_to_be_correct():
     assert not any("correct:" in verdict.text for verdict in run.report(pictures=False).verdicts)
     with pytest.raises(DataError, match="exact_match misses right answers"):
         _ = run.correct
-
-
-def test_a_long_reference_without_spaces_is_long():
-    text = "机器在中午被操作员关闭因为天气太热而且没有人注意到冷却系统已经停止工作了" * 2
-    assert "references are long" in why_unknown(evaluation(reference=[text], exact_match=[0]))
 
 
 def test_a_judge_that_failed_everywhere_does_not_hand_over_to_an_exact_match():
@@ -166,16 +133,6 @@ def test_a_right_refusal_is_correct_and_an_invented_answer_is_not():
     assert run.evaluation_report().correct == (
         "correct: answer_correctness >= 0.5, or a right refusal; 3 of 5 queries are correct"
     )
-
-
-def test_a_wrong_refusal_without_a_score_is_not_correct():
-    run = evaluation(answer_correctness=[0.9, None], false_refusal=[0, 1])
-    assert told(run.correct) == [True, False]
-
-
-def test_a_rule_of_the_caller_keeps_its_verdict_where_it_has_one():
-    run = evaluation(faithfulness=[0.9, 0.2, None], hallucinated_answer=[None, 0, 0])
-    assert told(correctness(run, ("faithfulness", 0.8))) == [True, False, True]
 
 
 def test_a_function_and_a_column_decide_alone():
@@ -229,30 +186,6 @@ def test_two_pipelines_are_judged_by_a_column_that_both_have():
     assert [notion.column for notion in shared_notions(labelled)] == ["correctness"] * 2
 
 
-def test_a_rule_of_one_pipeline_holds_for_another_that_has_none():
-    rows = {"query_id": ["a", "b"], "recall": [1.0, 0.4]}
-    ours = RAGPipelineEvaluation("ours", rows, correct=("recall", 0.5))
-    theirs = RAGPipelineEvaluation("theirs", rows)
-    assert declare_all([ours, theirs], shared_notions([ours, theirs])) == (
-        "correct: recall >= 0.5; ours: 1 of 2 queries are correct, theirs: 1 of 2"
-    )
-
-
-def test_a_guess_is_shown_and_a_rule_of_the_caller_is_not_called_one():
-    run = evaluation(exact_match=[1, 0], recall=[1, 1])
-    note = "exact_match = 1 means correct; change it with correct="
-    assert note in run.evaluation_report().notes
-    ruled = run.with_correct(("recall", 1.0)).evaluation_report()
-    assert ruled.correct == "correct: recall >= 1; 2 of 2 queries are correct"
-    assert not any("means correct" in text for text in ruled.notes)
-
-
-def test_the_judge_is_remembered_in_a_file(tmp_path):
-    judged([5, 1]).save(tmp_path / "scores.json")
-    loaded = RAGPipelineEvaluation.load(None, tmp_path / "scores.json")
-    assert find_notion(loaded).words == "judged answer_correctness >= 0.5"
-
-
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
@@ -267,11 +200,3 @@ def test_the_judge_is_remembered_in_a_file(tmp_path):
 def test_a_rule_in_words(rule, words):
     run = evaluation(recall=[0.5], latency_ms=[20.0], hallucination=[0.5], checked=["yes"])
     assert find_notion(run, rule).words == words
-
-
-def test_a_function_is_named():
-    def both_are_high(rows):
-        return rows["recall"] > 0.5
-
-    words = find_notion(evaluation(recall=[0.9]), both_are_high).words
-    assert words == "the function both_are_high says so"

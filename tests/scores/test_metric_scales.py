@@ -9,14 +9,10 @@ from rageval_report import (
     RAGPipelineEvaluation,
     compare,
     history,
-    monitor,
     rank,
-    repeats,
-    variance,
 )
 from rageval_report.errors import DataError
 from rageval_report.scores import score_table
-from rageval_report.scores.descriptions import stated_bounds
 
 
 def table_of(cells, name, **options):
@@ -31,11 +27,6 @@ def test_a_judges_marks_have_the_bounds_of_their_scale_and_a_note(name, cells):
     [metric] = table.metrics.values()
     assert (metric.kind, metric.bounds) == ("ordinal", (1.0, 5.0))
     assert any("read as marks from 1 to 5" in note for note in table.notes)
-
-
-@pytest.mark.parametrize("name", ["relevance", "fluency"])
-def test_marks_of_judges_that_the_catalogue_does_not_know_have_bounds_too(name):
-    assert table_of([1, 5, 3], name).metrics[name].bounds == (1.0, 5.0)
 
 
 @pytest.mark.parametrize("name", ["recall@5", "faithfulness", "bleu", "exact_match"])
@@ -73,21 +64,6 @@ def test_stated_bounds_settle_it(change):
     assert table.notes == ()
 
 
-def test_scores_from_0_to_1_stay_as_they_are():
-    table = table_of([0.25, 1.0, 0.0], "groundedness")
-    assert table.metrics["groundedness"].bounds == (0.0, 1.0)
-    assert table.notes == ()
-
-
-def test_the_order_of_rows_changes_no_scale():
-    cells = [5.0, 1.0, 3.0, np.nan, 2.0]
-    bounds = {
-        table_of(np.roll(cells, shift), "coherence").metrics["coherence"].bounds
-        for shift in range(5)
-    }
-    assert bounds == {(1.0, 5.0)}
-
-
 # -- two pipelines
 
 
@@ -108,21 +84,6 @@ def test_runs_on_two_scales_are_not_compared(other):
         rank(run("a", MARKS), run("b", other))
 
 
-def test_a_run_of_ones_is_compared_with_marks_when_its_bounds_are_stated():
-    ones = run("b", [1] * 8, metrics={"groundedness": {"kind": "ordinal", "bounds": (1, 5)}})
-    assert compare(run("a", MARKS), ones).to_frame()["difference"].tolist() == [1 - np.mean(MARKS)]
-
-
-def test_stated_bounds_are_found_by_any_spelling_of_a_name():
-    stated = stated_bounds(
-        {"Recall at 5": {"bounds": (0, 100)}, "mrr": "higher", "f1": {"bounds": "wrong"}},
-        {"recall@5": Metric("recall@5", bounds=(0, 10))},
-        ["recall"],
-        None,
-    )
-    assert stated == {"recall@5": (0.0, 10.0)}
-
-
 @pytest.mark.parametrize("larger", [[50.0, 0, 80, 90, 20, 30, 40, 50], MARKS])
 def test_shares_of_an_unknown_metric_are_not_compared_with_larger_numbers(larger):
     shares = run("a", [0.5, 0.25, 1, 0, 0.75, 1, 1, 0.5], "my_metric")
@@ -131,20 +92,6 @@ def test_shares_of_an_unknown_metric_are_not_compared_with_larger_numbers(larger
         compare(shares, run("b", larger, "my_metric"))
     with pytest.raises(DataError, match="cannot be compared"):
         compare(run("b", larger, "my_metric"), shares)
-
-
-def test_counts_that_are_0_and_1_in_one_run_are_compared():
-    counts = run("a", [0, 1, 1, 0, 1, 0, 0, 1], "loops"), run("b", MARKS, "loops")
-    assert compare(*counts).to_frame()["difference"].tolist() == [np.mean(MARKS) - 0.5]
-
-
-@pytest.mark.parametrize(
-    ("cells", "bounds"),
-    [([1, 5, 3], (1, 5)), ([2, 3, 4], (1, 5)), ([0, 3, 5], None), ([1, 3, 6], None)],
-)
-def test_grades_from_1_to_5_are_marks_and_others_have_no_bounds(cells, bounds):
-    data = {"query_id": ["a", "b", "c"], "my_fluency": cells}
-    assert score_table(data).metrics["my_fluency"].bounds == bounds
 
 
 # -- bounds that are guessed from the scores of one run
@@ -174,63 +121,10 @@ def test_bounds_that_are_guessed_for_one_run_do_not_hold_for_another_with_scores
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("work", [compare, rank])
-def test_a_note_says_for_which_run_the_bounds_do_not_hold(work, reverse):
-    runs = guessed_runs()[:: -1 if reverse else 1]
-    [note] = [note for note in work(*runs).notes if "bounds" in note]
-    assert note == (
-        "overlap: the bounds 0 and 1 do not hold for 'beyond', so the metric has no bounds here; "
-        "to give it some: metrics={'overlap': {'bounds': (low, high)}}"
-    )
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("missing", ["worst", "bounds"])
-def test_a_missing_score_has_no_worst_value_if_the_bounds_of_one_run_do_not_hold(missing, reverse):
-    runs = guessed_runs()[:: -1 if reverse else 1]
-    with pytest.raises(DataError, match="'overlap' has no bounds"):
-        compare(*runs, missing=missing)
-    with pytest.raises(DataError, match="'overlap' has no bounds"):
-        rank(*runs, missing=missing)
-
-
-@pytest.mark.parametrize("reverse", [False, True])
 def test_a_strict_margin_is_refused_if_the_bounds_of_one_run_do_not_hold(reverse):
     runs = guessed_runs()[:: -1 if reverse else 1]
     with pytest.raises(DataError, match="smallest and largest possible score of overlap"):
         compare(*runs, margin=0.05, margin_method="strict")
-
-
-def test_bounds_that_hold_for_all_runs_are_those_of_all():
-    ids = ["q1", "q2", "q3"]
-    stated = RAGPipelineEvaluation(
-        "a", {"query_id": ids, "grade": [1.0, 3.0, 2.0]}, metrics={"grade": {"bounds": (0, 5)}}
-    )
-    free = RAGPipelineEvaluation("b", {"query_id": ids, "grade": [3.0, 3.0, np.nan]})
-    assert free.metrics["grade"].bounds is None
-    # By hand: the missing score is 0, the lowest grade, so the differences are 2, 0 and -2.
-    for pair in ((stated, free), (free, stated)):
-        [row] = compare(*pair, missing="worst").frame.itertuples()
-        assert row.difference == 0.0
-    [row] = compare(stated, free).frame.itertuples()
-    assert row.difference == pytest.approx(1.0)
-
-
-def test_monitoring_names_the_metric_whose_bounds_do_not_hold_for_a_batch():
-    inside, beyond = guessed_runs()
-    with pytest.raises(DataError, match=r"metric 'overlap': scores must lie within .* Give bounds"):
-        monitor([inside, beyond])
-
-
-@pytest.mark.parametrize("of_runs", [repeats, variance])
-def test_repeated_runs_on_different_scales_are_refused(of_runs):
-    ids, shares = ["q1", "q2", "q3"], np.array([0.25, 0.5, 1.0])
-    runs = [
-        RAGPipelineEvaluation(name, {"query_id": ids, "overlap": shares * unit})
-        for name, unit in (("a", 1), ("b", 0.9), ("c", 100))
-    ]
-    with pytest.raises(DataError, match=r"from 0 to 1 in 'a' and from 25 to 100 in 'c'"):
-        of_runs(*runs)
 
 
 def test_a_history_says_where_the_scale_of_an_unknown_metric_changes():
@@ -242,15 +136,3 @@ def test_a_history_says_where_the_scale_of_an_unknown_metric_changes():
     notes = history(runs).notes
     expected = "c is not directly comparable with b: scale: from 0 to 1 → from 25 to 100"
     assert [note for note in notes if "scale" in note] == [expected]
-
-
-def test_the_widest_kind_of_an_unknown_metric_holds_in_any_order():
-    ids = [f"q{number}" for number in range(12)]
-    ones = RAGPipelineEvaluation("a", {"query_id": ids, "overlap": [1.0] * 8 + [0.0] * 4})
-    shares = RAGPipelineEvaluation("b", {"query_id": ids, "overlap": [0.4] * 6 + [1.0] * 6})
-    assert [run.metrics["overlap"].kind for run in (ones, shares)] == ["binary", "proportion"]
-    rows = [
-        rank(*order).frame.set_index("pipeline")[["ci_low", "ci_high"]].sort_index()
-        for order in ((ones, shares), (shares, ones))
-    ]
-    pd.testing.assert_frame_equal(*rows, check_exact=True)

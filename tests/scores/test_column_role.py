@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import METRICS, RAGPipelineEvaluation
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
 from rageval_report.scores.roles import ColumnRole, count_roles
 
@@ -74,21 +74,6 @@ def test_cells_that_can_hardly_be_scores_are_a_detail_with_a_note(cells, meaning
     assert list(stated.scores) == ["recall", "thing"]
 
 
-def test_grades_of_a_few_rows_are_not_taken_for_row_numbers():
-    data = {"query_id": ["a", "b", "c"], "stars": [1, 2, 3]}
-    assert list(RAGPipelineEvaluation("run", data).scores) == ["stars"]
-
-
-@pytest.mark.parametrize("name", ["weight", "sample_weight"])
-def test_weights_are_weights(name):
-    assert role_of(name, [1.0] * ROWS)["role"] == "weight"
-
-
-def test_the_id_is_in_the_table_too():
-    roles = RAGPipelineEvaluation("run", table()).roles
-    assert roles["role"].tolist() == ["id", "metric"]
-
-
 # -- what the caller says
 
 
@@ -97,12 +82,6 @@ def test_a_stated_role_wins_over_a_known_name():
     assert list(evaluation.scores) == ["recall"]
     assert list(evaluation.details) == ["mrr"]
     assert evaluation.roles.set_index("column").loc["mrr", "why"] == "roles= says so"
-
-
-def test_a_stated_id_is_the_id():
-    data = {"case_key": ["a", "b"], "query_id": ["x", "x"], "recall": [1.0, 0.0]}
-    evaluation = RAGPipelineEvaluation("run", data, roles={"case_key": "id"})
-    assert list(evaluation.scores.index) == ["a", "b"]
 
 
 @pytest.mark.parametrize("metric", ["recall", "recall@5"])
@@ -141,13 +120,6 @@ def test_a_report_ends_with_what_the_columns_became():
         "5 columns: 1 id, 2 metrics ('my_quality' by its cells only), 2 details"
     )
     assert report.notes[-1] in str(report)
-
-
-def test_no_known_metric_is_hidden_by_a_name_for_bookkeeping():
-    data = table(**{name: [0.0] * ROWS for name in METRICS.loaded() if name != "recall"})
-    roles = RAGPipelineEvaluation("run", data).roles
-    assert set(roles["role"]) == {"id", "metric"}
-    assert len(roles) == len(METRICS.loaded()) + 1
 
 
 @pytest.mark.parametrize(
