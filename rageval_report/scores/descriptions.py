@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
+from rageval_report.scores.cells import VERDICT_WORDS
 from rageval_report.scores.column_scale import ScoreRange
 from rageval_report.scores.metric import (
     Catalogue,
@@ -73,6 +74,7 @@ def describe_metrics(
     that "f1" may be either of two.
     """
     known = _infer_metrics(columns, block)
+    notes = _turn_verdicts(columns, known)
     by_file = {name: change for name, change in by_file.items() if normalise_name(name) in known}
     overridden = set()
     for name, change in (*by_file.items(), *by_caller.items()):
@@ -82,7 +84,7 @@ def describe_metrics(
     in_family = {resolver(known)(name) for name, change in by_caller.items() if _is_silent(change)}
     for name in columns.listed_by_caller | in_family:
         known[name] = replace(known[name], in_family=True)
-    notes = [
+    notes += [
         f"{name!r} is not a known metric; because of its name, lower is taken as better"
         for name, metric in columns.known.items()
         if metric is None and name not in overridden and not known[name].greater_is_better
@@ -132,6 +134,21 @@ def _infer_metrics(columns: ColumnRoles, block: FloatArray) -> dict[str, Metric]
     for name, scale in columns.scales.items():
         known[name] = replace(known[name], kind="ordinal", bounds=scale)
     return known
+
+
+def _turn_verdicts(columns: ColumnRoles, known: dict[str, Metric]) -> list[str]:
+    """Make higher better where cells say "pass" or "fail", whatever the name says."""
+    notes = []
+    for name, words in columns.words.items():
+        if not words & VERDICT_WORDS:
+            continue
+        if not known[name].greater_is_better:
+            notes.append(
+                f"{name!r} holds verdicts such as {min(words)!r}: a pass is better, although lower "
+                "is better for the metric of this name"
+            )
+        known[name] = replace(known[name], greater_is_better=True, direction_is_known=True)
+    return notes
 
 
 def match_kind(metric: Metric, values: FloatArray) -> Metric:

@@ -46,11 +46,15 @@ _WRITTEN = {
 }
 
 # Words in the name of an unknown metric that say that it measures time or money: less is better.
-_SPENT = frozenset("cost costs duration latency ms price seconds time tokens usd".split())
+_SPENT = frozenset(
+    "cost costs duration elapsed latencia latency ms price runtime sec seconds secs time tokens "
+    "ttft usd".split()
+)
 
 # Other words that say that less is better. They are hints: such a direction is not known.
 _LOWER_IS_BETTER = frozenset(
-    "brier cer controversiality criminality distance error errors false hallucinated "
+    "attack brier cer contradiction controversiality criminality defect defects distance ece "
+    "error errors false fpr hallucinated mae mape mse nll refusal rmse "
     "hallucination hallucinations harmfulness insensitivity leakage loss maliciousness misogyny "
     "moderation negativity noise perplexity pii stereotype stereotypes ter toxic toxicity "
     "unsupported violation violations wer".split()

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,9 @@ _CLUSTERS = frozenset(
 )
 _SHORT_CLUSTERS = {"doc": "document", "source_doc": "source_document"}
 _OF_KEYS = re.compile(r"_(id|no|nr|number|name|key|uuid|hash)$")
+
+# The cells that show whether a column named as questions holds counts of them.
+_SAMPLE = 100
 
 # Every integer up to this one can be represented exactly as a float.
 _MOST_EXACT = 2.0**53
@@ -120,8 +124,13 @@ class NoScoresError(DataError):
 
 
 def question_text(frame: pd.DataFrame) -> str | None:
-    """The column that holds the text of the question, if there is one."""
-    return first_named(frame.columns, QUESTION)
+    """The column that holds the text of the question, if there is one; counts are no texts."""
+    column = first_named(frame.columns, QUESTION)
+    if column is None or not frame.columns.is_unique:
+        return column
+    first = frame[column].iloc[:_SAMPLE].dropna().tolist()
+    are_counts = bool(first) and all(str(cell).strip().isdigit() for cell in first)
+    return None if are_counts else column
 
 
 def id_column_of(columns: Iterable[str]) -> str | None:
@@ -154,7 +163,9 @@ def all_named(columns: Iterable[str], names: Iterable[str]) -> list[str]:
 
 
 def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None, tuple[str, ...]]:
-    """The ids as texts, the column that they came from, and notes on guesses.
+    """The ids of records as texts, the column that they came from, and notes on guesses.
+
+    Rows that repeat a question are records of their own, with "#2", "#3" at the end of their ids.
 
     Raises
     ------
@@ -162,37 +173,104 @@ def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None
         If there are none (`NoScoresError`), one is missing or blank, or they are neither texts nor
         integers.
     """
+    found = _find_ids(frame, query_id)
+    question = found.question
+    if question is None or found.ids.is_unique:
+        return found.ids, found.column, found.notes
+    n_before = found.ids.groupby(found.ids).cumcount()
+    ids = found.ids.where(n_before == 0, found.ids + "#" + (n_before + 1).astype(str))
+    note = (
+        f"{_count_repeats(frame[question], found.ids)}; each such row counts as a query of its "
+        'own, with "#2", "#3" at the end of its id'
+    )
+    return ids, found.column, (*found.notes, note)
+
+
+def unit_ids(
+    frame: pd.DataFrame, query_id: str
+) -> tuple[pd.Series, str | None, tuple[str, ...], bool]:
+    """The ids of scored queries, the column that they came from, notes, and if rows repeat them.
+
+    Rows of one question are repeats of one query, unless each belongs to another document; rows
+    with an id are, if a column such as "epoch" numbers them.
+    """
+    found = _find_ids(frame, query_id)
+    if all_different(pd.Index(found.ids)):
+        return found.ids, found.column, found.notes, False
+    counters = [label for label in map(str, frame.columns) if is_counter_name(label)]
+    if any(_tells_apart(found.ids, frame[label]) for label in counters):
+        return found.ids, found.column, found.notes, True
+    question = found.question
+    if question is None:
+        return found.ids, found.column, found.notes, False
+    clusters = [label for label in map(str, frame.columns) if cluster_noun(label) is not None]
+    for label in clusters:
+        if _tells_apart(found.ids, frame[label]):
+            pairs = zip(frame[question], frame[label], strict=True)
+            ids = pd.Series([_id_of_text(f"{text}\n{of}") for text, of in pairs])
+            note = (
+                f"query ids are derived from the texts of columns {question!r} and {label!r}, "
+                "because questions repeat"
+            )
+            return ids, None, (note,), False
+    note = f"{_count_repeats(frame[question], found.ids)}, and are repeats of one query"
+    return found.ids, found.column, (*found.notes, note), True
+
+
+class _QueryIds(NamedTuple):
+    """The ids of rows, the column that they came from or were made of, and notes."""
+
+    ids: pd.Series
+    column: str | None = None
+    notes: tuple[str, ...] = ()
+    question: str | None = None
+
+
+def _find_ids(frame: pd.DataFrame, query_id: str) -> _QueryIds:
     column = (
         query_id if query_id in frame else first_named(frame.columns, (normalise_name(query_id),))
     )
     if column is not None:
-        return _as_text(frame[column]), column, ()
+        return _QueryIds(_as_text(frame[column]), column)
     if query_id != QUERY_ID:
         raise DataError(
             f"query_id: no column is named {query_id!r}; columns: {named(frame.columns, 12)}"
         )
     if normalise_name(str(frame.index.name)) in _ID_NAMES:
-        return _ids_of_index(frame.index), None, ()
+        return _QueryIds(_ids_of_index(frame.index))
     column = id_column_of(frame.columns)
     if column is not None:
-        return _as_text(frame[column]), column, (f"query ids are taken from column {column!r}",)
+        note = f"query ids are taken from column {column!r}"
+        return _QueryIds(_as_text(frame[column]), column, (note,))
     if frame.index.name is not None or not pd.api.types.is_integer_dtype(frame.index.dtype):
-        return _ids_of_index(frame.index), None, ()
+        return _QueryIds(_ids_of_index(frame.index))
     column = question_text(frame)
     if column is not None:
-        ids, note = _ids_of_questions(frame[column])
-        if note and _numbers_repeats(frame, ids):
-            return ids, None, (f"query ids are derived from the text of column {column!r}",)
-        notes = (f"query ids are derived from the text of column {column!r}", *note)
-        return _number_repeats(ids), None, notes
+        note = f"query ids are derived from the text of column {column!r}"
+        return _QueryIds(_ids_of_questions(frame[column]), None, (note,), column)
     # A RangeIndex only numbers the rows: as ids it would pair any two tables by position.
     if not isinstance(frame.index, pd.RangeIndex):
-        return _ids_of_index(frame.index), None, ("query ids are the numbers of the index",)
+        return _QueryIds(
+            _ids_of_index(frame.index), None, ("query ids are the numbers of the index",)
+        )
     raise NoScoresError(
         "no column holds query ids: expected a column 'query_id' (or pass its name: "
         "query_id=...), an index of ids, or a column of questions; columns: "
         f"{named(frame.columns, 12)}"
     )
+
+
+def _count_repeats(questions: pd.Series, ids: pd.Series) -> str:
+    repeated = questions[ids.duplicated().to_numpy()]
+    examples = named([str(text)[:40] for text in repeated.drop_duplicates()])
+    return f"{len(repeated)} rows repeat a question ({examples})"
+
+
+def _tells_apart(ids: pd.Series, cells: pd.Series) -> bool:
+    """Whether the cells of a column differ in all rows of each id."""
+    # As lists, because rows that were chosen or sorted keep their numbers in the index.
+    pairs = pd.DataFrame({"id": ids.tolist(), "cell": cells.astype(str).tolist()})
+    return not pairs.duplicated().any()
 
 
 def _ids_of_index(index: pd.Index) -> pd.Series:
@@ -258,20 +336,8 @@ def _convert_floats(column: pd.Series) -> pd.Series:
     return column.astype("int64").astype(str)
 
 
-def _numbers_repeats(frame: pd.DataFrame, ids: pd.Series) -> bool:
-    """Whether a column numbers the rows of each repeated question: repeats of one query."""
-    counters = [label for label in map(str, frame.columns) if is_counter_name(label)]
-    # As lists, because rows that were chosen or sorted keep their numbers in the index.
-    return any(
-        not pd.DataFrame({"id": ids.tolist(), "n": frame[label].astype(str).tolist()})
-        .duplicated()
-        .any()
-        for label in counters
-    )
-
-
-def _ids_of_questions(questions: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
-    """One stable id per question, and a note if a question has several rows."""
+def _ids_of_questions(questions: pd.Series) -> pd.Series:
+    """One stable id per question."""
     # Bytes, which Parquet may hold, would be decoded, and may be of any encoding.
     if pd.api.types.infer_dtype(questions, skipna=True) in ("bytes", "mixed"):
         questions = questions.map(lambda cell: str(cell) if isinstance(cell, bytes) else cell)
@@ -282,24 +348,10 @@ def _ids_of_questions(questions: pd.Series) -> tuple[pd.Series, tuple[str, ...]]
             f"there are no query ids, and rows {named(rows.tolist())}, counted from 0, have no "
             "question to derive them from"
         )
-    ids = pd.Series([_id_of_question(str(text)) for text in questions])
-    repeated = questions[ids.duplicated().to_numpy()]
-    if not len(repeated):
-        return ids, ()
-    examples = named([str(text)[:40] for text in repeated.drop_duplicates()])
-    return ids, (
-        f"{len(repeated)} rows repeat a question ({examples}); each such row counts as a query of "
-        'its own, with "#2", "#3" at the end of its id',
-    )
+    return pd.Series([_id_of_text(str(text)) for text in questions])
 
 
-def _number_repeats(ids: pd.Series) -> pd.Series:
-    """The ids; those of equal texts get a visible "#2", "#3", ..."""
-    n_before = ids.groupby(ids).cumcount()
-    return ids.where(n_before == 0, ids + "#" + (n_before + 1).astype(str))
-
-
-def _id_of_question(text: str) -> str:
+def _id_of_text(text: str) -> str:
     plain = plain_text(text).encode("utf-8", "surrogatepass")
     # From the text alone, so that a question has the same id in every file and every run.
     return "q-" + blake2b(plain, digest_size=8).hexdigest()

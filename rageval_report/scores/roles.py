@@ -27,6 +27,7 @@ from rageval_report.scores.cells import (
     read_cells,
 )
 from rageval_report.scores.column_scale import CellColumn, ScoreRange
+from rageval_report.scores.guard import Doubt
 from rageval_report.scores.metric import Catalogue, Metric, normalise_name
 from rageval_report.scores.numerals import (
     date_in_numbers,
@@ -149,6 +150,11 @@ def roles_frame(roles: Iterable[ColumnRole]) -> pd.DataFrame:
 
 TEXT_MEANING = "texts"
 
+# Words of the names of metrics.
+_METRIC_WORDS = re.compile(
+    r"(?i)score|rate|accura|qualit|relevan|correct|faithful|ground|complete|fluen|coheren|precision"
+    r"|recall|similar|tox|bias|halluc|safe|clar|concise|tone|style|match|help|metric|judge|eval"
+)
 # What pandas, pyarrow and this library call a column whose name is blank.
 _UNNAMED = re.compile(r"(?i)unnamed:? ?\d+(_level_\d+)?|__index_level_\d+__")
 _WEIGHTS = frozenset(("weight", "weights", "sample_weight", "query_weight", "case_weight"))
@@ -300,6 +306,7 @@ class ColumnRoles:
     scales: dict[str, ScoreRange] = field(default_factory=dict)  # written in the cells of a metric
     shares: set[str] = field(default_factory=set)  # metrics whose percent are read as shares of 1
     words: dict[str, set[str]] = field(default_factory=dict)  # that were read as scores
+    objects: set[str] = field(default_factory=set)  # metrics whose cells are objects
     decided: list[ColumnRole] = field(default_factory=list)  # in the order of the table
     renamed: dict[str, str] = field(default_factory=dict)  # details that belong to a metric
 
@@ -410,8 +417,27 @@ def assign_roles(
     if not columns.sources:
         raise NoScoresError(_no_metric_message(frame[labels]))
     columns.notes += _notes_on_similar_names(frame, id_column, {*stated, *listed})
+    if only is None and not listed:
+        columns.notes += _doubts_on_objects(columns)
     _attach_states(columns)
     return columns
+
+
+def _doubts_on_objects(columns: ColumnRoles) -> list[str]:
+    """A doubt if all metrics are objects with a score, and no name is one of a metric."""
+    names = [str(cells.name) for cells in columns.sources.values()]
+    are_unknown = not any(columns.known.values()) and not any(map(_METRIC_WORDS.search, names))
+    if len(names) < 2 or columns.objects != set(columns.sources) or not are_unknown:
+        return []
+    listed = named(names)
+    doubt = Doubt(
+        "columns_of_pipelines",
+        f"columns {listed} hold objects with a score each, and none has the name of a metric: they "
+        "may be pipelines, which are to be compared, and not metrics of one pipeline",
+        "If they are pipelines, write one row per question and pipeline, with the columns "
+        f"'pipeline' and 'score'; if they are metrics, name them: metrics={names[:2]!r}",
+    )
+    return [doubt.note]
 
 
 def _attach_states(columns: ColumnRoles) -> None:
@@ -642,6 +668,8 @@ class _ColumnSorter:
         if parsed.are_shares:
             self.columns.shares.add(name)
         self.columns.words[name] = set(parsed.words)
+        if any(isinstance(value, Mapping) for value in values):
+            self.columns.objects.add(name)
         self.columns.notes += (*parsed.notes, *_parsing_notes(values, parsed, column))
 
 

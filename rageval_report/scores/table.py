@@ -18,6 +18,7 @@ from rageval_report.scores.descriptions import (
     stated_bounds,
 )
 from rageval_report.scores.frames import to_pandas
+from rageval_report.scores.guard import without_missing_scores
 from rageval_report.scores.metric import Metric, Override, extremes_of, normalise_name
 from rageval_report.scores.pipelines import split_pipelines
 from rageval_report.scores.query_ids import (
@@ -25,7 +26,7 @@ from rageval_report.scores.query_ids import (
     SURE_ID_NAMES,
     RepeatedIdsError,
     all_different,
-    query_ids,
+    unit_ids,
 )
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
@@ -183,26 +184,30 @@ def score_table(
         raise DataError("data must have one row per query; no row of the table is one")
     if not is_one_pipeline:
         _check_one_pipeline(frame, query_id, stated)
-    ids, id_column, id_notes = query_ids(frame, query_id)
+    ids, id_column, id_notes, are_repeats = unit_ids(frame, query_id)
     described = {name: change for name, change in (known or {}).items() if name in frame}
     by_caller = metrics if isinstance(metrics, Mapping) else {}
     if metrics is None or isinstance(metrics, Mapping):
         listed = None if only is None else (*only, *by_caller)
     else:
         listed = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    bounds = stated_bounds(described, metrics)
     columns = assign_roles(
         *(frame, ids),
         id_column=id_column,
         only=listed,
         also=(*described, *by_caller) if listed is None else (),
-        bounds=stated_bounds(described, metrics),
+        bounds=bounds,
         roles=stated,
         pipeline_columns=pipeline_columns,
         pipeline_confidence=pipeline_confidence,
         by_caller=not isinstance(metrics, Mapping | None),
         unreadable=unreadable,
     )
-    block = _score_block(columns, frame)
+    bounded = [name for name, metric in columns.known.items() if metric and metric.bounds]
+    block, doubts = without_missing_scores(
+        _score_block(columns, frame), list(columns.sources), {*bounds, *bounded, *columns.scales}
+    )
     descriptions, kind_notes = describe_metrics(
         *(columns, block, ids),
         by_caller=by_caller,
@@ -217,12 +222,13 @@ def score_table(
     scores = _score_frame(block, columns, frame).set_axis(index, axis=0)
     scores.columns = pd.Index(list(descriptions))
     details = _make_details(frame, columns).set_axis(index, axis=0)
-    notes = (*rows.notes, *id_notes, *columns.notes, *kind_notes, *bound_notes)
+    doubtful = (doubt.note for doubt in doubts)
+    notes = (*doubtful, *rows.notes, *id_notes, *columns.notes, *kind_notes, *bound_notes)
     decided = (*_id_role(id_column, id_notes, stated), *columns.decided)
     table = ScoreTable(data, scores, details, descriptions, notes, decided)
     if all_different(index):
         return table
-    if duplicates == "error":
+    if duplicates == "error" and not are_repeats:
         raise RepeatedIdsError(
             index[index.duplicated()].unique().tolist(),
             'To average repeated runs of one pipeline, pass duplicates="mean"',
