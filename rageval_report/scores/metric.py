@@ -47,7 +47,7 @@ _WRITTEN = {
 
 # Words in the name of an unknown metric that say that it measures time or money: less is better.
 _SPENT = frozenset(
-    "cost costs duration elapsed latencia latency ms price runtime sec seconds secs time tokens "
+    "cost costs duration elapsed latencia took latency ms price runtime sec seconds secs time tokens "
     "ttft usd".split()
 )
 

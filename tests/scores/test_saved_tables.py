@@ -361,27 +361,23 @@ def rewrite_description(path, change):
     """The saved file with another description, as another version could have written it."""
     import pyarrow.parquet as pq
 
-    def changed(document):
-        after = change(document)
-        return after
-
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         metadata = table.schema.metadata
-        document = changed(json.loads(metadata[b"rageval_report"]))
+        document = change(json.loads(metadata[b"rageval_report"]))
         text = document if isinstance(document, str) else json.dumps(document)
         pq.write_table(table.replace_schema_metadata(metadata | {b"rageval_report": text}), path)
     elif path.suffix == ".jsonl":
         first, *lines = path.read_text(encoding="utf-8").splitlines()
         record = json.loads(first)
-        document = changed(record["rageval_report"])
+        document = change(record["rageval_report"])
         record["rageval_report"] = {"format": "rageval_report table"} | (
             {} if isinstance(document, str) else document
         )
         path.write_text("\n".join([json.dumps(record), *lines]), encoding="utf-8")
     else:
         companion = path.with_name(path.name + ".meta.json")
-        document = changed(json.loads(companion.read_text(encoding="utf-8")))
+        document = change(json.loads(companion.read_text(encoding="utf-8")))
         text = document if isinstance(document, str) else json.dumps(document)
         companion.write_text(text, encoding="utf-8")
 
