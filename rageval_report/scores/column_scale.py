@@ -128,7 +128,7 @@ def read_numerals(
         for row, numeral in enumerate(numerals)
         if numeral is not None and (not numeral.is_clock or names_a_time(column.name))
     ]
-    reading = _Reading(column, reals)
+    reading = _ColumnReading(column, reals)
     limits = [cell for cell in written if cell.numeral.is_limit]
     if limits:
         raise DataError(
@@ -151,7 +151,7 @@ def read_numerals(
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _ColumnReading:
     """The numbers of a column that are numbers already, and what is known about the column."""
 
     column: CellColumn

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, check_choice, named
-from rageval_report.scores.cells import read_cells
+from rageval_report.scores.cells import read_cell, read_cells
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of, question_text
 from rageval_report.types import BoolArray, FloatArray
@@ -294,7 +294,7 @@ def _are_units(filled: list[str]) -> bool:
 
 
 def _n_numbers(cells: Iterable[object]) -> int:
-    return int((~np.isnan(read_cells(list(cells)).numbers)).sum())
+    return sum(not math.isnan(read_cell(cell).number) for cell in cells)
 
 
 def _holds_numbers(cells: Iterable[object]) -> bool:
