@@ -231,19 +231,7 @@ def _from_records(records: Sequence[Any], parameter: str) -> pd.DataFrame:
 
 
 def record_dicts(records: Sequence[Any], parameter: str = "data") -> list[dict[Any, Any]]:
-    """The records as dicts, whether they are dicts, dataclasses, named tuples or models.
-
-    Raises
-    ------
-    ArgumentKindError
-        If some are nothing of the kind: their positions.
-
-    Examples
-    --------
-    >>> from collections import namedtuple
-    >>> record_dicts([namedtuple("Row", "query_id recall")("q1", 0.5)])
-    [{'query_id': 'q1', 'recall': 0.5}]
-    """
+    """The records as dicts, whether they are dicts, dataclasses, named tuples or models."""
     dicts = [_record_dict(record) for record in records]
     wrong = [position for position, record in enumerate(dicts) if record is None]
     if wrong:

@@ -49,27 +49,16 @@ _HEAD = 64
 class Doubt:
     """A sign that a number is wrong, with what to do.
 
-    Parameters
-    ----------
-    check : str
-        The name of the check in `CHECK_NAMES`.
-    message : str
-        What was seen, how often, and examples of both sides.
-    advice : str
-        What to type, in Python and on the command line.
-    query_ids : tuple of str
-        The first of the queries that it is about.
-
     Examples
     --------
     >>> print(Doubt("no_answer", "8 of 9 answers are empty", "Check the pipeline").note)
     Doubt: 8 of 9 answers are empty. Check the pipeline [no_answer]
     """
 
-    check: str
-    message: str
-    advice: str
-    query_ids: tuple[str, ...] = field(default=())
+    check: str  # its name in `CHECK_NAMES`
+    message: str  # what was seen, how often, and examples of both sides
+    advice: str  # what to type, in Python and on the command line
+    query_ids: tuple[str, ...] = ()  # the first of the queries that it is about
 
     @property
     def note(self) -> str:
@@ -78,18 +67,7 @@ class Doubt:
 
 
 def check_allowed(allow: str | Iterable[str]) -> tuple[str, ...]:
-    """The names of checks that a caller allows to fail.
-
-    Raises
-    ------
-    UnknownValueError
-        If no check has that name.
-
-    Examples
-    --------
-    >>> check_allowed("no_answer")
-    ('no_answer',)
-    """
+    """The names of checks that a caller allows to fail."""
     names = (allow,) if isinstance(allow, str) else tuple(allow)
     for name in names:
         check_choice("allow", name, CHECK_NAMES)
@@ -146,20 +124,7 @@ def notes_with_doubts(
 
 
 def raise_doubts(notes: Iterable[str], where: str = "") -> None:
-    """Raise the error that lists the doubts among some notes; nothing if there are none.
-
-    Parameters
-    ----------
-    notes : iterable of str
-        The notes of an evaluation.
-    where : str
-        The beginning of the message, such as a file.
-
-    Raises
-    ------
-    DataError
-        If there is a doubt.
-    """
+    """Raise the error that lists the doubts among some notes; nothing if there are none."""
     doubts = list(dict.fromkeys(filter(is_doubt, notes)))
     if not doubts:
         return
@@ -189,23 +154,12 @@ def _without_doubt(note: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ScoreColumns:
-    """What the checks of scores look at.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        One float64 column per metric, NaN where unscored.
-    metrics : mapping of str to Metric
-        The description of each metric.
-    judged : collection of str
-        The metrics whose scores are known to come from a judge.
-    n_scored : mapping of str to int
-        The number of scored queries of metrics, if `scores` has only some of them.
-    """
+    """What the checks of scores look at."""
 
     scores: pd.DataFrame
     metrics: Mapping[str, Metric]
-    judged: Collection[str] = ()
+    judged: Collection[str] = ()  # the metrics whose scores are known to come from a judge
+    # The number of scored queries of metrics, if `scores` has only some of them.
     n_scored: Mapping[str, int] = field(default_factory=dict)
 
     def count(self, name: str) -> int:
@@ -236,20 +190,7 @@ def doubts_about_scores(
     judged: Collection[str] = (),
     n_scored: Mapping[str, int] | None = None,
 ) -> list[Doubt]:
-    """The doubts that scores alone can raise.
-
-    Parameters
-    ----------
-    scores, metrics, judged, n_scored
-        As in `ScoreColumns`.
-
-    Examples
-    --------
-    >>> scores = pd.DataFrame({"recall": [0.0] * 20, "mrr": [0.5, 1.0] * 10})
-    >>> described = {name: Metric(name, kind="proportion", group="retrieval") for name in scores}
-    >>> [doubt.check for doubt in doubts_about_scores(scores, described)]
-    ['constant_metric']
-    """
+    """The doubts that scores alone can raise."""
     columns = ScoreColumns(scores, metrics, judged, n_scored or {})
     return [doubt for check in SCORE_CHECKS.values() for doubt in check(columns)]
 
@@ -391,10 +332,7 @@ def find_sentinel(values: FloatArray) -> float | None:
 def without_missing_scores(
     block: FloatArray, names: Sequence[str], stated: Collection[str]
 ) -> tuple[FloatArray, list[Doubt]]:
-    """The scores without numbers that stand for missing ones, which are not averaged, and doubts.
-
-    Metrics whose bounds are stated, or are known and refuse such numbers, are left alone.
-    """
+    """The scores without numbers that stand for missing ones, and the doubts about these."""
     changed, doubts = block, []
     for position, name in enumerate(names):
         while name not in stated:

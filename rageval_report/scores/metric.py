@@ -47,8 +47,8 @@ _WRITTEN = {
 
 # Words in the name of an unknown metric that say that it measures time or money: less is better.
 _SPENT = frozenset(
-    "cost costs duration elapsed latencia took latency ms price runtime sec seconds secs time tokens "
-    "ttft usd".split()
+    "cost costs duration elapsed latencia latency ms price runtime sec seconds secs time tokens "
+    "took ttft usd".split()
 )
 
 # Other words that say that less is better. They are hints: such a direction is not known.

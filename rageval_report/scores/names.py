@@ -39,18 +39,7 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def display_width(text: str) -> int:
-    """The number of terminal columns that a text takes.
-
-    Parameters
-    ----------
-    text : str
-        One line.
-
-    Examples
-    --------
-    >>> [display_width(text) for text in ("recall", "再現率", "e\u0301")]
-    [6, 6, 1]
-    """
+    """The number of terminal columns that a text takes."""
     return len(text) if text.isascii() else sum(map(_columns_of, text))
 
 
@@ -64,13 +53,7 @@ def _columns_of(character: str) -> int:
 
 
 def cut_to_width(text: str, width: int) -> str:
-    """The longest beginning of a text that is at most `width` columns wide.
-
-    Examples
-    --------
-    >>> cut_to_width("再現率", 5)
-    '再現'
-    """
+    """The longest beginning of a text that is at most `width` columns wide."""
     used = 0
     for place, character in enumerate(text):
         used += _columns_of(character)
@@ -117,43 +100,21 @@ def _end_of_width(text: str, width: int) -> str:
 
 @dataclass(frozen=True)
 class NameColumn:
-    """A part in which names differ: a setting such as ``top_k``, or a piece of the name.
+    """A part in which names differ: a setting such as ``top_k``, or a piece of the name."""
 
-    Parameters
-    ----------
-    heading : str
-        The name of the setting; empty if the part has none.
-    values : tuple of str
-        Its value in each name.
-    """
-
-    heading: str
-    values: tuple[str, ...]
+    heading: str  # the name of the setting; empty if the part has none
+    values: tuple[str, ...]  # in each name
 
 
 @dataclass(frozen=True)
 class ShortNames:
-    """Names and what a table shows in their place.
+    """Names and what a table shows in their place."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        The full names, each once.
-    short : tuple of str
-        For each a short name; no two are equal.
-    marks : tuple of str
-        For each an even shorter one, of the values of settings alone; no two are equal.
-    columns : tuple of NameColumn
-        The parts in which the names differ, if all of them have the same parts; else empty.
-    shared : tuple of str
-        The parts that were dropped, because every name has them.
-    """
-
-    names: tuple[str, ...]
-    short: tuple[str, ...]
-    marks: tuple[str, ...]
-    columns: tuple[NameColumn, ...] = ()
-    shared: tuple[str, ...] = ()
+    names: tuple[str, ...]  # the full names, each once
+    short: tuple[str, ...]  # for each a short name; no two are equal
+    marks: tuple[str, ...]  # for each an even shorter one, of the values of settings alone
+    columns: tuple[NameColumn, ...] = ()  # in which the names differ, if all have the same parts
+    shared: tuple[str, ...] = ()  # the parts that were dropped, because every name has them
 
     def of(self, name: object) -> str:
         """The short name of a full one; any other text as it is."""
@@ -372,11 +333,5 @@ def _lettered(line: str, place: int, most: int) -> str:
 
 
 def short_name(name: object, most: int = WIDEST) -> str:
-    """A single name on one line, cut in its middle if it is too wide.
-
-    Examples
-    --------
-    >>> short_name("questions about the annual report", 16)
-    'question…report'
-    """
+    """A single name on one line, cut in its middle if it is too wide."""
     return cut_in_middle(clean(str(name)), most)

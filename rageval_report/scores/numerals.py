@@ -161,13 +161,7 @@ def parse_numeral(text: str) -> Numeral | None:
 
 
 def with_decimal_point(text: str, decimal: str) -> str | None:
-    """A number with a decimal point and no separators; None if it cannot have this decimal sign.
-
-    Examples
-    --------
-    >>> with_decimal_point("1.234,5 ms", ","), with_decimal_point("0.5", ",")
-    ('1234.5 ms', None)
-    """
+    """A number with a decimal point and no separators; None if it cannot have this decimal sign."""
     numeral = parse_numeral(text)
     if numeral is None or (numeral.point if decimal == "." else numeral.comma) is None:
         return None
@@ -246,13 +240,7 @@ _TIME_WORDS = _DURATION_WORDS | {"response", "time", "times"}
 
 
 def unit_in_name(name: str) -> str | None:
-    """The unit of time in a column's name; None if there is none.
-
-    Examples
-    --------
-    >>> unit_in_name("latency_ms"), unit_in_name("Time (seconds)"), unit_in_name("latency")
-    ('ms', 's', None)
-    """
+    """The unit of time in a column's name; None if there is none."""
     units = [_TIMES[word] for word in _words(name) if word in _TIMES and word != "h"]
     return units[-1] if units else None
 

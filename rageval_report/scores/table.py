@@ -259,14 +259,7 @@ def _id_role(column: str | None, notes: Iterable[str], roles: Roles) -> list[Col
 
 
 def join_details(scores: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
-    """Scores and details in one frame; a detail named like a score gets the ending "_detail".
-
-    Examples
-    --------
-    >>> scores = pd.DataFrame({"bleu": [0.5]})
-    >>> list(join_details(scores, pd.DataFrame({"bleu": ["low"], "n": [1]})))
-    ['bleu', 'bleu_detail', 'n']
-    """
+    """Scores and details in one frame; a detail named like a score gets the ending "_detail"."""
     clash = {column: f"{column}_detail" for column in details if column in scores}
     return pd.concat([scores, details.rename(columns=clash)], axis=1)
 
@@ -328,11 +321,7 @@ def _score_block(columns: ColumnRoles, frame: pd.DataFrame) -> np.ndarray:
 
 
 def _score_frame(block: np.ndarray, columns: ColumnRoles, frame: pd.DataFrame) -> pd.DataFrame:
-    """The scores as a frame that shares their block.
-
-    If it is that of the caller's frame, the result must come from that frame: pandas then copies
-    what is shared before either of them changes.
-    """
+    """The scores as a frame that shares their block."""
     own = _own_columns(columns, frame)
     is_own = own is not None and np.shares_memory(own.to_numpy(), block)
     # Neither the attributes of the caller's frame nor its subclass.
