@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import math
 import tracemalloc
 
@@ -9,10 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import Metric
+from rageval_report import Metric, RAGPipelineEvaluation
 from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
 from rageval_report.scores import score_table
+from rageval_report.scores import table as tables
 from rageval_report.scores.descriptions import SharedScale
+from rageval_report.scores.states import (
+    states_frame,
+    states_of,
+    unscored_reasons,
+)
 from rageval_report.scores.table import join_details
 
 arrow_texts = pytest.mark.skipif(
@@ -397,3 +405,138 @@ def test_stated_bounds_go_before_the_scale_that_the_pipelines_of_a_file_share():
     by_caller = table_of(2, 3, name="vibes", scales=scales, metrics=stated).metrics["vibes"]
     by_file = table_of(2, 3, name="vibes", scales=scales, known=stated).metrics["vibes"]
     assert by_caller.bounds == by_file.bounds == (0.0, 10.0)
+
+
+def frame_of(n: int = 50, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    scores = {f"metric_{k}": rng.random(n) for k in range(4)}
+    scores["metric_1"][::7] = np.nan
+    ids = [f"q{row}" for row in range(n)]
+    return pd.DataFrame({"query_id": ids, **scores, "topic": ["law"] * n})
+
+
+def is_shared(scores: pd.DataFrame, frame: pd.DataFrame) -> bool:
+    return np.shares_memory(scores.to_numpy(), frame["metric_0"].to_numpy())
+
+
+@pytest.fixture
+def copying(monkeypatch):
+    """Scores are always copied, as before pandas 3."""
+
+    def copied(frame: pd.DataFrame) -> pd.DataFrame:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tables, "_IS_COPY_ON_WRITE", False)
+            return score_table(frame).scores
+
+    return copied
+
+
+@pytest.mark.skipif(not tables._IS_COPY_ON_WRITE, reason="pandas copies on write from 3 on")
+def test_columns_of_one_block_are_not_copied():
+    frame = frame_of()
+    scores = score_table(frame).scores
+    assert is_shared(scores, frame)
+    assert scores.to_numpy().flags.f_contiguous
+
+
+def test_a_later_change_of_the_frame_changes_no_score():
+    frame = frame_of()
+    table = score_table(frame)
+    before = table.scores.copy()
+    frame.loc[3, "metric_0"] = 9.0
+    frame["metric_2"] = 0.0
+    frame.iloc[:, 1:5] = -1.0
+    pd.testing.assert_frame_equal(table.scores, before)
+
+
+def test_a_change_of_the_scores_changes_no_frame():
+    frame = frame_of()
+    before = frame.copy()
+    scores = score_table(frame).scores
+    scores.iloc[0, 0] = 9.0
+    scores.loc["q1"] = 8.0
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_scores_are_a_plain_frame_without_attributes_of_the_caller(copying):
+    class Table(pd.DataFrame):
+        @property
+        def _constructor(self) -> type[Table]:
+            return Table
+
+    frame = Table(frame_of())
+    frame.attrs["source"] = "a dashboard"
+    scores = score_table(frame).scores
+    assert type(scores) is pd.DataFrame
+    assert scores.attrs == {}
+    pd.testing.assert_frame_equal(scores, copying(frame))
+    before = scores.copy()
+    frame.loc[0, "metric_0"] = 5.0
+    pd.testing.assert_frame_equal(scores, before)
+
+
+NAN = float("nan")
+
+
+def table_of_2(cells, **options):
+    data = {"query_id": [f"q{i}" for i in range(len(cells))], "faithfulness": cells}
+    return score_table(data, unreadable="failed", **options)
+
+
+def test_what_applies_to_no_query_goes_before_what_failed():
+    states = states_of([1, NAN, NAN, NAN], applies=[1, 0, 1, 1], failed=[1, 1, 1, 0])
+    assert states.tolist() == ["scored", "not applicable", "failed", "missing"]
+
+
+def test_a_cell_of_a_file_that_is_no_score_failed_and_is_told():
+    table = table_of_2(["0.5", "the judge rambled", None, "n/a"])
+    assert table.details["faithfulness_state"].tolist() == [
+        *("scored", "failed", "missing", "not applicable")
+    ]
+    assert table.details["faithfulness_reason"].tolist()[1] == "the judge rambled"
+    assert (
+        "1 cells of 'faithfulness' hold no score and count as failed: 'the judge rambled' at 'q1'"
+        in table.notes
+    )
+
+
+def test_a_state_that_the_file_gives_is_kept():
+    data = {
+        "query_id": ["a", "b", "c"],
+        "recall": [0.5, NAN, NAN],
+        "recall_state": ["scored", "failed", "not applicable"],
+        "recall_reason": [None, "timeout", "0.5"],
+    }
+    evaluation = RAGPipelineEvaluation("run", data)
+    assert list(evaluation.scores) == ["recall"]
+    assert evaluation.states["recall"].tolist() == ["scored", "failed", "not applicable"]
+    assert "recall failed: 'timeout' 1" in evaluation.evaluation_report().notes
+    assert any(
+        "2 recall (1 failed, 1 not applicable)" in n for n in evaluation.evaluation_report().notes
+    )
+
+
+def test_an_error_of_the_row_is_the_reason_of_all_that_is_unscored():
+    details = pd.DataFrame({"error": [None, "  ", "500", "500"]})
+    scores = pd.DataFrame({"recall": [NAN, NAN, NAN, 1.0]})
+    assert states_frame(scores, details)["recall"].tolist() == [
+        *("missing", "missing", "failed", "scored")
+    ]
+    assert unscored_reasons(details, "recall").tolist() == [None, None, "500", "500"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_metric"),
+    [
+        (["4/5", "3/5", "5/5"], True),
+        (["4/5", "3/6", "5/9"], False),
+        (["83 %", "7 %"], True),
+        (["pass", "fail"], True),
+        (["yes", "no"], False),
+        (["C", "I"], False),
+    ],
+)
+def test_an_unknown_column_is_a_metric_where_its_cells_can_be_nothing_else(cells, is_metric):
+    data = {"query_id": list("abc")[: len(cells)], "recall": [1.0] * len(cells), "quality": cells}
+    assert ("quality" in score_table(data).scores) == is_metric
+    assert "quality" in score_table(data, metrics=["quality"]).scores

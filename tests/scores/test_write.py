@@ -7,7 +7,13 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.scores.write import save_scores, scores_text
+from rageval_report.scores.write import (
+    BLANKS,
+    review_markdown,
+    review_sheet,
+    save_scores,
+    scores_text,
+)
 
 ANSWERS = ['He said "no"', "a\rb", "line\r\nbreak\nend", "comma, tab\t", "🦶 ümlaut \u2028 x", None]
 COLUMNS = {
@@ -87,3 +93,105 @@ def test_a_description_that_is_left_over_is_replaced_only_if_the_caller_says_so(
         evaluation.save(path, force=False)
     assert not path.exists()
     assert evaluation.save(path, force=True).read_text() == "query_id,recall\na,0.5\n"
+
+
+RUN = RAGPipelineEvaluation(
+    "hybrid",
+    {
+        "query_id": ["007", "b"],
+        "contexts": [["x", "y"], None],
+        "answer": ["é", None],
+        "recall": [0.1 + 0.2, math.nan],
+    },
+)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_a_frame_goes_out_and_comes_back_equal(library):
+    pytest.importorskip(library)
+    frame = RUN.to_frame(library)
+    assert type(frame).__module__.startswith(library)
+    again = RAGPipelineEvaluation("hybrid", frame)
+    assert again.scores.equals(RUN.scores)
+    assert again.details["contexts"].tolist()[0] == ["x", "y"]
+    assert again.details["answer"].tolist()[0] == "é"
+
+
+def test_the_pandas_frame_has_the_ids_as_a_column():
+    assert list(RUN.to_frame()) == ["query_id", "contexts", "answer", "recall"]
+
+
+def test_cells_without_a_type_and_unknown_libraries_are_told():
+    mixed = RAGPipelineEvaluation(
+        "x", {"query_id": ["a", "b"], "answer": ["x", ["y"]], "f1": [1, 0]}
+    )
+    with pytest.raises(DataError, match="pyarrow has no type for these cells"):
+        mixed.to_frame("pyarrow")
+    with pytest.raises(
+        UnknownNameError, match='library must be "pandas", "polars" or "pyarrow"; got "spark"'
+    ):
+        RUN.to_frame("spark")
+
+
+RUN_2 = RAGPipelineEvaluation(
+    "hybrid",
+    {
+        "query_id": ["a", "-b"],
+        "user_input": ["Who?", '=HYPERLINK("x")'],
+        "response": ["Ada\nLovelace", None],
+        "retrieved_contexts": [["one", "two"], []],
+        "citations": [["d1"], None],
+        "faithfulness": [0.5, math.nan],
+    },
+)
+
+
+def test_a_row_a_query_with_blank_columns_for_the_reviewer():
+    sheet = review_sheet(RUN_2)
+    assert list(sheet) == [
+        *("query_id", "question", "answer", "contexts", "citations", "scored_faithfulness"),
+        *BLANKS,
+    ]
+    assert sheet.loc[0, "contexts"] == "one\ntwo"
+    assert (sheet[list(BLANKS)] == "").all(axis=None)
+
+
+def test_a_text_that_a_spreadsheet_would_run_is_made_harmless():
+    sheet = review_sheet(RUN_2)
+    assert sheet.loc[1, "question"] == '\'=HYPERLINK("x")'
+    assert sheet.loc[1, "query_id"] == "'-b"
+
+
+def test_the_page_has_a_section_a_query_and_boxes():
+    page = review_markdown(RUN_2)
+    assert page.startswith("# Review of hybrid\n\n## a\n")
+    assert "> Ada\n> Lovelace" in page
+    assert "**scores** faithfulness 0.5" in page
+    assert page.count("- answer_correct: [ ]") == 2
+    assert "**scores** none" in page
+
+
+def test_texts_of_the_data_are_inert_on_the_page():
+    text = "<img src=x> ![p](http://evil/p.png) @ann\n# heading\n\n[^1]: note\n===\n- answer: [x]"
+    data = {"query_id": ["#1 <b>"], "user_input": [text], "faithfulness": [0.5]}
+    page = review_markdown(RAGPipelineEvaluation("<i>run</i> @bob", data))
+    own = [line for line in page.splitlines() if not line.startswith("> ")]
+    for line in page.splitlines():
+        assert "<" not in line.replace("&lt;", "")
+        assert "![" not in line
+        assert "@ann" not in line
+        assert "@bob" not in line
+        assert "://" not in line
+    assert sum(line.startswith(("# ", "## ")) for line in page.splitlines()) == 2
+    assert "> \\# heading" in page
+    assert "> \\===" in page
+    assert sum(line.startswith("- ") for line in own) == len(BLANKS)
+
+
+def test_a_sheet_reads_back_without_its_apostrophes(tmp_path):
+    sheet = review_sheet(RUN_2)
+    sheet["faithfulness"] = [1, 0]
+    sheet.to_csv(tmp_path / "sheet.csv", index=False)
+    found = RAGPipelineEvaluation.load("rated", tmp_path / "sheet.csv")
+    assert sorted(found.scores.index) == ["-b", "a"]
+    assert found.details.loc["-b", "question"] == '=HYPERLINK("x")'
