@@ -303,17 +303,12 @@ def infer_metric(name: str, values: FloatArray) -> Metric:
     # Whole words: "latency" must match, "cost" in "costume" must not.
     words = set(re.split(r"[^a-z0-9]+", name))
     if words & _SPENT:  # 0.3 seconds are not a proportion, and 3 seconds are not a grade
-        kind, bounds, group = "real", None, "performance"
-    else:
-        (kind, bounds), group = _infer_kind(values), "other"
-    return Metric(
-        name,
-        group=group,
-        kind=kind,
-        bounds=bounds,
-        greater_is_better=not words & (_SPENT | _LOWER_IS_BETTER),
-        direction_is_known=False,
-    )
+        spent = Metric(name, group="performance", greater_is_better=False)
+        return replace(spent, direction_is_known=False)
+    kind, bounds = _infer_kind(values)
+    higher = not words & _LOWER_IS_BETTER
+    guess = Metric(name, kind=kind, bounds=bounds, greater_is_better=higher)
+    return replace(guess, direction_is_known=False)
 
 
 def _infer_kind(values: FloatArray) -> tuple[Kind, tuple[float, float] | None]:
