@@ -23,6 +23,7 @@ from rageval_report.errors import MOST_NAMED, DataError, check_choice, named
 from rageval_report.scores.cells import read_cell, read_cells
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of, question_text
+from rageval_report.scores.roles import numbers_of
 from rageval_report.types import BoolArray, FloatArray
 
 Totals = Literal["auto", "drop", "keep"]
@@ -495,8 +496,7 @@ class _LabelledTable:
         columns = []
         for cells in self.others:
             if _is_numeric(cells) and not pd.api.types.is_complex_dtype(cells.dtype):
-                numbers = cells.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-                columns.append(_NumberColumn(str(cells.name), numbers))
+                columns.append(_NumberColumn(str(cells.name), numbers_of(cells)))
             elif cells.dtype == object or isinstance(cells.dtype, pd.StringDtype):
                 present = [cell for cell in cells.iloc[: 2 * _SAMPLE] if not _is_missing(cell)]
                 simple = all(isinstance(cell, str | int | float) for cell in present)
