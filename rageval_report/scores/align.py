@@ -6,7 +6,7 @@ Rows are never paired by position, and scores on different scales are never comp
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -208,6 +208,7 @@ def match_all(first: Scored, others: Sequence[Scored], on: str) -> list[RenamedQ
         If no text occurs in both.
     """
     ids = first.scores.index
+    id_by_key: dict[tuple[str, int] | None, str]
     id_by_key = {key: own for key, own in zip(_text_keys(first, on), ids, strict=True) if key}
     keys_of_first, used = frozenset(id_by_key), set(ids)
     renamed = []
@@ -218,7 +219,7 @@ def match_all(first: Scored, others: Sequence[Scored], on: str) -> list[RenamedQ
                 f"on={on!r}: {first.name!r} and {run.name!r} have no text in common"
             )
         new_ids = [
-            id_by_key.get(key, f"{run.name}:{own}" if own in used else own)
+            id_by_key[key] if key in id_by_key else _lone_id(run.name, own, used)
             for key, own in zip(keys, run.scores.index, strict=True)
         ]
         id_by_key |= {key: own for key, own in zip(keys, new_ids, strict=True) if key}
@@ -235,6 +236,11 @@ def match_all(first: Scored, others: Sequence[Scored], on: str) -> list[RenamedQ
             )
         )
     return renamed
+
+
+def _lone_id(name: str, own: str, used: Collection[str]) -> str:
+    """The id of a query whose text the first run lacks; another query may have its own."""
+    return f"{name}:{own}" if own in used else own
 
 
 def _text_keys(evaluation: Scored, on: str) -> list[tuple[str, int] | None]:

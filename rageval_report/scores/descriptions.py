@@ -51,6 +51,13 @@ _ANSWER_METRICS = frozenset(("answer_correctness", "exact_match", "exact_match_s
 _RETRIEVAL_PARTS = frozenset(("precision", "recall"))
 
 
+class FittedMetric(NamedTuple):
+    """A metric with the bounds of its scores, and a note if the catalogue has others."""
+
+    metric: Metric
+    note: str | None = None
+
+
 class SharedScale(NamedTuple):
     """The kind and the bounds of a metric in all pipelines of a file."""
 
@@ -212,7 +219,7 @@ def stated_bounds(*descriptions: object) -> dict[str, ScoreRange]:
 
 def fit_scale(
     metric: Metric, values: FloatArray, ids: pd.Series, *, is_known: bool
-) -> tuple[Metric, str | None]:
+) -> FittedMetric:
     """The metric with the bounds of the scale of its scores; a note if the catalogue has others.
 
     Raises
@@ -224,7 +231,7 @@ def fit_scale(
     --------
     >>> known = Metric("groundedness", kind="proportion")
     >>> scores, ids = np.array([4.0, 1.0]), pd.Series(["q1", "q2"])
-    >>> fit_scale(known, scores, ids, is_known=True)[0].bounds
+    >>> fit_scale(known, scores, ids, is_known=True).metric.bounds
     (1.0, 5.0)
     """
     low, high = extremes_of(values)
@@ -233,20 +240,21 @@ def fit_scale(
         is_graded = bool(_GRADED & set(re.split(r"[^a-z]+", metric.name)))
         if metric.kind == "ordinal" and metric.bounds is None and is_graded and are_marks:
             return _as_marks(metric)
-        return metric, None
+        return FittedMetric(metric)
     if metric.bounds != UNIT or not LEAST_TOP <= high <= _PERCENT[1] or low < 0:
-        return metric, None
+        return FittedMetric(metric)
     is_judged = metric.compute is None and metric.kind == "proportion"
     if high <= _HIGHEST_MARK and not is_judged:  # a count; the check of the bounds refuses it
-        return metric, None
+        return FittedMetric(metric)
     is_small = (values > 0) & ((values < 1) | ((values == 1) & (high > _HIGHEST_MARK)))
     if is_small.any():
         places = int(np.flatnonzero(is_small)[0]), int(np.nanargmax(values))
         refuse_two_scales(metric.name, values, ids, *places)
     if high > _HIGHEST_MARK:
-        return replace(metric, kind="real", bounds=_PERCENT), (
+        return FittedMetric(
+            replace(metric, kind="real", bounds=_PERCENT),
             f"the scores of {metric.name!r} are read as percent, from 0 to 100: the largest is "
-            f"{high:g}. If they are on another scale, say so: {bounds_option(metric)}"
+            f"{high:g}. If they are on another scale, say so: {bounds_option(metric)}",
         )
     if are_marks:
         return _as_marks(metric)
@@ -258,10 +266,11 @@ def fit_scale(
     )
 
 
-def _as_marks(metric: Metric) -> tuple[Metric, str]:
-    return replace(metric, kind="ordinal", bounds=_MARKS), (
+def _as_marks(metric: Metric) -> FittedMetric:
+    return FittedMetric(
+        replace(metric, kind="ordinal", bounds=_MARKS),
         f"the scores of {metric.name!r} are read as marks from 1 to 5. If they are on another "
-        f"scale, say so: {bounds_option(metric)}"
+        f"scale, say so: {bounds_option(metric)}",
     )
 
 
