@@ -114,14 +114,16 @@ def _read_companion(source: Source) -> DescribedTable:
     if parsed.description is None:
         return parsed
     description = parsed.description
-    header = next(rows(source.utf8, description.delimiter, ends=b"\n"))
+    # A version control system may have changed the ends of the lines.
+    text = source.utf8.replace(b"\r\n", b"\n")
+    header = next(rows(text, description.delimiter, ends=b"\n"))
     names = [cell_text(cell) for cell in header.cells]
     if description.is_neutralised:
         names = [restore_formula(name) for name in names]
     if names != description.columns:
         reason = "its columns are not those of the file"
         return DescribedTable(notes=(unused_note(path.name, reason),))
-    return DescribedTable(description, text=source.utf8)
+    return DescribedTable(description, text=text)
 
 
 def _companion(name: str) -> Path | None:

@@ -128,9 +128,10 @@ def question_text(frame: pd.DataFrame) -> str | None:
     column = first_named(frame.columns, QUESTION)
     if column is None or not frame.columns.is_unique:
         return column
-    first = frame[column].iloc[:_SAMPLE].dropna().tolist()
-    are_counts = bool(first) and all(str(cell).strip().isdigit() for cell in first)
-    return None if are_counts else column
+    cells = frame[column].iloc[:_SAMPLE].dropna()
+    are_numbers = pd.api.types.is_numeric_dtype(cells.dtype)
+    are_counts = are_numbers or all(str(cell).strip().isdigit() for cell in cells.tolist())
+    return None if are_counts and len(cells) else column
 
 
 def id_column_of(columns: Iterable[str]) -> str | None:
@@ -173,17 +174,17 @@ def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None
         If there are none (`NoScoresError`), one is missing or blank, or they are neither texts nor
         integers.
     """
-    found = _find_ids(frame, query_id)
-    question = found.question
-    if question is None or found.ids.is_unique:
-        return found.ids, found.column, found.notes
-    n_before = found.ids.groupby(found.ids).cumcount()
-    ids = found.ids.where(n_before == 0, found.ids + "#" + (n_before + 1).astype(str))
+    row_ids = _find_ids(frame, query_id)
+    question = row_ids.question
+    if question is None or row_ids.ids.is_unique or _are_numbered(frame, row_ids.ids):
+        return row_ids.ids, row_ids.column, row_ids.notes
+    n_before = row_ids.ids.groupby(row_ids.ids).cumcount()
+    ids = row_ids.ids.where(n_before == 0, row_ids.ids + "#" + (n_before + 1).astype(str))
     note = (
-        f"{_count_repeats(frame[question], found.ids)}; each such row counts as a query of its "
+        f"{_count_repeats(frame[question], row_ids.ids)}; each such row counts as a query of its "
         'own, with "#2", "#3" at the end of its id'
     )
-    return ids, found.column, (*found.notes, note)
+    return ids, row_ids.column, (*row_ids.notes, note)
 
 
 def unit_ids(
@@ -194,18 +195,17 @@ def unit_ids(
     Rows of one question are repeats of one query, unless each belongs to another document; rows
     with an id are, if a column such as "epoch" numbers them.
     """
-    found = _find_ids(frame, query_id)
-    if all_different(pd.Index(found.ids)):
-        return found.ids, found.column, found.notes, False
-    counters = [label for label in map(str, frame.columns) if is_counter_name(label)]
-    if any(_tells_apart(found.ids, frame[label]) for label in counters):
-        return found.ids, found.column, found.notes, True
-    question = found.question
+    row_ids = _find_ids(frame, query_id)
+    if all_different(pd.Index(row_ids.ids)):
+        return row_ids.ids, row_ids.column, row_ids.notes, False
+    if _are_numbered(frame, row_ids.ids):
+        return row_ids.ids, row_ids.column, row_ids.notes, True
+    question = row_ids.question
     if question is None:
-        return found.ids, found.column, found.notes, False
+        return row_ids.ids, row_ids.column, row_ids.notes, False
     clusters = [label for label in map(str, frame.columns) if cluster_noun(label) is not None]
     for label in clusters:
-        if _tells_apart(found.ids, frame[label]):
+        if _tells_apart(row_ids.ids, frame[label]):
             pairs = zip(frame[question], frame[label], strict=True)
             ids = pd.Series([_id_of_text(f"{text}\n{of}") for text, of in pairs])
             note = (
@@ -213,11 +213,11 @@ def unit_ids(
                 "because questions repeat"
             )
             return ids, None, (note,), False
-    note = f"{_count_repeats(frame[question], found.ids)}, and are repeats of one query"
-    return found.ids, found.column, (*found.notes, note), True
+    note = f"{_count_repeats(frame[question], row_ids.ids)}, and are repeats of one query"
+    return row_ids.ids, row_ids.column, (*row_ids.notes, note), True
 
 
-class _QueryIds(NamedTuple):
+class _RowIds(NamedTuple):
     """The ids of rows, the column that they came from or were made of, and notes."""
 
     ids: pd.Series
@@ -226,31 +226,31 @@ class _QueryIds(NamedTuple):
     question: str | None = None
 
 
-def _find_ids(frame: pd.DataFrame, query_id: str) -> _QueryIds:
+def _find_ids(frame: pd.DataFrame, query_id: str) -> _RowIds:
     column = (
         query_id if query_id in frame else first_named(frame.columns, (normalise_name(query_id),))
     )
     if column is not None:
-        return _QueryIds(_as_text(frame[column]), column)
+        return _RowIds(_as_text(frame[column]), column)
     if query_id != QUERY_ID:
         raise DataError(
             f"query_id: no column is named {query_id!r}; columns: {named(frame.columns, 12)}"
         )
     if normalise_name(str(frame.index.name)) in _ID_NAMES:
-        return _QueryIds(_ids_of_index(frame.index))
+        return _RowIds(_ids_of_index(frame.index))
     column = id_column_of(frame.columns)
     if column is not None:
         note = f"query ids are taken from column {column!r}"
-        return _QueryIds(_as_text(frame[column]), column, (note,))
+        return _RowIds(_as_text(frame[column]), column, (note,))
     if frame.index.name is not None or not pd.api.types.is_integer_dtype(frame.index.dtype):
-        return _QueryIds(_ids_of_index(frame.index))
+        return _RowIds(_ids_of_index(frame.index))
     column = question_text(frame)
     if column is not None:
         note = f"query ids are derived from the text of column {column!r}"
-        return _QueryIds(_ids_of_questions(frame[column]), None, (note,), column)
+        return _RowIds(_ids_of_questions(frame[column]), None, (note,), column)
     # A RangeIndex only numbers the rows: as ids it would pair any two tables by position.
     if not isinstance(frame.index, pd.RangeIndex):
-        return _QueryIds(
+        return _RowIds(
             _ids_of_index(frame.index), None, ("query ids are the numbers of the index",)
         )
     raise NoScoresError(
@@ -264,6 +264,12 @@ def _count_repeats(questions: pd.Series, ids: pd.Series) -> str:
     repeated = questions[ids.duplicated().to_numpy()]
     examples = named([str(text)[:40] for text in repeated.drop_duplicates()])
     return f"{len(repeated)} rows repeat a question ({examples})"
+
+
+def _are_numbered(frame: pd.DataFrame, ids: pd.Series) -> bool:
+    """Whether a column numbers the rows of each id."""
+    counters = [label for label in map(str, frame.columns) if is_counter_name(label)]
+    return any(_tells_apart(ids, frame[label]) for label in counters)
 
 
 def _tells_apart(ids: pd.Series, cells: pd.Series) -> bool:

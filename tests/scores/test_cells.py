@@ -516,7 +516,7 @@ def test_one_convention_for_all_cells_gives_the_same_scores(numbers, convention)
     cells = [CONVENTIONS[convention](text) for text in numbers]
     parsed = read_cells(cells, CellColumn("latency_ms"))
     assert parsed.numbers.tolist() == [float(text) for text in numbers]
-    assert parsed.unread == []
+    assert not parsed.unread
 
 
 @given(shares=st.lists(st.integers(0, 1000), min_size=1, max_size=8))

@@ -107,7 +107,7 @@ def test_a_dialect_is_found_by_its_name():
 
 
 def test_options_are_completed_by_the_rules():
-    rules = Dialect("wfgy", "a system", (), no_relevant=None)
+    rules = Dialect("wfgy", "a system", no_relevant=None)
     assert rules.settle(duplicates=None, no_relevant="zero", relevance_level=None) == {
         "duplicates": "keep",
         "no_relevant": "zero",
