@@ -21,10 +21,10 @@ from rageval_report.scores.metric import KINDS, Metric, extremes_of, normalise_n
 from rageval_report.scores.query_ids import (
     QUERY_ID,
     QUESTION,
-    cluster_noun,
     first_named,
     plain_text,
 )
+from rageval_report.scores.query_ids import cluster_noun as cluster_noun
 from rageval_report.scores.table import Scored
 from rageval_report.types import BoolArray, IndexArray
 

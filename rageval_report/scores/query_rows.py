@@ -71,13 +71,17 @@ class QueryRows:
     left_out: tuple[LeftOutRow, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def is_query(self, n_rows: int) -> BoolArray:
+        """Whether each row of the table is a query."""
+        is_query = np.ones(n_rows, dtype=bool)
+        is_query[[row.row for row in self.left_out]] = False
+        return is_query
+
     def select(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The frame with its queries only; row numbers as an index count anew."""
         if not self.left_out:
             return frame
-        is_query = np.ones(len(frame), dtype=bool)
-        is_query[[row.row for row in self.left_out]] = False
-        kept = frame[is_query]
+        kept = frame[self.is_query(len(frame))]
         if isinstance(frame.index, pd.RangeIndex):
             kept = kept.reset_index(drop=True)
         # Numbers that shared their column with a text become numbers again.
