@@ -267,9 +267,13 @@ def _count_repeats(questions: pd.Series, ids: pd.Series) -> str:
 
 
 def _are_numbered(frame: pd.DataFrame, ids: pd.Series) -> bool:
-    """Whether a column numbers the rows of each id."""
-    counters = [label for label in map(str, frame.columns) if is_counter_name(label)]
-    return any(_tells_apart(ids, frame[label]) for label in counters)
+    """Whether a column of whole numbers numbers the rows of each id."""
+    counters = (frame[label] for label in map(str, frame.columns) if is_counter_name(label))
+    return any(_tells_apart(ids, cells) for cells in counters if _are_whole(cells))
+
+
+def _are_whole(cells: pd.Series) -> bool:
+    return bool(cells.astype(str).str.fullmatch(r"\d+(\.0)?").all())
 
 
 def _tells_apart(ids: pd.Series, cells: pd.Series) -> bool:
