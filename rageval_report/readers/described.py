@@ -114,8 +114,10 @@ def _read_companion(source: Source) -> DescribedTable:
     if parsed.description is None:
         return parsed
     description = parsed.description
-    # A version control system may have changed the ends of the lines.
-    text = source.utf8.replace(b"\r\n", b"\n")
+    text = source.utf8
+    first_line = text.partition(b"\n")[0]
+    if first_line.endswith(b"\r"):  # a version control system changed the ends of the lines
+        text = text.replace(b"\r\n", b"\n")
     header = next(rows(text, description.delimiter, ends=b"\n"))
     names = [cell_text(cell) for cell in header.cells]
     if description.is_neutralised:

@@ -21,24 +21,32 @@ def result(**more):
     return fields | {"query": "why?", "invalid_result": False, "invalid_reason": None} | more
 
 
+def by_query(rows):
+    """The scores of four rows, of which the last repeats the question of the first."""
+    first, second, third, last = np.array(rows, dtype=float)
+    return np.array([(first + last) / 2, second, third])
+
+
 @pytest.mark.parametrize("metric", ["faithfulness", "correctness"])
 def test_scores_of_a_batch_are_those_of_the_evaluators(metric):
     [evaluation] = read_scores(FILES / "batch.json").values()
-    told = np.array(TOLD["scores"][metric], dtype=float)
-    assert np.array_equal(evaluation.scores[metric], told, equal_nan=True)
+    told = by_query(TOLD["scores"][metric])
+    np.testing.assert_allclose(evaluation.scores[metric], told)
 
 
 def test_results_a_line_have_one_metric_without_a_name():
     [evaluation] = read_scores(FILES / "results.jsonl").values()
-    told = np.array(TOLD["scores"]["correctness"], dtype=float)
-    assert np.array_equal(evaluation.scores["score"], told, equal_nan=True)
+    told = by_query(TOLD["scores"]["correctness"])
+    np.testing.assert_allclose(evaluation.scores["score"], told)
 
 
 @pytest.mark.parametrize("name", ["frame.csv", "frame.json"])
 def test_each_rag_of_a_frame_is_a_pipeline_with_its_mean(name):
     runs = read_scores(FILES / name)
     assert list(runs) == ["base", "rerank"]
-    for pipeline, mean in TOLD["means_by_rag"].items():
+    # LlamaIndex takes the mean over rows; ours is that over queries, where the last row repeats one.
+    base = np.nanmean(by_query(TOLD["scores"]["faithfulness"]))
+    for pipeline, mean in {"base": base, "rerank": TOLD["means_by_rag"]["rerank"]}.items():
         ours = runs[pipeline].get_aggregated_scores("score")
         assert ours == pytest.approx(mean, abs=1e-10)
 
@@ -55,10 +63,10 @@ def test_grades_from_one_to_five_keep_their_scale():
     assert evaluation.metrics["faithfulness"].bounds == (0, 1)
 
 
-def test_equal_questions_stay_two_rows():
+def test_equal_questions_are_repeats_of_one_query():
     [evaluation] = read_scores(FILES / "batch.json").values()
-    first, *_, last = evaluation.scores.index
-    assert last == f"{first}#2"
+    assert evaluation.n_queries == 3
+    assert any("1 rows repeat a question" in note for note in evaluation.notes)
 
 
 def test_contexts_of_a_csv_are_lists_again():
