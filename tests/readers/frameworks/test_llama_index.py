@@ -44,7 +44,7 @@ def test_results_a_line_have_one_metric_without_a_name():
 def test_each_rag_of_a_frame_is_a_pipeline_with_its_mean(name):
     runs = read_scores(FILES / name)
     assert list(runs) == ["base", "rerank"]
-    # LlamaIndex has the mean over rows; ours is that over queries, of which the last row repeats one.
+    # LlamaIndex has the mean over rows; ours is over queries, and the last row repeats one of them.
     base = np.nanmean(by_query(TOLD["scores"]["faithfulness"]))
     for pipeline, mean in {"base": base, "rerank": TOLD["means_by_rag"]["rerank"]}.items():
         ours = runs[pipeline].get_aggregated_scores("score")
