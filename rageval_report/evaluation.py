@@ -17,7 +17,7 @@ from rageval_report.scores.catalogue.dialects import recorded_dialect
 from rageval_report.scores.guard import doubts_about_scores, notes_with_doubts
 from rageval_report.scores.query_ids import QUERY_ID, NoScoresError, check_known_ids
 from rageval_report.scores.query_rows import Totals
-from rageval_report.scores.roles.column_role import Roles, count_roles, roles_frame
+from rageval_report.scores.roles import Roles, count_roles, roles_frame
 from rageval_report.scores.run_file import time_of
 from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from rageval_report.results import Result
     from rageval_report.scale.frames import ScanSource
     from rageval_report.scale.scan import EvaluationScan
-    from rageval_report.scores.frame_export import FrameLibrary
+    from rageval_report.scores.write import FrameLibrary
     from rageval_report.sources.base import FilesArgument
     from rageval_report.stats.means import PercentileMethod
 
@@ -1216,7 +1216,7 @@ class RAGPipelineEvaluation:
         0       q1       1.0
         1       q2       0.5
         """
-        from rageval_report.scores.frame_export import frame_for
+        from rageval_report.scores.write import frame_for
 
         return frame_for(self, library)
 

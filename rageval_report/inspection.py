@@ -17,9 +17,9 @@ from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.table_inputs import ScoreInput
 from rageval_report.results import Result
 from rageval_report.scores import Metric, normalise_name
+from rageval_report.scores.pipelines import PipelineDoubtError
 from rageval_report.scores.query_rows import Totals
-from rageval_report.scores.roles.column_role import ColumnRole, Roles, check_roles, count_roles
-from rageval_report.scores.roles.pipelines import PipelineDoubtError
+from rageval_report.scores.roles import ColumnRole, Roles, check_roles, count_roles
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.sources.base import FilesArgument
 from rageval_report.sources.reading import read_undivided

@@ -23,7 +23,7 @@ from rageval_report.readers.base import ReaderOptions
 from rageval_report.reports.sentences import join_names
 from rageval_report.scores import Correct
 from rageval_report.scores.query_rows import Totals
-from rageval_report.scores.roles.column_role import Roles
+from rageval_report.scores.roles import Roles
 from rageval_report.scores.run_file import FORMAT
 from rageval_report.scores.saved_tables import COMPANION
 from rageval_report.scores.table import Duplicates, MetricsArgument

@@ -17,10 +17,9 @@ from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, normalise_name, resolver
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.frames import to_pandas
-from rageval_report.scores.query_ids import first_named
+from rageval_report.scores.query_ids import ANSWER, QUESTION, first_named
 from rageval_report.scores.states import VOTES, unscored_reasons
 from rageval_report.scores.table import id_column_of
-from rageval_report.scores.texts import ANSWER, QUESTION
 from rageval_report.stats import agreement as measures
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means import mean_interval

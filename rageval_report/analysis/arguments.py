@@ -23,7 +23,7 @@ from rageval_report.errors import (
     named,
 )
 from rageval_report.scores import Catalogue, Correct, Metric, Scored, question_text, resolver
-from rageval_report.scores.cluster_hint import cluster_hint
+from rageval_report.scores.align import cluster_hint
 from rageval_report.scores.metric import Kind
 from rageval_report.stats.base import Interval, check_level, check_resamples, check_seed
 from rageval_report.stats.columns import Column

@@ -24,17 +24,17 @@ from rageval_report.errors import (
 from rageval_report.reports.sentences import counted
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness
-from rageval_report.scores.align import align
-from rageval_report.scores.correct import HOW_TO_SAY, yes_or_no
-from rageval_report.scores.correct_notion import (
+from rageval_report.scores.align import align, match_queries
+from rageval_report.scores.correct import (
+    HOW_TO_SAY,
     CorrectNotion,
     answers_by,
     describe_notions,
     find_notion,
     shared_notions,
     words_with_refusals,
+    yes_or_no,
 )
-from rageval_report.scores.text_matching import match_queries
 from rageval_report.stats.base import check_level
 from rageval_report.stats.means import interval_of_count
 from rageval_report.types import BoolArray, FloatArray

@@ -59,6 +59,7 @@ from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOption
 from rageval_report.reports import sentences
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, resolver
+from rageval_report.scores.align import match_queries
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.shown import (
     BETTER,
@@ -70,7 +71,6 @@ from rageval_report.scores.shown import (
     UNDECIDED,
     WORSE,
 )
-from rageval_report.scores.text_matching import match_queries
 from rageval_report.stats import corrections
 from rageval_report.stats.equivalence import MarginMethod
 from rageval_report.stats.pairs import Pairs

@@ -33,9 +33,10 @@ from rageval_report.reports.sentences import (
     rounded_count,
 )
 from rageval_report.results import Result, answer_of
-from rageval_report.scores import Catalogue, Correct, normalise_name, states, texts
+from rageval_report.scores import Catalogue, Correct, normalise_name, states
 from rageval_report.scores.catalogue import dialects
-from rageval_report.scores.correct_notion import declare_counts
+from rageval_report.scores.correct import declare_counts
+from rageval_report.scores.query_ids import ANSWER, QUESTION, REFERENCE
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.stats.units import FEWEST_UNITS
@@ -350,7 +351,7 @@ def failing_queries(outcome: Outcome) -> Result | None:
         rows = FailingRows(n, frame, tuple(map(str, frame.columns[:3])))
     if rows is None or not rows.n:
         return None
-    known = tuple(f"_{text}" for text in (*texts.QUESTION, *texts.ANSWER, *texts.REFERENCE))
+    known = tuple(f"_{text}" for text in (*QUESTION, *ANSWER, *REFERENCE))
     others = [column for column in rows.frame.columns if column not in rows.first]
     shown = [name for name in others if f"_{normalise_name(str(name))}".endswith(known)]
     return Result(

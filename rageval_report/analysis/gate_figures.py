@@ -38,8 +38,8 @@ from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, check_choice
 from rageval_report.scores import Catalogue, Correct, Metric, Scored
 from rageval_report.scores.catalogue.dialects import percentile_method
-from rageval_report.scores.correct import HOW_TO_SAY
-from rageval_report.scores.correct_notion import (
+from rageval_report.scores.correct import (
+    HOW_TO_SAY,
     CorrectCounts,
     CorrectNotion,
     answers_by,

@@ -31,8 +31,8 @@ from rageval_report.errors import (
     named,
 )
 from rageval_report.scores import Metric, Scored, resolver
+from rageval_report.scores.align import match_all
 from rageval_report.scores.states import not_applicable
-from rageval_report.scores.text_matching import match_all
 from rageval_report.stats.columns import Column
 from rageval_report.stats.many_pairs import (
     FriedmanResult,

@@ -22,11 +22,10 @@ from rageval_report.errors import AlignmentError, DataError, check_choice, named
 from rageval_report.reports.sentences import join_names, number, pvalue_text, rounded_count
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored, join_details
-from rageval_report.scores.correct_notion import answers_by, describe_notions, shared_notions
-from rageval_report.scores.exact_values import plain_value
-from rageval_report.scores.query_ids import first_named
+from rageval_report.scores.correct import answers_by, describe_notions, shared_notions
+from rageval_report.scores.query_ids import ANSWER, first_named
+from rageval_report.scores.saved_columns import plain_value
 from rageval_report.scores.states import VOTES
-from rageval_report.scores.texts import ANSWER
 from rageval_report.stats.base import check_level
 from rageval_report.stats.components import (
     CrossedComponents,

@@ -17,7 +17,7 @@ from rageval_report.analysis.lineup import Lineup, ScoreBlock
 from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
 from rageval_report.scores import Catalogue, Metric, Scored, normalise_name, resolver
 from rageval_report.scores.catalogue.dialects import recorded_dialect
-from rageval_report.scores.correct_notion import (
+from rageval_report.scores.correct import (
     EXACT_MATCHES,
     CorrectNotion,
     answers_by,

@@ -22,8 +22,14 @@ from rageval_report.errors import (
 )
 from rageval_report.results import QueryFrame
 from rageval_report.scores import Metric, Scored, join_details
-from rageval_report.scores.align import Alignment, agree_on_scale, align, check_scales, is_within
-from rageval_report.scores.same_texts import same_texts
+from rageval_report.scores.align import (
+    Alignment,
+    agree_on_scale,
+    align,
+    check_scales,
+    is_within,
+    same_texts,
+)
 from rageval_report.scores.states import not_applicable
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import Pairs

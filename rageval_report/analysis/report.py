@@ -32,7 +32,7 @@ from rageval_report.scores.catalogue.dialects import (
     note_on_percentiles,
     percentile_method,
 )
-from rageval_report.scores.correct_notion import (
+from rageval_report.scores.correct import (
     CorrectCounts,
     CorrectNotion,
     answers_by,
@@ -41,6 +41,7 @@ from rageval_report.scores.correct_notion import (
     why_unknown,
 )
 from rageval_report.scores.metric import GROUPS
+from rageval_report.scores.query_ids import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.scores.states import (
     FAILED,
     MISSING,
@@ -49,7 +50,6 @@ from rageval_report.scores.states import (
     states_frame,
     unscored_reasons,
 )
-from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.stats.base import Interval, check_level
 from rageval_report.stats.means import (
     QUARTILES,

@@ -13,9 +13,9 @@ from unicodedata import category
 from rageval_report.analysis import gate_figures as gf
 from rageval_report.analysis.paired_metric import what_strict_lacks
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.names.widths import display_width
 from rageval_report.reports.sentences import direction_question
 from rageval_report.scores import Metric, resolver
+from rageval_report.scores.names import display_width
 from rageval_report.stats.equivalence import STRICT
 
 OPERATORS = (">=", ">", "<=", "<", "==")

@@ -29,7 +29,6 @@ from rageval_report.analysis.tables import (
 )
 from rageval_report.analysis.verdicts import CorrectionFamily, answer_table, correct_in_family
 from rageval_report.errors import check_options
-from rageval_report.names.short_names import shorten_names
 from rageval_report.reports.sentences import (
     correction_name,
     correction_note,
@@ -41,6 +40,7 @@ from rageval_report.reports.sentences import (
 )
 from rageval_report.results import Answer, Result
 from rageval_report.scores import Scored, resolver
+from rageval_report.scores.names import shorten_names
 from rageval_report.scores.shown import BETTER, WORSE, verdict_word
 from rageval_report.stats.base import TIE_TOLERANCE, PairedResult
 from rageval_report.stats.pairs import paired_test

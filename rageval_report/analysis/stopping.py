@@ -19,7 +19,7 @@ from rageval_report.analysis.rules import Rule, Word, bind_arguments, find_metri
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
-from rageval_report.scores.cluster_hint import likely_clusters
+from rageval_report.scores.align import likely_clusters
 from rageval_report.stats import sequential
 from rageval_report.stats.base import TIE_TOLERANCE, Alternative, Bounds, Interval, check_integer
 from rageval_report.stats.means import mean_interval

@@ -10,7 +10,6 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.reports.sentences import (
     counted,
     join_names,
@@ -23,6 +22,7 @@ from rageval_report.reports.sentences import (
 )
 from rageval_report.results import Answer, Result
 from rageval_report.scores import Metric
+from rageval_report.scores.names import ShortNames, shorten_names
 from rageval_report.scores.shown import (
     BETTER,
     DIRECTION_UNKNOWN,

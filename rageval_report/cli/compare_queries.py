@@ -12,7 +12,7 @@ from rageval_report.analysis.compare import Comparison
 from rageval_report.analysis.pairing import Pairing
 from rageval_report.results import Result
 from rageval_report.scores import Metric, normalise_name
-from rageval_report.scores.texts import ANSWER, QUESTION, REASON
+from rageval_report.scores.query_ids import ANSWER, QUESTION, REASON
 
 
 def changed_queries(

@@ -14,8 +14,14 @@ from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.readers import READERS
 from rageval_report.results import Result
-from rageval_report.scores.review_sheets import review_markdown, review_sheet
-from rageval_report.scores.write import check_spreadsheet_format, csv_text, score_rows, scores_text
+from rageval_report.scores.write import (
+    check_spreadsheet_format,
+    csv_text,
+    review_markdown,
+    review_sheet,
+    score_rows,
+    scores_text,
+)
 
 _KIND_OF_SUFFIX = {".md": "markdown"}
 # The kinds whose description is a file beside them, and those that `save` writes.

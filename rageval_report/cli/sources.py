@@ -22,7 +22,7 @@ from rageval_report.files.source import Source
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.scores import Correct, Metric, resolver
 from rageval_report.scores.query_rows import Totals
-from rageval_report.scores.roles.column_role import Role, Roles
+from rageval_report.scores.roles import Role, Roles
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.sources.base import FilesArgument
 from rageval_report.sources.opening import address_of, name_of

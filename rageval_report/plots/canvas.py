@@ -25,11 +25,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from rageval_report.names.short_names import JOINT, ShortNames, short_name, shorten_names
-from rageval_report.names.widths import ELLIPSIS
 from rageval_report.plots.fonts import add_fonts, missing_note
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.plots.wrapped_text import wrap_evenly
+from rageval_report.scores.names import ELLIPSIS, JOINT, ShortNames, short_name, shorten_names
 from rageval_report.types import FloatArray
 
 BLUE = "#0072B2"

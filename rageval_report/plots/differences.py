@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from rageval_report.errors import DataError
-from rageval_report.names.widths import display_width
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.scores import Metric
+from rageval_report.scores.names import display_width
 from rageval_report.types import BoolArray, FloatArray
 
 # The dots of more pairs would merge into a band, so the area is filled instead.

@@ -12,14 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, rgb_to_hsv, to_rgb
 from matplotlib.ticker import NullLocator
 
-from rageval_report.names.short_names import ShortNames, shorten_names
-from rageval_report.names.widths import display_width
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.ranking import metrics_ranked, ranking_of, ranking_title, tests_of
 from rageval_report.plots.subjects import directed_title, direction_note, select_metrics
 from rageval_report.plots.wrapped_text import wrap_text
 from rageval_report.scores import Metric
+from rageval_report.scores.names import ShortNames, display_width, shorten_names
 from rageval_report.types import FloatArray
 
 # In units of the axes: the width of a letter and of the mark in a cell, and the height of headings.

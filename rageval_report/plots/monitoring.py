@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
-from rageval_report.names.short_names import shorten_names
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.scores import resolver
+from rageval_report.scores.names import shorten_names
 
 ALL = "all"
 

@@ -12,11 +12,10 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.names.short_names import ShortNames, shorten_names
-from rageval_report.names.widths import display_width
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.results import Result
+from rageval_report.scores.names import ShortNames, display_width, shorten_names
 from rageval_report.types import FloatArray
 
 _DOMINATED = "dominated"  # a standing

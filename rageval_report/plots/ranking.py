@@ -11,11 +11,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
-from rageval_report.names.short_names import shorten_names
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.scores import Metric
+from rageval_report.scores.names import shorten_names
 
 _BEST, _WORSE = "best", "worse"
 # The marks of the best pipeline, of those may be as good, and of worse ones.

@@ -11,12 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.results import Result
 from rageval_report.scores import Metric
+from rageval_report.scores.names import ShortNames, shorten_names
 
 _MOST_GROUPS = 30  # more rows would not be readable
 _BELOW = 0.24  # from a dot to its pooled mean; rows are 1 apart

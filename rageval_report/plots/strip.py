@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from rageval_report.errors import DataError
-from rageval_report.names.widths import display_width
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.scores import Metric, shown
+from rageval_report.scores.names import display_width
 from rageval_report.scores.shown import Shown
 
 # The columns, in inches from the left edge of the axes: where numbers end, where scales begin and

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.plots.canvas import interval_text, level_text
 from rageval_report.plots.options import MetricNames
 from rageval_report.results import Result
 from rageval_report.scores import Catalogue, Metric, Scored, resolver
+from rageval_report.scores.names import ShortNames, shorten_names
 from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:  # the results that plots draw, which stand above this room

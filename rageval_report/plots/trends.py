@@ -11,10 +11,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
-from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.scores import Metric
+from rageval_report.scores.names import ShortNames, shorten_names
 
 _MARKERS = ("o", "s", "D", "^", "P", "X")
 # Up to this many runs have bars for intervals, and lines are shifted a little from each other; more

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rageval_report.names.widths import cut_to_width, display_width
+from rageval_report.scores.names import cut_to_width, display_width
 
 # Pieces that stay on one line if they fit: words; of a word that is too wide its parts; of a
 # script without blanks single characters.

@@ -24,12 +24,12 @@ from rageval_report.files.source import Source
 from rageval_report.rankings.ranking_options import RankingOptions
 from rageval_report.scores.catalogue.dialects import DIALECT, DialectName, dialect_of_name
 from rageval_report.scores.correct import Correct
+from rageval_report.scores.descriptions import SharedScale
 from rageval_report.scores.metric import Override, normalise_name
-from rageval_report.scores.metric_scales import SharedScale
+from rageval_report.scores.query_ids import TEXTS
 from rageval_report.scores.query_rows import Totals, position_of_row
-from rageval_report.scores.roles.column_role import Confidence
+from rageval_report.scores.roles import Confidence
 from rageval_report.scores.table import id_column_of, question_text
-from rageval_report.scores.texts import TEXTS
 from rageval_report.types import JsonObject
 
 # A reader with at least this mark may read the file; one below it is only named in the error.

@@ -9,9 +9,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from rageval_report.scores.query_ids import first_named, id_column_of
+from rageval_report.scores.query_ids import QUESTION, first_named, id_column_of
 from rageval_report.scores.query_rows import reason_of_line
-from rageval_report.scores.texts import QUESTION
 
 _LINE_FEED, _QUOTE = b'\n"'
 _BLANKS = b" \t"

@@ -34,9 +34,8 @@ from rageval_report.readers.written_cells import use_decimal_sign
 from rageval_report.scores.cells import check_parsed, read_cells
 from rageval_report.scores.column_scale import CellColumn
 from rageval_report.scores.metric import Catalogue, normalise_name
-from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of
+from rageval_report.scores.query_ids import QUERY_ID, QUESTION, first_named, id_column_of
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
-from rageval_report.scores.texts import QUESTION
 
 # More than the mark of a plain table (0.9), less than that of a framework's own reader (0.95).
 _MARK = 0.92

@@ -14,8 +14,7 @@ import pandas as pd
 
 from rageval_report.readers.json_shapes import is_records
 from rageval_report.scores.metric import Catalogue, normalise_name
-from rageval_report.scores.query_ids import first_named
-from rageval_report.scores.texts import QUESTION
+from rageval_report.scores.query_ids import QUESTION, first_named
 
 _METRIC = (
     *("metric", "metric_name", "metrics", "measure", "score_name", "evaluator", "evaluator_name"),

@@ -15,7 +15,7 @@ from rageval_report.files.source import Source
 from rageval_report.readers.table_files import header_of
 from rageval_report.readers.table_inputs import TableSource
 from rageval_report.scores.metric import normalise_name
-from rageval_report.scores.texts import QUESTION, REFERENCE
+from rageval_report.scores.query_ids import QUESTION, REFERENCE
 
 _QUESTIONS = frozenset(QUESTION)
 # What a pipeline returned: a file that has one of these holds records with answers.

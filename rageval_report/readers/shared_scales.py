@@ -20,17 +20,16 @@ from rageval_report.files.source import Source
 from rageval_report.readers.base import ScoreFile
 from rageval_report.scores.cells import ParsedCells, read_cells
 from rageval_report.scores.column_scale import CellColumn, ScoreRange
-from rageval_report.scores.metric import Catalogue, Metric, infer_metric, normalise_name
-from rageval_report.scores.metric_scales import (
+from rageval_report.scores.descriptions import (
     SharedScale,
     fit_scale,
     refuse_two_scales,
     stated_bounds,
 )
+from rageval_report.scores.metric import Catalogue, Metric, infer_metric, normalise_name
 from rageval_report.scores.numerals import parse_numeral
 from rageval_report.scores.query_ids import QUERY_ID, id_column_of, question_text
-from rageval_report.scores.roles.column_role import Roles
-from rageval_report.scores.roles.columns import may_be_metric, numbers_of
+from rageval_report.scores.roles import Roles, may_be_metric, numbers_of
 from rageval_report.scores.states import state_column_kind
 from rageval_report.types import FloatArray
 

@@ -23,8 +23,7 @@ from rageval_report.readers.frameworks.haystack_pairs import (
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.metric import Catalogue, normalise_name
-from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.texts import QUESTION
+from rageval_report.scores.query_ids import QUERY_ID, QUESTION
 
 _NAME = "side_by_side"
 _TWO = 2

@@ -13,7 +13,7 @@ from rageval_report.files.source import Source
 from rageval_report.readers.base import text_columns
 from rageval_report.scores.cells import UNSCORED_WORDS
 from rageval_report.scores.numerals import parse_numeral, with_decimal_point
-from rageval_report.scores.review_sheets import BLANKS
+from rageval_report.scores.write import BLANKS
 
 _WITH_COMMA = r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?"
 _WITHOUT = r"[-+]?\d+|(?i:-|n/?a|nan|none|null|\(?failed\)?|error)"

@@ -26,8 +26,16 @@ from rageval_report.records.levels import (
     preferred_places,
 )
 from rageval_report.scores.frames import to_pandas
-from rageval_report.scores.query_ids import QUERY_ID, all_named, first_named, query_ids
-from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE
+from rageval_report.scores.query_ids import (
+    ANSWER,
+    CONTEXTS,
+    QUERY_ID,
+    QUESTION,
+    REFERENCE,
+    all_named,
+    first_named,
+    query_ids,
+)
 
 _TEXTS = {"question": QUESTION, "reference": REFERENCE, "contexts": CONTEXTS, "answer": ANSWER}
 # The fields of a record, in the order of the table, with other names that a column may have.

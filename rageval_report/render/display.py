@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from rageval_report.errors import is_doubt
 from rageval_report.files.outgoing_text import clean as clean
-from rageval_report.names.widths import ELLIPSIS as ELLIPSIS
-from rageval_report.names.widths import JOINERS
-from rageval_report.names.widths import cut_to_width as cut_to_width
-from rageval_report.names.widths import display_width as display_width
+from rageval_report.scores.names import ELLIPSIS as ELLIPSIS
+from rageval_report.scores.names import JOINERS
+from rageval_report.scores.names import cut_to_width as cut_to_width
+from rageval_report.scores.names import display_width as display_width
 
 # Pieces of text that are kept on one line if they fit: words, the parts of a name such as
 # exact_match, recall@5 or all-minilm, the settings of a signature. A "-" that is not between two

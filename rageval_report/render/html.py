@@ -9,12 +9,11 @@ from itertools import islice
 
 import pandas as pd
 
-from rageval_report.names.short_names import shorten_names
-from rageval_report.names.widths import display_width
 from rageval_report.render.cell_text import LONGEST_SENTENCE
 from rageval_report.render.display import note_line, shorten
 from rageval_report.render.text_table import NO_ROWS, RowGroup, TextColumn, TextTable, table_of
 from rageval_report.results import Result
+from rageval_report.scores.names import display_width, shorten_names
 
 MOST_BYTES = 30_000
 MOST_ROWS = 50

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from rageval_report.names.short_names import ShortNames
 from rageval_report.render.cell_text import LONGEST, LONGEST_SENTENCE
 from rageval_report.render.display import clean, note_line, shorten
 from rageval_report.render.text_table import NO_ROWS, RowGroup, TextColumn, TextTable, table_of
 from rageval_report.results import Result
+from rageval_report.scores.names import ShortNames
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",

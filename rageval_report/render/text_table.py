@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.render import cell_text as cells
 from rageval_report.render.display import shorten
 from rageval_report.results import Answer, Result
+from rageval_report.scores.names import ShortNames, shorten_names
 
 # Headings of fields whose names are not plain words; any other keeps its name, so that a reader
 # finds it in the frame.

@@ -32,7 +32,7 @@ from rageval_report.reports.report import (
 )
 from rageval_report.reports.wording import Wording
 from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.scores.correct_notion import CorrectNotion, find_notion
+from rageval_report.scores.correct import CorrectNotion, find_notion
 from rageval_report.stats.means import QUARTILES
 
 

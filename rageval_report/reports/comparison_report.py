@@ -24,7 +24,6 @@ from rageval_report.analysis.verdicts import (
     pair_text,
 )
 from rageval_report.errors import DataError, RagevalError
-from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.reports.query_table import QueryTable
 from rageval_report.reports.ranking_sentences import ranking_headline
 from rageval_report.reports.report import (
@@ -57,10 +56,11 @@ from rageval_report.reports.views.strip import SliceMatrix, Strip
 from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.scores.correct_notion import (
+from rageval_report.scores.correct import (
     CorrectNotion,
     describe_notions,
 )
+from rageval_report.scores.names import ShortNames, shorten_names
 from rageval_report.scores.shown import BETTER, EQUIVALENT, IDENTICAL, NOT_TESTED, UNDECIDED, WORSE
 from rageval_report.stats.means import QUARTILES
 

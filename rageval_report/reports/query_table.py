@@ -18,6 +18,7 @@ from rageval_report.render.cell_text import is_missing, plain
 from rageval_report.render.display import shorten
 from rageval_report.reports.wording import NO_WORDING, Wording
 from rageval_report.scores import Metric, Scored, normalise_name
+from rageval_report.scores.query_ids import ANSWER, CONTEXTS, QUESTION, REFERENCE
 from rageval_report.scores.states import (
     FAILED,
     MISSING,
@@ -26,7 +27,6 @@ from rageval_report.scores.states import (
     states_frame,
     unscored_reasons,
 )
-from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE
 from rageval_report.types import FloatArray
 
 # All are one byte in UTF-8, and JSON escapes none of them.

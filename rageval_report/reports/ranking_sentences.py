@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.reports.sentences import (
     Headline,
     correction_name,
@@ -24,6 +23,7 @@ from rageval_report.reports.sentences import (
     with_commas,
 )
 from rageval_report.results import Answer
+from rageval_report.scores.names import ShortNames, shorten_names
 from rageval_report.scores.shown import DIRECTION_UNKNOWN
 
 MOST_NOTES = 3

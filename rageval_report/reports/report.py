@@ -27,14 +27,14 @@ from rageval_report.reports.views.changed import Causes
 from rageval_report.reports.wording import NO_WORDING, Wording
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.scores.correct_notion import (
+from rageval_report.scores.correct import (
     CorrectNotion,
     answers_by,
     declare_all,
     shared_notions,
     why_unknown,
 )
-from rageval_report.scores.roles.column_role import ColumnRole, count_roles
+from rageval_report.scores.roles import ColumnRole, count_roles
 from rageval_report.scores.run_file import query_set_hash
 from rageval_report.stats.means import interval_of_count
 

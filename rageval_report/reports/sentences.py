@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.names.short_names import ShortNames
+from rageval_report.scores.names import ShortNames
 from rageval_report.scores.shown import (
     BETTER,
     DIRECTION_UNKNOWN,

@@ -10,9 +10,9 @@ from functools import cached_property
 
 import pandas as pd
 
-from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.render.text_table import TextColumn, TextTable
 from rageval_report.scores import METRICS, Metric, Scored
+from rageval_report.scores.names import ShortNames, shorten_names
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ from rageval_report.metrics.performance import (
     performance_of,
 )
 from rageval_report.readers.record_files import read_records
-
 from rageval_report.reports.report import Report, Section
 from rageval_report.results import Result
 from rageval_report.runner.collecting import JOURNAL, FinishedRun, collect_answers, target_from

@@ -22,7 +22,7 @@ from rageval_report.analysis.report import UnscoredQueries
 from rageval_report.scale.frames import LazyTable, collect, count_rows
 from rageval_report.scale.tables import MOST_WORST, ScannedTable, count_where
 from rageval_report.scores import normalise_name, resolver
-from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion, answers_by
+from rageval_report.scores.correct import CorrectCounts, CorrectNotion, answers_by
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.states import ERROR, REASON, STATE
 from rageval_report.types import BoolArray, FloatArray

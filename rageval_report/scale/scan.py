@@ -35,14 +35,18 @@ from rageval_report.reports.report import cutoff_of
 from rageval_report.results import Result
 from rageval_report.scale import answers, counted, frames, pairs, tables
 from rageval_report.scores import Correct, Scored, join_details, normalise_name, resolver
+from rageval_report.scores.align import (
+    cluster_hint,
+    cluster_noun,
+    counted_clusters,
+    hint_of,
+    match_all,
+)
 from rageval_report.scores.catalogue.dialects import percentile_method
-from rageval_report.scores.cluster_hint import cluster_hint, cluster_noun, counted_clusters, hint_of
-from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion
-from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.roles.column_role import ColumnRole, count_roles
+from rageval_report.scores.correct import CorrectCounts, CorrectNotion
+from rageval_report.scores.query_ids import QUERY_ID, QUESTION
+from rageval_report.scores.roles import ColumnRole, count_roles
 from rageval_report.scores.run_file import reference_column
-from rageval_report.scores.text_matching import match_all
-from rageval_report.scores.texts import QUESTION
 from rageval_report.stats.columns import MOST_LISTED, Column
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import FloatArray

@@ -27,7 +27,7 @@ from rageval_report.scores import Correct, Metric, Scored, normalise_name
 from rageval_report.scores.cells import Cell, read_cell
 from rageval_report.scores.guard import CHECK_NAMES, doubts_about_scores, notes_with_doubts
 from rageval_report.scores.query_ids import QUERY_ID, RepeatedIdsError
-from rageval_report.scores.roles.column_role import Roles
+from rageval_report.scores.roles import Roles
 from rageval_report.scores.states import MISSING, REASON, SCORED, STATE
 from rageval_report.scores.table import MetricsArgument
 

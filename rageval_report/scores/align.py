@@ -1,41 +1,49 @@
-"""Brings the scores of several runs together: rows by query id, and metrics on one scale.
+"""What two runs have in common: rows by query id or by text, metrics on one scale, clusters.
 
 Rows are never paired by position, and scores on different scales are never compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.scores.column_scale import ScoreRange
-from rageval_report.scores.extremes import extremes_of
-from rageval_report.scores.metric import KINDS, Metric
-from rageval_report.scores.metric_scales import LEAST_TOP, UNIT, bounds_option
+from rageval_report.scores.correct import Correct
+from rageval_report.scores.descriptions import LEAST_TOP, UNIT, bounds_option
+from rageval_report.scores.metric import KINDS, Metric, extremes_of, normalise_name
+from rageval_report.scores.query_ids import (
+    QUERY_ID,
+    QUESTION,
+    first_named,
+    plain_text,
+)
+from rageval_report.scores.query_ids import cluster_noun as cluster_noun
+from rageval_report.scores.table import Scored
+from rageval_report.types import BoolArray, IndexArray
+
+# Below this share of queries with a neighbour in their cluster, clusters hardly matter.
+_LEAST_SHARED = 0.5
+# "source" is often a kind of source, such as web or file: two or three values are no clusters.
+_FEWEST = 4
+# Kinds of NumPy types whose cells have the same text if they have the same bits.
+_PLAIN_KINDS = "biufmM"
 
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """The rows of two tables that belong to the same queries.
+    """The rows of two tables that belong to the same queries."""
 
-    Parameters
-    ----------
-    ids : Index
-        The common query ids, in the order of the baseline.
-    baseline_rows, candidate_rows : ndarray of int, or None
-        The row of each common query in either table; None if all rows are common and in the same
-        order, so that nothing needs to be moved.
-    only_baseline, only_candidate : Index
-        The ids that occur in one table only.
-    """
-
-    ids: pd.Index
-    baseline_rows: np.ndarray | None
-    candidate_rows: np.ndarray | None
+    ids: pd.Index  # the common query ids, in the order of the baseline
+    # The row of each common query; None if all rows are common and in the same order.
+    baseline_rows: IndexArray | None
+    candidate_rows: IndexArray | None
     only_baseline: pd.Index
     only_candidate: pd.Index
 
@@ -65,13 +73,12 @@ def align(baseline: pd.Index, candidate: pd.Index) -> Alignment:
         return Alignment(baseline, None, None, baseline[:0], candidate[:0])
     rows = candidate.get_indexer(baseline)
     common = rows >= 0
-    candidate_rows = rows[common]
     only_candidate = np.ones(len(candidate), dtype=bool)
-    only_candidate[candidate_rows] = False
+    only_candidate[rows[common]] = False
     return Alignment(
         baseline[common],
         np.flatnonzero(common),
-        candidate_rows,
+        rows[common],
         baseline[~common],
         candidate[only_candidate],
     )
@@ -81,43 +88,25 @@ def align(baseline: pd.Index, candidate: pd.Index) -> Alignment:
 
 
 def check_scales(
-    runs: Sequence[str],
-    scores: Sequence[pd.DataFrame],
-    shared: Iterable[tuple[Metric, ...]],
+    runs: Sequence[str], scores: Sequence[pd.DataFrame], shared: Iterable[tuple[Metric, ...]]
 ) -> None:
-    """Refuse to compare runs whose scores of a metric are on different scales.
-
-    Parameters
-    ----------
-    runs : sequence of str
-        The names of the runs.
-    scores : sequence of DataFrame
-        The scores of each.
-    shared : iterable of tuple of Metric
-        The metrics that all have, as each run knows them.
+    """Refuse to compare runs whose scores of a shared metric are on different scales.
 
     Raises
     ------
     DataError
         If the bounds of a metric differ, or those of one run are not known and most of its scores
         are at least 2 where those of another are shares of 1.
-
-    Examples
-    --------
-    >>> marks = Metric("groundedness", kind="ordinal", bounds=(1, 5))
-    >>> scores = pd.DataFrame({"groundedness": [4.0, 5.0]})
-    >>> check_scales(("a", "b"), (scores, scores), [(marks, marks)])
     """
     for metrics in shared:
         places = places_on_two_scales(metrics, scores)
         if places is None:
             continue
-        name = metrics[0].name
         scales = [
             f"{range_text(metrics[place], scores[place])} in {runs[place]!r}" for place in places
         ]
         raise DataError(
-            f"metric {name!r} has scores {scales[0]} and {scales[1]}, which cannot be "
+            f"metric {metrics[0].name!r} has scores {scales[0]} and {scales[1]}, which cannot be "
             f"compared. If both are on one scale, say so when loading: {bounds_option(metrics[0])}"
         )
 
@@ -125,23 +114,7 @@ def check_scales(
 def places_on_two_scales(
     metrics: tuple[Metric, ...], scores: Sequence[pd.DataFrame]
 ) -> list[int] | None:
-    """The first two runs with a metric on different scales; None if all are on one.
-
-    Parameters
-    ----------
-    metrics : tuple of Metric
-        The metric as each run knows it.
-    scores : sequence of DataFrame
-        The scores of each run.
-
-    Examples
-    --------
-    >>> shares = Metric("overlap", kind="proportion", bounds=(0.0, 1.0))
-    >>> larger = Metric("overlap", kind="real")
-    >>> frames = [pd.DataFrame({"overlap": [top / 2, top]}) for top in (1.0, 1.0, 80.0)]
-    >>> places_on_two_scales((shares, shares, larger), frames)
-    [0, 2]
-    """
+    """The first two runs with a metric on different scales; None if all are on one."""
     known = [place for place, metric in enumerate(metrics) if metric.bounds is not None]
     for place in known:
         if metrics[place].bounds != metrics[known[0]].bounds:
@@ -160,13 +133,7 @@ def places_on_two_scales(
 
 
 def range_text(metric: Metric, scores: pd.DataFrame) -> str:
-    """The bounds of a metric, or else the least and the largest score.
-
-    Examples
-    --------
-    >>> range_text(Metric("latency_ms"), pd.DataFrame({"latency_ms": [0.5, 80.0]}))
-    'from 0.5 to 80'
-    """
+    """The bounds of a metric, or else the least and the largest score."""
     low, high = metric.bounds or (scores[metric.name].min(), scores[metric.name].max())
     return f"from {low:g} to {high:g}"
 
@@ -179,22 +146,6 @@ def agree_on_scale(
     Those of a metric that is not in the catalogue are guessed from the scores of one run, such as 0
     and 1; another run with a score of 0.4 is of another kind, and one with -0.1 has no bounds. The
     widest kind holds for all, and bounds do if no run has scores beyond them.
-
-    Parameters
-    ----------
-    metrics : tuple of Metric
-        The metric as each run knows it; bounds of two runs that are known are the same.
-    scores : sequence of DataFrame
-        The scores of each run.
-
-    Examples
-    --------
-    >>> ours, theirs = Metric("overlap", bounds=(0.0, 1.0)), Metric("overlap")
-    >>> frames = tuple(pd.DataFrame({"overlap": [low, 1.0]}) for low in (0.5, -0.1))
-    >>> [metric.bounds for metric in agree_on_scale((ours, theirs), frames)]
-    [None, None]
-    >>> [metric.bounds for metric in agree_on_scale((ours, theirs), (frames[0], frames[0]))]
-    [(0.0, 1.0), (0.0, 1.0)]
     """
     first = metrics[0]
     if all(each.kind == first.kind and each.bounds == first.bounds for each in metrics):
@@ -202,22 +153,201 @@ def agree_on_scale(
     kind = max((metric.kind for metric in metrics), key=KINDS.index)
     bounds = next((metric.bounds for metric in metrics if metric.bounds is not None), None)
     for metric, frame in zip(metrics, scores, strict=True):
-        if (
-            bounds is not None
-            and metric.bounds is None
-            and not is_within(bounds, frame[metric.name])
-        ):
+        if bounds and metric.bounds is None and not is_within(bounds, frame[metric.name]):
             bounds = None
     return tuple(replace(metric, kind=kind, bounds=bounds) for metric in metrics)
 
 
 def is_within(bounds: ScoreRange, scores: pd.Series) -> bool:
-    """Whether all scores that are known lie within the bounds.
+    """Whether all scores that are known lie within the bounds."""
+    low, high = extremes_of(scores.to_numpy(dtype=np.float64))
+    return not (low < bounds[0] or high > bounds[1])
+
+
+# -- rows by a text
+
+
+@dataclass(frozen=True, eq=False)
+class RenamedQueries:
+    """An evaluation with the query ids of another one; queries only it has keep their own."""
+
+    name: str
+    scores: pd.DataFrame
+    details: pd.DataFrame
+    metrics: dict[str, Metric]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    correct_rule: Correct | None = None
+
+
+def match_queries(evaluation: Scored, to: Scored, on: str) -> RenamedQueries:
+    """An evaluation with the query ids that the same texts have in another one.
 
     Examples
     --------
-    >>> [is_within((0.0, 1.0), pd.Series([0.5, last])) for last in (float("nan"), 2.0)]
-    [True, False]
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> ours = RAGPipelineEvaluation("a", {"query_id": ["q1"], "question": ["Why?"], "f1": [1]})
+    >>> theirs = RAGPipelineEvaluation("b", {"id": ["x7"], "user_input": [" Why? "], "f1": [0]})
+    >>> list(match_queries(theirs, ours, "question").scores.index)
+    ['q1']
     """
-    low, high = extremes_of(scores.to_numpy(dtype=np.float64))
-    return not (low < bounds[0] or high > bounds[1])
+    return match_all(to, [evaluation], on)[0]
+
+
+def match_all(first: Scored, others: Sequence[Scored], on: str) -> list[RenamedQueries]:
+    """Evaluations with the query ids that the same texts have in the first one.
+
+    `on` is a column of details; "question" stands for all names that frameworks give that column.
+    White space and Unicode forms are ignored; the second of two equal texts matches the second. A
+    text that the first one lacks has the same id in all others, too.
+
+    Raises
+    ------
+    UnknownNameError
+        If an evaluation has no such column.
+    AlignmentError
+        If no text occurs in both.
+    """
+    ids = first.scores.index
+    id_by_key: dict[tuple[str, int] | None, str]
+    id_by_key = {key: own for key, own in zip(_text_keys(first, on), ids, strict=True) if key}
+    keys_of_first, used = frozenset(id_by_key), set(ids)
+    renamed = []
+    for run in others:
+        keys = _text_keys(run, on)
+        if keys_of_first.isdisjoint(keys):
+            raise AlignmentError(
+                f"on={on!r}: {first.name!r} and {run.name!r} have no text in common"
+            )
+        new_ids = [
+            id_by_key[key] if key in id_by_key else _lone_id(run.name, own, used)
+            for key, own in zip(keys, run.scores.index, strict=True)
+        ]
+        id_by_key |= {key: own for key, own in zip(keys, new_ids, strict=True) if key}
+        used.update(new_ids)
+        index = pd.Index(new_ids, name=QUERY_ID)
+        renamed.append(
+            RenamedQueries(
+                run.name,
+                run.scores.set_axis(index, axis=0),
+                run.details.set_axis(index, axis=0),
+                dict(run.metrics),
+                getattr(run, "config", {}),
+                getattr(run, "correct_rule", None),
+            )
+        )
+    return renamed
+
+
+def _lone_id(name: str, own: str, used: Collection[str]) -> str:
+    """The id of a query whose text the first run lacks; another query may have its own."""
+    return f"{name}:{own}" if own in used else own
+
+
+def _text_keys(evaluation: Scored, on: str) -> list[tuple[str, int] | None]:
+    """The text of each query, and how many before it have the same; None without a text."""
+    name = normalise_name(on)
+    labels = [str(label) for label in evaluation.details]
+    column = first_named(labels, (name, *QUESTION) if name in QUESTION else (name,))
+    if column is None:
+        raise UnknownNameError(f"detail column of {evaluation.name!r}", on, labels)
+    texts = pd.Series([_matching_text(cell) for cell in evaluation.details[column].tolist()])
+    n_before = texts.groupby(texts).cumcount()
+    pairs = zip(texts.tolist(), n_before.tolist(), strict=True)
+    return [(text, n) if isinstance(text, str) else None for text, n in pairs]
+
+
+def _matching_text(cell: object) -> str | None:
+    """The text by which a cell is matched; None if it has none."""
+    if isinstance(cell, float):
+        # An empty cell makes floats of whole numbers, in one of the tables.
+        whole = math.isfinite(cell) and cell.is_integer()
+        return None if math.isnan(cell) else str(int(cell) if whole else cell)
+    if cell is None or cell is pd.NA or cell is pd.NaT:
+        return None
+    return plain_text(str(cell)) or None
+
+
+def same_texts(left: pd.Series, right: pd.Series) -> bool:
+    """Whether the cells of two columns have the same texts, row by row.
+
+    Cells are compared as texts because NaN differs from itself and arrays have no single truth
+    value. So 1 differs from 1.0, and a missing cell equals another missing one of the same kind.
+    """
+    if len(left) != len(right):
+        return False
+    rest = ~_identical_cells(left, right)
+    if not rest.all():
+        left, right = left[rest], right[rest]
+    return all(str(a) == str(b) for a, b in zip(left, right, strict=True))
+
+
+def _identical_cells(left: pd.Series, right: pd.Series) -> BoolArray:
+    """Which cells surely have the same text; False where that is not known."""
+    if left.dtype == right.dtype:
+        if isinstance(left.dtype, np.dtype) and left.dtype.kind in _PLAIN_KINDS:
+            bits = f"u{left.dtype.itemsize}"
+            if left.dtype.itemsize <= 8:  # longer floats have bits without a meaning
+                return np.asarray(left.to_numpy().view(bits) == right.to_numpy().view(bits))
+        if _has_only_texts(left) and _has_only_texts(right):
+            equal = left.array == right.array
+            return np.asarray(pd.array(equal, dtype="boolean").fillna(False), dtype=bool)
+    return np.zeros(len(left), dtype=bool)
+
+
+def _has_only_texts(column: pd.Series) -> bool:
+    if isinstance(column.dtype, pd.StringDtype):
+        return True
+    return column.dtype == object and pd.api.types.infer_dtype(column, skipna=False) == "string"
+
+
+# -- clusters: a guess becomes a note that says what to pass; it is never applied by itself, because
+# only the person who made the queries can say which are independent
+
+
+def cluster_hint(run: Scored) -> str | None:
+    """A note on the first column of the details that looks like clusters; None without one.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> data = {"query_id": range(12), "recall": [0.5] * 12, "document": list("aabbccddeeff")}
+    >>> cluster_hint(RAGPipelineEvaluation("rag", data))
+    "12 queries come from 6 documents; if these are not independent, pass clusters='document'"
+    """
+    clusters = likely_clusters(run)
+    return None if clusters is None else hint_of(*clusters)
+
+
+def hint_of(column: str, counted: str) -> str:
+    """The note on a column that looks like clusters, and on what it counts."""
+    return f"{counted}; if these are not independent, pass clusters={column!r}"
+
+
+def likely_clusters(run: Scored) -> tuple[str, str] | None:
+    """The first detail that looks like clusters, and its counts, "12 queries come from 6 chats"."""
+    for column in map(str, run.details.columns):
+        if cluster_noun(column) is None:
+            continue
+        # As texts, because a cell may be a list, which has no hash.
+        labels = run.details[column]
+        sizes = labels[labels.notna()].map(str).value_counts()
+        n_shared = int(sizes[sizes > 1].sum())
+        counted = counted_clusters(column, int(sizes.sum()), len(sizes), n_shared)
+        if counted is not None:
+            return column, counted
+    return None
+
+
+def counted_clusters(
+    column: str, n_queries: int, n_clusters: int, n_shared: int, *, is_estimate: bool = False
+) -> str | None:
+    """What a column counts if it looks like clusters; None if it does not.
+
+    `n_shared` queries share their label with another one; of an estimated number of labels three
+    digits are shown.
+    """
+    noun = cluster_noun(column)
+    if noun is None or n_clusters < _FEWEST or n_shared < _LEAST_SHARED * n_queries:
+        return None
+    shown = f"about {int(float(f'{n_clusters:.3g}'))}" if is_estimate else str(n_clusters)
+    return f"{n_queries} queries come from {shown} {noun}"

@@ -20,11 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_report.errors import MOST_NAMED, DataError
+from rageval_report.errors import DataError
 from rageval_report.files.strict_json import load_json
-from rageval_report.scores.column_scale import CellColumn, fraction_whole_of, read_numerals
-from rageval_report.scores.dates import is_date
-from rageval_report.scores.numerals import Numeral, numeral_of_timedelta, parse_numeral
+from rageval_report.scores.column_scale import (
+    CellColumn,
+    ScoreRange,
+    fraction_whole_of,
+    read_numerals,
+)
+from rageval_report.scores.numerals import Numeral, is_date, numeral_of_timedelta, parse_numeral
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
 from rageval_report.types import FloatArray
 
@@ -39,20 +43,15 @@ UNSCORED_WORDS: dict[str, str] = {
 
 # The words that are scores. "failed" is one only in a column that also says "passed".
 WORDS: dict[str, float] = {
-    "true": 1.0,
-    "false": 0.0,
-    "yes": 1.0,
-    "no": 0.0,
-    "pass": 1.0,
-    "passed": 1.0,
-    "fail": 0.0,
-    "correct": 1.0,
-    "incorrect": 0.0,
+    **dict.fromkeys(("true", "yes", "pass", "passed", "correct"), 1.0),
+    **dict.fromkeys(("false", "no", "fail", "incorrect"), 0.0),
 }
 # The letters of Inspect AI: correct, partially correct, incorrect, no answer. Capitals only.
 LETTERS: dict[str, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _YES_OR_NO = {"y": 1.0, "n": 0.0}
 _JUDGED = frozenset(("pass", "passed", "fail", "failed"))
+# Words of a verdict: 1 is good, whatever the column is called.
+VERDICT_WORDS = _JUDGED | {"correct", "incorrect"}
 # Words that are scores in a known metric, but can mean anything in an unknown column.
 _AMBIGUOUS_WORDS = frozenset(("yes", "no"))
 
@@ -73,68 +72,32 @@ _LONGEST_REASON = 500
 
 
 class Cell(NamedTuple):
-    """The content of one cell.
-
-    `number` is NaN if the cell holds no score, and `state` says why; `is_read` is False if the cell
-    could not be interpreted. `scale` is the range that was written beside a step of a scale.
-    """
+    """The content of one cell: its number, NaN if it holds no score, and then its state."""
 
     number: float
     state: str = SCORED
     reason: str | None = None
-    scale: tuple[float, float] | None = None
-    is_read: bool = True
+    scale: ScoreRange | None = None  # that was written beside a step of a scale
+    is_read: bool = True  # False if the cell could not be interpreted
 
 
 class ParsedCells(NamedTuple):
-    """The contents of the cells of one column, in their order.
+    """The contents of the cells of one column, in their order."""
 
-    Parameters
-    ----------
-    numbers : ndarray of shape (n,)
-        NaN where unscored.
-    states : ndarray of str of shape (n,)
-    reasons : list of str or None
-        Why a score is missing, or the reason that a judge gave for it.
-    scale : (float, float) or None
-        The range of the scale, if all steps were written with the same range.
-    unread : list of int
-        The positions of the cells that hold anything else; they count as failed, with their text
-        as the reason.
-    words : dict of str to float
-        The words that were read as scores, with their values.
-    notes : list of str
-        What was decided about the scale of the column.
-    refused : list of int
-        The positions of dates and of lists of several numbers, which are unread as well: they show
-        that the column holds no scores, or was damaged; see `check_parsed`.
-    other_fields : list of dict or None
-        The fields of objects beside their number and reason; empty if no cell has any.
-    are_shares : bool
-        Whether percent or fractions were read as shares of 1.
-    """
-
-    numbers: NDArray[np.float64]
+    numbers: FloatArray  # NaN where unscored
     states: NDArray[np.object_]
-    reasons: list[str | None]
-    scale: tuple[float, float] | None
-    unread: list[int]
-    words: dict[str, float]
-    notes: list[str]
-    refused: list[int]
-    other_fields: list[dict[str, Any] | None]
-    are_shares: bool
+    reasons: list[str | None]  # why a score is missing, or what a judge gave for it
+    scale: ScoreRange | None = None  # if all steps were written with the same range
+    unread: Sequence[int] = ()  # the cells that hold anything else; they count as failed
+    words: Mapping[str, float] = {}  # that were read as scores
+    notes: Sequence[str] = ()  # what was decided about the scale of the column
+    refused: Sequence[int] = ()  # those of `unread` that are dates, or lists of several numbers
+    other_fields: Sequence[dict[str, Any] | None] = ()  # of objects, if any has some
+    are_shares: bool = False  # whether percent or fractions were read as shares of 1
 
 
 def read_cells(cells: Iterable[object], column: CellColumn | None = None) -> ParsedCells:
     """Read the cells of a metric's column, all on one scale.
-
-    Parameters
-    ----------
-    cells : iterable
-        Numbers, texts, booleans, None, objects with a score, or lists of one number.
-    column : CellColumn, optional
-        The name, the ids and the bounds of the column, for decisions and messages.
 
     Raises
     ------
@@ -150,50 +113,69 @@ def read_cells(cells: Iterable[object], column: CellColumn | None = None) -> Par
     ([1234.0, 873.0], [0.25, 1.0])
     """
     values = list(cells)
-    plain = _plain_numbers(values)
+    numbers, odd_rows = _plain_numbers(values)
+    if not odd_rows:
+        return _parsed(numbers)
     # The slow way is for the cells that are not plain numbers, and for their column's scale.
-    return (
-        _read_odd_cells(values, plain, column or CellColumn()) if plain.odd_rows else plain.parsed()
-    )
+    return _read_odd_cells(values, numbers, odd_rows, column or CellColumn())
 
 
-def _read_odd_cells(values: list[Any], plain: _PlainNumbers, column: CellColumn) -> ParsedCells:
-    rows = plain.odd_rows
+def _parsed(numbers: FloatArray) -> ParsedCells:
+    states = np.where(np.isnan(numbers), MISSING, SCORED).astype(object)
+    return ParsedCells(numbers, states, [None] * len(numbers))
+
+
+def _plain_numbers(values: list[Any]) -> tuple[FloatArray, list[int]]:
+    """The cells that are numbers, texts of numbers or None, and the rows of all others."""
+    numbers = np.full(len(values), math.nan)
+    odd_rows = []
+    for row, value in enumerate(values):
+        number = plain_number(value) if isinstance(value, str) else None
+        if number is not None:
+            numbers[row] = number
+        # Booleans are left to the slower way, which checks what stands beside them.
+        elif type(value) is float or (type(value) is int and abs(value) < _MOST_EXACT):
+            numbers[row] = value
+        elif value is not None:
+            odd_rows.append(row)
+    return numbers, odd_rows
+
+
+def _read_odd_cells(
+    values: list[Any], plain: FloatArray, rows: list[int], column: CellColumn
+) -> ParsedCells:
     items = [_unwrap(values[row]) for row in rows]
     # A number beside words says as much to them as any number.
-    words = _scoring_words([*(item.inner for item in items), *(["0"] if plain.has_text else [])])
-    parsed = _classify_all(items, words)
-    inner_cells = list(values)
-    reals = plain.numbers.copy()
+    has_text = any(isinstance(values[row], str) for row in np.flatnonzero(~np.isnan(plain)))
+    words = _scoring_words([*(item.inner for item in items), *(["0"] if has_text else [])])
+    contents = [_classify(item.inner, words) for item in items]
+    inner, reals = list(values), plain.copy()
     numerals: list[Numeral | None] = [None] * len(values)
-    for row, item, cell in zip(rows, items, parsed, strict=True):
-        inner_cells[row], numerals[row] = item.inner, cell.numeral
-        if cell.word is None:
-            reals[row] = cell.number
+    for row, item, content in zip(rows, items, contents, strict=True):
+        inner[row], numerals[row] = item.inner, content.numeral
+        if content.word is None:
+            reals[row] = content.number
     _add_plain_numerals(numerals, values, reals)
-    scaled = read_numerals(inner_cells, numerals, reals, column)
-    finished = [
-        _finish(cell, item, number)
-        for cell, item, number in zip(parsed, items, scaled.numbers[rows].tolist(), strict=True)
-    ]
-    whole = _PlainNumbers(scaled.numbers, [], plain.has_text).parsed()
-    numbers, states, reasons = whole.numbers, whole.states, whole.reasons
-    for row, read in zip(rows, finished, strict=True):
-        numbers[row], states[row], reasons[row] = read.number, read.state, read.reason
-    _check_words(dict(zip(rows, items, strict=True)), parsed, numbers, inner_cells, column)
-    scales = {read.scale for read in finished if read.state == SCORED}
-    has_plain = bool((~np.isnan(plain.numbers)).any())
+    scaled = read_numerals(inner, numerals, reals, column)
+    parsed = _parsed(scaled.numbers)
+    numbers, states, reasons = parsed.numbers, parsed.states, parsed.reasons
     fields: list[dict[str, Any] | None] = [None] * len(values)
-    for row, item in zip(rows, items, strict=True):
+    unread, scales = [], set()
+    for row, item, content in zip(rows, items, contents, strict=True):
+        cell = _finish(content, item, float(numbers[row]))
+        numbers[row], states[row], reasons[row] = cell.number, cell.state, cell.reason
         fields[row] = item.other_fields or None
-    unread = [row for row, read in zip(rows, finished, strict=True) if not read.is_read]
-    return whole._replace(
-        # Only a scale that all cells share is the scale of the metric.
-        scale=scaled.scale or (scales.pop() if len(scales) == 1 and not has_plain else None),
+        unread += [] if cell.is_read else [row]
+        scales |= {cell.scale} if cell.state == SCORED else set()
+    _check_words(rows, contents, numbers, inner, column)
+    # Only a scale that all cells share is the scale of the metric.
+    is_shared = len(scales) == 1 and bool(np.isnan(plain).all())
+    return parsed._replace(
+        scale=scaled.scale or (scales.pop() if is_shared else None),
         unread=unread,
-        words={cell.word: words[cell.word] for cell in parsed if cell.word is not None},
+        words={content.word: words[content.word] for content in contents if content.word},
         notes=scaled.notes,
-        refused=[row for row in unread if _is_refused(inner_cells[row])],
+        refused=[row for row in unread if _is_refused(inner[row])],
         other_fields=fields if any(fields) else [],
         are_shares=scaled.are_shares,
     )
@@ -209,31 +191,20 @@ def check_parsed(parsed: ParsedCells, cells: Sequence[object], column: CellColum
     """
     if not parsed.refused:
         return
-    rows = parsed.refused[:MOST_NAMED]
-    listed = ", ".join(f"{str(cells[row])[:40]!r} at {column.place(row)}" for row in rows)
-    more = len(parsed.refused) - len(rows)
-    are_dates = is_date(_unwrap(cells[rows[0]]).inner)
+    listed = column.list_texts({row: str(cells[row]) for row in parsed.refused})
     problem = (
         "is a date. Spreadsheets turn 3/5 into a date: correct these cells"
-        if are_dates
+        if is_date(_unwrap(cells[parsed.refused[0]]).inner)
         else "is a list. A score is one number: take the mean of each list"
     )
     raise DataError(
-        f"{column.title} must hold numbers; {listed}{f' and {more} more' if more > 0 else ''} "
-        f"{problem}, or name the columns that are metrics: metrics=[...]"
+        f"{column.title} must hold numbers; {listed} {problem}, or name the columns that are "
+        "metrics: metrics=[...]"
     )
 
 
 def read_cell(cell: object, words: Mapping[str, float] = WORDS) -> Cell:
-    """Read one cell without its column.
-
-    Parameters
-    ----------
-    cell : object
-        The cell. If it may have a decimal comma or a separator of thousands, it is read with the
-        latter, as no other cells can decide.
-    words : mapping of str to float
-        The words that are scores, in lower case or all capitals.
+    """Read one cell without its column; a comma in it separates thousands if it may.
 
     Examples
     --------
@@ -241,60 +212,18 @@ def read_cell(cell: object, words: Mapping[str, float] = WORDS) -> Cell:
     ((1.0, 5.0), False)
     """
     item = _unwrap(cell)
-    parsed = _classify(item.inner, words)
-    number = parsed.number
-    if parsed.numeral is not None:
-        if parsed.numeral.is_limit or parsed.numeral.is_clock:
+    content = _classify(item.inner, words)
+    numeral, number = content.numeral, content.number
+    if numeral is not None:
+        if numeral.is_limit or numeral.is_clock:
             return _unreadable_cell(cell)
-        number = _share_or_number(parsed.numeral)
-    return _finish(parsed, item, number)
-
-
-def _share_or_number(numeral: Numeral) -> float:
-    text = numeral.point if numeral.point is not None else numeral.comma
-    if numeral.kind == "percent":
+        text = numeral.point if numeral.point is not None else numeral.comma
         # By way of Decimal: "14.1" as a float, divided by 100, would be rounded twice.
-        return float(Decimal(text or "nan") / 100)
-    number = float(text or "nan")
-    return number / float(fraction_whole_of(numeral)) if numeral.kind == "fraction" else number
-
-
-# -- columns of numbers
-
-
-class _PlainNumbers(NamedTuple):
-    """The numbers of a column, and the rows whose cells are no numbers, or not only numbers."""
-
-    numbers: FloatArray
-    odd_rows: list[int]
-    has_text: bool
-
-    def parsed(self) -> ParsedCells:
-        """The column, if no row is odd."""
-        states = np.where(np.isnan(self.numbers), MISSING, SCORED).astype(object)
-        reasons: list[str | None] = [None] * len(self.numbers)
-        return ParsedCells(self.numbers, states, reasons, None, [], {}, [], [], [], False)
-
-
-def _plain_numbers(values: list[Any]) -> _PlainNumbers:
-    """The cells that are numbers, texts of numbers or None; NaN in the rows of all others."""
-    numbers = np.full(len(values), math.nan)
-    odd_rows = []
-    has_text = False
-    for row, value in enumerate(values):
-        if isinstance(value, str):
-            number = plain_number(value)
-            if number is None:
-                odd_rows.append(row)
-            else:
-                numbers[row] = number
-                has_text = has_text or number == number
-        # Booleans are left to the slower way, which checks what stands beside them.
-        elif type(value) is float or (type(value) is int and abs(value) < _MOST_EXACT):
-            numbers[row] = value
-        elif value is not None:
-            odd_rows.append(row)
-    return _PlainNumbers(numbers, odd_rows, has_text)
+        is_percent = numeral.kind == "percent"
+        number = float(Decimal(text or "nan") / 100) if is_percent else float(text or "nan")
+        if numeral.kind == "fraction":
+            number /= float(fraction_whole_of(numeral))
+    return _finish(content, item, number)
 
 
 def plain_number(text: str) -> float | None:
@@ -305,10 +234,8 @@ def plain_number(text: str) -> float | None:
 
     Examples
     --------
-    >>> plain_number(" 0.5 "), plain_number("1_000"), plain_number("1,5")
-    (0.5, None, None)
-    >>> plain_number("1e400"), plain_number("1" + 400 * "0")
-    (inf, None)
+    >>> plain_number(" 0.5 "), plain_number("1_000"), plain_number("1e400")
+    (0.5, None, inf)
     """
     if "_" in text:
         return None
@@ -324,30 +251,14 @@ def plain_number(text: str) -> float | None:
 
 
 class ScoreObject(NamedTuple):
-    """The cell within a cell: the score of an object or of a list, with what stands beside it.
+    """The cell within a cell: the score of an object or of a list, with what stands beside it."""
 
-    Parameters
-    ----------
-    inner : object
-        The score as it is written.
-    reason : str or None
-        The first text under a key such as "reason" or "explanation".
-    scale : (float, float) or None
-        The range of the scale, if the object has it.
-    has_error : bool
-        Whether the object has an error.
-    other_fields : dict
-        All other fields that say anything.
-    outer : object
-        The whole cell, for messages; None if it has no other cell within.
-    """
-
-    inner: object
-    reason: str | None = None
-    scale: tuple[float, float] | None = None
+    inner: object  # the score as it is written
+    reason: str | None = None  # the first text under a key such as "reason"
+    scale: ScoreRange | None = None  # the range of the scale, if the object has it
     has_error: bool = False
     other_fields: dict[str, Any] = {}  # noqa: RUF012  # never changed
-    outer: object = None
+    outer: object = None  # the whole cell, for messages; None if it has no other cell within
 
 
 def _unwrap(cell: object) -> ScoreObject:
@@ -386,25 +297,22 @@ def split_object(fields: Mapping[str, Any]) -> ScoreObject | None:
     >>> split = split_object({"score": 0.5, "explanation": "half", "model": "judge"})
     >>> split.inner, split.reason, split.other_fields
     (0.5, 'half', {'model': 'judge'})
-    >>> split_object({"error": "timeout"}).has_error, split_object({"text": "?"})
-    (True, None)
     """
     item = _unwrap_object(fields, fields)
     return None if item.inner is fields else item
 
 
 def _unwrap_object(fields: Mapping[Any, Any], outer: object) -> ScoreObject:
-    error = fields.get("error")
-    key = number_key(fields)
-    if key is None and not (isinstance(error, str) and error.strip()):
+    error, key = fields.get("error"), _number_key(fields)
+    is_score = key is not None and not isinstance(fields[key], Mapping)
+    if not is_score and (key is not None or not (isinstance(error, str) and error.strip())):
         return ScoreObject(outer)
-    if key is not None and isinstance(fields[key], Mapping):
-        return ScoreObject(outer)
-    reason_key = next((key for key in _REASON_KEYS if _is_filled(fields.get(key))), None)
+    texts = {name: fields[name] for name in _REASON_KEYS if isinstance(fields.get(name), str)}
+    reason_key = next((name for name, text in texts.items() if text.strip()), None)
     used = (key, reason_key, "error", "min", "max", *_SCALE_KEYS)
     return ScoreObject(
         None if key is None else fields[key],
-        None if reason_key is None else fields[reason_key],
+        None if reason_key is None else texts[reason_key],
         _read_scale(fields),
         bool(error),
         {str(name): value for name, value in fields.items() if name not in used and _has(value)},
@@ -412,19 +320,9 @@ def _unwrap_object(fields: Mapping[Any, Any], outer: object) -> ScoreObject:
     )
 
 
-def number_key(fields: Mapping[Any, Any]) -> str | None:
-    """The key under which an object holds its score; None if it holds none.
-
-    Examples
-    --------
-    >>> number_key({"score": 0.5, "passed": True}), number_key({"passed": True}), number_key({})
-    ('score', 'passed', None)
-    """
+def _number_key(fields: Mapping[Any, Any]) -> str | None:
+    """The key under which an object holds its score; None if it holds none."""
     return next((key for key in _NUMBER_KEYS if key in fields), None)
-
-
-def _is_filled(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _has(value: object) -> bool:
@@ -432,7 +330,7 @@ def _has(value: object) -> bool:
     return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
-def _read_scale(fields: Mapping[Any, Any]) -> tuple[float, float] | None:
+def _read_scale(fields: Mapping[Any, Any]) -> ScoreRange | None:
     written = next((fields[key] for key in _SCALE_KEYS if key in fields), None)
     ends = written if isinstance(written, list | tuple) else (fields.get("min"), fields.get("max"))
     if len(ends) != 2 or not all(isinstance(end, Real) for end in ends):
@@ -444,7 +342,7 @@ def _read_scale(fields: Mapping[Any, Any]) -> tuple[float, float] | None:
 # -- one cell
 
 
-class _Classified(NamedTuple):
+class _Content(NamedTuple):
     """A cell before the scale of its column is known; unread without a state and a numeral."""
 
     number: float = math.nan
@@ -452,112 +350,90 @@ class _Classified(NamedTuple):
     numeral: Numeral | None = None
     word: str | None = None
     reason: str | None = None
-    scale: tuple[float, float] | None = None
+    scale: ScoreRange | None = None
 
 
-_UNREAD = _Classified()
-_BLANK = _Classified(state=MISSING)
+_UNREAD = _Content()
 
 
-def _classify(cell: object, words: Mapping[str, float]) -> _Classified:
+def _classify(cell: object, words: Mapping[str, float]) -> _Content:
     if isinstance(cell, str):
         return _classify_text(cell, words)
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
-        return _BLANK
+        return _Content(state=MISSING)
     if isinstance(cell, timedelta):
-        return _Classified(numeral=numeral_of_timedelta(cell))
+        return _Content(numeral=numeral_of_timedelta(cell))
     if not isinstance(cell, Real | Decimal | np.bool_):
         return _UNREAD
     try:
-        return _classified_number(float(cell))
+        return _content_of(float(cell))
     except (OverflowError, ValueError):  # an integer too large for a float, a signalling NaN
         return _UNREAD
 
 
-def _classified_number(number: float) -> _Classified:
-    return _Classified(number, MISSING if math.isnan(number) else SCORED)
+def _content_of(number: float) -> _Content:
+    return _Content(number, MISSING if math.isnan(number) else SCORED)
 
 
-def _classify_text(text: str, words: Mapping[str, float]) -> _Classified:
+def _classify_text(text: str, words: Mapping[str, float]) -> _Content:
     # Numbers first, because most cells are numbers.
     number = plain_number(text)
     if number is not None:
-        return _classified_number(number)
-    word = _find_word(text, words)
+        return _content_of(number)
+    stripped = text.strip()
+    word = next((word for word in (stripped, stripped.lower()) if word in words), None)
     if word is not None:
-        return _Classified(words[word], SCORED, word=word)
-    state = UNSCORED_WORDS.get(text.strip().lower())
+        return _Content(words[word], SCORED, word=word)
+    state = UNSCORED_WORDS.get(stripped.lower())
     if state is not None:
-        return _Classified(state=state, reason=text.strip() if state == FAILED else None)
+        return _Content(state=state, reason=stripped if state == FAILED else None)
     numeral = parse_numeral(text)
     if numeral is not None:
-        return _Classified(numeral=numeral) if _is_possible(numeral) else _UNREAD
-    return _classify_step(text)
+        return _Content(numeral=numeral) if _is_possible(numeral) else _UNREAD
+    step = _ON_A_SCALE.fullmatch(text)
+    if step is None:
+        return _UNREAD
+    number, low, high = (float(part) for part in step.groups())
+    is_on_scale = low < high and low <= number <= high
+    return _Content(number, SCORED, scale=(low, high)) if is_on_scale else _UNREAD
 
 
 def _is_possible(numeral: Numeral) -> bool:
     """Whether a fraction is a share: "12/5" is a date or a count."""
     if numeral.kind != "fraction":
         return True
-    parts = zip((numeral.point, numeral.comma), numeral.whole, strict=True)
-    return any(
-        part is not None and whole is not None and 0 <= float(part) <= float(whole) != 0
-        for part, whole in parts
-    )
-
-
-def _classify_step(text: str) -> _Classified:
-    step = _ON_A_SCALE.fullmatch(text)
-    if step is None:
-        return _UNREAD
-    number, low, high = (float(part) for part in step.groups())
-    is_on_scale = low < high and low <= number <= high
-    return _Classified(number, SCORED, scale=(low, high)) if is_on_scale else _UNREAD
-
-
-def _classify_all(items: list[ScoreObject], words: Mapping[str, float]) -> list[_Classified]:
-    """The cells of a column; a text that repeats is read once."""
-    seen: dict[str, _Classified] = {}
-    parsed = []
-    for item in items:
-        cell = item.inner
-        if not isinstance(cell, str):
-            parsed.append(_classify(cell, words))
-            continue
-        if cell not in seen:
-            seen[cell] = _classify(cell, words)
-        parsed.append(seen[cell])
-    return parsed
+    parts = [float(part) for part in (numeral.point, numeral.comma) if part is not None]
+    whole = float(fraction_whole_of(numeral))
+    return whole != 0 and any(0 <= part <= whole for part in parts)
 
 
 def _add_plain_numerals(
     numerals: list[Numeral | None], cells: list[Any], reals: FloatArray
 ) -> None:
     """Add the numerals of plain texts, if commas in others make the decimal sign a question."""
-    if not any(
+    is_question = any(
         numeral is not None and (numeral.point is None or numeral.has_two_readings)
         for numeral in numerals
-    ):
-        return
-    for row, cell in enumerate(cells):
+    )
+    for row, cell in enumerate(cells if is_question else ()):
         if numerals[row] is None and isinstance(cell, str) and not math.isnan(reals[row]):
             numerals[row] = parse_numeral(cell)
             if numerals[row] is not None:
                 reals[row] = math.nan
 
 
-def _finish(cell: _Classified, item: ScoreObject, number: float) -> Cell:
+def _finish(content: _Content, item: ScoreObject, number: float) -> Cell:
     """A cell with its number on the scale of the column."""
-    if cell.word is not None:
-        number = cell.number
-    state = cell.state
-    if cell.numeral is not None and not math.isnan(number):
+    state = content.state
+    if content.word is not None:
+        number = content.number
+    if content.numeral is not None and not math.isnan(number):
         state = SCORED
     if state is None:
         return _unreadable_cell(item.inner if item.outer is None else item.outer)
     if state == MISSING and item.has_error:
         state = FAILED
-    return Cell(number, state, item.reason or cell.reason, cell.scale or item.scale)
+    return Cell(number, state, item.reason or content.reason, content.scale or item.scale)
 
 
 def _unreadable_cell(cell: object) -> Cell:
@@ -581,11 +457,9 @@ def _is_refused(cell: object) -> bool:
 def _scoring_words(cells: Iterable[object]) -> dict[str, float]:
     """The words that are scores in this column: letters and "failed" depend on the other cells."""
     texts = {cell.strip() for cell in cells if isinstance(cell, str)}
-    lowered = {text.lower() for text in texts} - {
-        word for word, state in UNSCORED_WORDS.items() if word not in _JUDGED
-    }
+    lowered = {text.lower() for text in texts} - (UNSCORED_WORDS.keys() - _JUDGED)
     words = dict(WORDS)
-    if lowered and lowered <= _JUDGED and lowered & {"pass", "passed", "fail"}:
+    if lowered and lowered <= _JUDGED and lowered != {"failed"}:
         # Beside "passed", "failed" is the verdict on an answer; alone it says that the scoring
         # failed.
         words["failed"] = 0.0
@@ -597,33 +471,25 @@ def _scoring_words(cells: Iterable[object]) -> dict[str, float]:
     return words
 
 
-def _find_word(text: str, words: Mapping[str, float]) -> str | None:
-    stripped = text.strip()
-    if stripped in words:
-        return stripped
-    lowered = stripped.lower()
-    return lowered if lowered in words else None
-
-
 def _check_words(
-    items: Mapping[int, ScoreObject],
-    parsed: list[_Classified],
+    rows: list[int],
+    contents: list[_Content],
     numbers: FloatArray,
-    inner_cells: list[Any],
+    inner: list[Any],
     column: CellColumn,
 ) -> None:
     """Refuse words such as "yes", which are 1 and 0, beside numbers on another scale."""
     word_rows = [
         row
-        for (row, item), cell in zip(items.items(), parsed, strict=True)
-        if cell.word is not None or isinstance(item.inner, bool | np.bool_)
+        for row, content in zip(rows, contents, strict=True)
+        if content.word is not None or isinstance(inner[row], bool | np.bool_)
     ]
     is_other_scale = (numbers < 0) | (numbers > 1)
     if word_rows and is_other_scale.any():
         word, number = word_rows[0], int(np.flatnonzero(is_other_scale)[0])
         raise DataError(
-            f"{column.title} holds words beside numbers: {str(inner_cells[word])!r} at "
-            f"{column.place(word)} and {str(inner_cells[number])[:40]!r} at "
+            f"{column.title} holds words beside numbers: {str(inner[word])!r} at "
+            f"{column.place(word)} and {str(inner[number])[:40]!r} at "
             f"{column.place(number)}. Write all cells as numbers, or name the columns that are "
             "metrics: metrics=[...]"
         )
@@ -632,14 +498,11 @@ def _check_words(
 # -- guesses
 
 
-def count_numbers(cells: Iterable[object]) -> tuple[int, int]:
+def count_numbers(cells: Iterable[object], *, are_durations: bool = False) -> tuple[int, int]:
     """The number of cells that hold scores, and of those that hold neither that nor "unscored".
 
-    Parameters
-    ----------
-    cells : iterable
-        The cells of a column of which nobody said that it is a metric; so "yes", dates, and lists
-        of numbers such as "1,2" are not taken as scores.
+    Nobody said that the column is a metric; so "yes", dates, and lists of numbers such as "1,2" are
+    not taken as scores, and clocks are only if its name says that they are durations.
 
     Examples
     --------
@@ -648,41 +511,43 @@ def count_numbers(cells: Iterable[object]) -> tuple[int, int]:
     """
     values = list(cells)
     items = [_unwrap(value) for value in values]
-    wholes = {fraction_whole(item.inner) for item in items if isinstance(item.inner, str)} - {None}
+    contents = [_classify(item.inner, WORDS) for item in items]
+    # Also of impossible fractions: "12/5" beside "3/5" shows that both are dates.
+    texts = [item.inner for item in items if isinstance(item.inner, str)]
+    parsed = [parse_numeral(t) for t in texts if "/" in t or "of" in t or not t.isascii()]
+    fractions = [numeral for numeral in parsed if numeral is not None and numeral.whole is not None]
+    wholes = {float(fraction_whole_of(numeral)) for numeral in fractions}
     may_be_shares = len(wholes) == 1 and wholes <= _DENOMINATORS
-    may_be_commas = any(
-        isinstance(item.inner, str) and _is_surely_decimal(item.inner) for item in items
-    )
+    may_be_commas = any(isinstance(i.inner, str) and _is_surely_decimal(i.inner) for i in items)
+
+    def is_score(value: object, item: ScoreObject, content: _Content) -> bool:
+        """Whether a cell may be a score, or says that there is none."""
+        if isinstance(value, list | tuple | np.ndarray) or isinstance(item.inner, timedelta):
+            return are_durations and isinstance(item.inner, timedelta)
+        if isinstance(value, Mapping) and not _is_score_object(value):
+            return False
+        numeral = content.numeral
+        if numeral is None:
+            return content.state is not None and content.word not in _AMBIGUOUS_WORDS
+        if numeral.is_clock:
+            return are_durations
+        if numeral.kind == "fraction" or numeral.is_limit:
+            return numeral.kind == "fraction" and may_be_shares
+        # "1,2" may be two of the retrieved documents.
+        return numeral.point is not None or may_be_commas
+
     n_numbers = n_texts = 0
-    for value, item in zip(values, items, strict=True):
-        cell = _classify(item.inner, WORDS)
-        if not _is_score(value, item, cell, may_be_shares, may_be_commas):
+    for value, item, content in zip(values, items, contents, strict=True):
+        if not is_score(value, item, content):
             n_texts += 1
-        elif cell.state == SCORED or cell.numeral is not None:
+        elif content.state == SCORED or content.numeral is not None:
             n_numbers += 1
     return n_numbers, n_texts
 
 
-def _is_score(
-    value: object, item: ScoreObject, cell: _Classified, may_be_shares: bool, may_be_commas: bool
-) -> bool:
-    """Whether a cell may be a score, or says that there is none."""
-    if isinstance(value, list | tuple | np.ndarray) or isinstance(item.inner, timedelta):
-        return False
-    if isinstance(value, Mapping) and not _is_score_object(value):
-        return False
-    numeral = cell.numeral
-    if numeral is None:
-        return cell.state is not None and cell.word not in _AMBIGUOUS_WORDS
-    if numeral.kind == "fraction" or numeral.is_clock or numeral.is_limit:
-        return numeral.kind == "fraction" and may_be_shares
-    # "1,2" may be two of the retrieved documents.
-    return numeral.point is not None or may_be_commas
-
-
 def _is_score_object(fields: Mapping[Any, Any]) -> bool:
     """Whether an object is a score, and not any object with a value."""
-    return number_key(fields) != "value" or any(key in fields for key in _REASON_KEYS)
+    return _number_key(fields) != "value" or any(key in fields for key in _REASON_KEYS)
 
 
 def _is_surely_decimal(text: str) -> bool:
@@ -695,29 +560,6 @@ def _is_surely_decimal(text: str) -> bool:
 
 
 def is_single_number(cell: object) -> bool:
-    """Whether a cell is a list of one number.
-
-    Examples
-    --------
-    >>> is_single_number([0.5]), is_single_number([0.5, 1.0]), is_single_number(0.5)
-    (True, False, False)
-    """
-    return isinstance(cell, list | tuple | np.ndarray) and not isinstance(
-        _unwrap(cell).inner, list | tuple
-    )
-
-
-def fraction_whole(text: str) -> float | None:
-    """The denominator of a text such as "4/5"; None for any other text.
-
-    Examples
-    --------
-    >>> fraction_whole("4/5"), fraction_whole("4 out of 5"), fraction_whole("0.8")
-    (5.0, 5.0, None)
-    """
-    if "/" not in text and "of" not in text and text.isascii():
-        return None
-    numeral = parse_numeral(text)
-    if numeral is None or numeral.kind != "fraction":
-        return None
-    return float(fraction_whole_of(numeral))
+    """Whether a cell is a list of one number."""
+    is_list = isinstance(cell, list | tuple | np.ndarray)
+    return is_list and not isinstance(_unwrap(cell).inner, list | tuple)

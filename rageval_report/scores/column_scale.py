@@ -8,7 +8,7 @@ remain possible, the error shows two cells and how to say which one is meant.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple, NoReturn
@@ -16,14 +16,8 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from rageval_report.errors import MOST_NAMED, DataError
-from rageval_report.scores.numerals import (
-    SHORT_UNITS,
-    Numeral,
-    names_a_time,
-    seconds_in,
-    unit_in_name,
-)
-from rageval_report.types import FloatArray
+from rageval_report.scores.numerals import Numeral, names_a_time, seconds_in, unit_in_name
+from rageval_report.types import BoolArray, FloatArray
 
 # Of two readings that differ by a factor of 1,000, the one nearer to the other numbers on a
 # logarithmic scale is within this factor of them.
@@ -34,24 +28,12 @@ ScoreRange = tuple[float, float]
 
 @dataclass(frozen=True)
 class CellColumn:
-    """What is known about a metric's column besides its cells.
-
-    Parameters
-    ----------
-    name : str, optional
-        The name of the column; if omitted, messages do not name it.
-    labels : sequence, optional
-        The id of each row, for messages; if omitted, rows are counted from 1.
-    bounds : (float, float), optional
-        The bounds that the caller or the file states: the scale of the scores.
-    known_bounds : (float, float), optional
-        The bounds of the metric in the catalogue, which rule out some readings.
-    """
+    """What is known about a metric's column besides its cells."""
 
     name: str = ""
-    labels: Sequence[object] | None = None
-    bounds: ScoreRange | None = None
-    known_bounds: ScoreRange | None = None
+    labels: Sequence[object] | None = None  # the id of each row; if omitted, rows are counted
+    bounds: ScoreRange | None = None  # that the caller or the file states
+    known_bounds: ScoreRange | None = None  # of the catalogue, which rule out some readings
 
     @property
     def title(self) -> str:
@@ -62,6 +44,13 @@ class CellColumn:
         """A row in messages."""
         return f"row {row + 1}" if self.labels is None else repr(self.labels[row])
 
+    def list_texts(self, texts: Mapping[int, str]) -> str:
+        """Some cells by row, the first few with their places."""
+        rows = list(texts)[:MOST_NAMED]
+        more = len(texts) - len(rows)
+        listed = ", ".join(f"{texts[row][:40]!r} at {self.place(row)}" for row in rows)
+        return listed + (f" and {more} more" if more > 0 else "")
+
     def option(self, *bounds: ScoreRange) -> str:
         """The option that states the bounds."""
         return " or ".join(
@@ -70,32 +59,44 @@ class CellColumn:
 
 
 class ScaledNumbers(NamedTuple):
-    """The numbers of a column on one scale.
-
-    Parameters
-    ----------
-    numbers : ndarray of shape (n,)
-        NaN where a cell holds no number.
-    notes : list of str
-        What was converted, with rows.
-    scale : (float, float) or None
-        The range of the scale, if the cells show it.
-    are_shares : bool
-        Whether percent or fractions are read as shares of 1.
-    """
+    """The numbers of a column on one scale, NaN where a cell holds none."""
 
     numbers: FloatArray
-    notes: list[str]
-    scale: ScoreRange | None
-    are_shares: bool
+    notes: list[str]  # what was converted, with rows
+    scale: ScoreRange | None = None  # the range of the scale, if the cells show it
+    are_shares: bool = False  # whether percent or fractions are read as shares of 1
 
 
 class _Written(NamedTuple):
-    """A numeral at its row, with the text of the cell."""
+    """A numeral at its row, with the text of the cell, and its number as it was decided."""
 
     row: int
-    numeral: Numeral
     text: str
+    numeral: Numeral
+    number: Decimal = Decimal("nan")
+
+    def read(self, *, is_comma: bool) -> Decimal:
+        """The number if the decimal sign is a comma, or a point; the other if it cannot be."""
+        point, comma = self.numeral.point, self.numeral.comma
+        text = (comma or point) if is_comma else (point or comma)
+        return _decimal(text or "nan")
+
+    @property
+    def has_comma(self) -> bool:
+        """Whether a numeral with two readings is written with a comma."""
+        return abs(self.read(is_comma=False)) > abs(self.read(is_comma=True))
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent beyond all bounds
+        return Decimal(repr(float(text)))
+
+
+def fraction_whole_of(numeral: Numeral) -> Decimal:
+    """The denominator of a fraction."""
+    return _decimal(numeral.whole or "nan")
 
 
 def read_numerals(
@@ -106,17 +107,8 @@ def read_numerals(
 ) -> ScaledNumbers:
     """Read the numbers of a column on the one scale that all its cells allow.
 
-    Parameters
-    ----------
-    texts : sequence
-        The cells, for messages.
-    numerals : sequence of Numeral or None
-        What each text spells; None for cells that are no texts, or spell no number.
-    reals : ndarray of shape (n,)
-        The numbers of the cells that are numbers already, on which spelling has no influence; NaN
-        elsewhere.
-    column : CellColumn
-        What is known about the column.
+    `numerals` has what each text spells, None where it spells no number; `reals` the numbers of the
+    cells that are numbers already, NaN elsewhere.
 
     Raises
     ------
@@ -132,446 +124,330 @@ def read_numerals(
     [1234.0, 873.0, 12345.6]
     """
     written = [
-        _Written(row, numeral, str(texts[row]))
+        _Written(row, str(texts[row]), numeral)
         for row, numeral in enumerate(numerals)
         if numeral is not None and (not numeral.is_clock or names_a_time(column.name))
     ]
-    _check_limits(written, column)
-    is_comma, notes = _decide_decimal_signs(written, reals, column)
-    spelled = {
-        cell.row: _spelled(cell.numeral, is_comma=comma)
-        for cell, comma in zip(written, is_comma, strict=True)
-    }
-    scaled = _scale(written, spelled, reals, column)
-    return scaled._replace(notes=[*notes, *scaled.notes, *_notes_on_marks(written, column)])
-
-
-def _spelled(numeral: Numeral, *, is_comma: bool) -> Decimal:
-    text = numeral.comma if is_comma else numeral.point
-    return _decimal(text if text is not None else numeral.point or numeral.comma or "nan")
-
-
-def _decimal(text: str) -> Decimal:
-    try:
-        return Decimal(text)
-    except InvalidOperation:  # an exponent beyond all bounds
-        return Decimal(repr(float(text)))
-
-
-def _check_limits(written: Iterable[_Written], column: CellColumn) -> None:
+    reading = _ColumnReading(column, reals)
     limits = [cell for cell in written if cell.numeral.is_limit]
     if limits:
         raise DataError(
-            f"{column.title} must hold numbers; {_list_cells(limits, column)} is a limit, and not "
+            f"{column.title} must hold numbers; {reading.show(*limits)} is a limit, and not "
             "a score. Write the number, or leave the cell empty if there is no score"
+        )
+    is_comma, notes = reading.decimal_signs(written)
+    decided = [
+        cell._replace(number=cell.read(is_comma=comma))
+        for cell, comma in zip(written, is_comma, strict=True)
+    ]
+    scaled = reading.scale(decided)
+    rounded = [cell for cell in written if cell.numeral.is_rounded]
+    if rounded:
+        scaled.notes.append(
+            f"signs for a rounded number or a footnote are ignored in {column.name!r}: "
+            f"{reading.show(*rounded)}"
+        )
+    return scaled._replace(notes=[*notes, *scaled.notes])
+
+
+@dataclass(frozen=True)
+class _ColumnReading:
+    """The numbers of a column that are numbers already, and what is known about the column."""
+
+    column: CellColumn
+    reals: FloatArray
+
+    def show(self, *cells: _Written) -> str:
+        """Some cells in a message."""
+        return self.column.list_texts({cell.row: cell.text for cell in cells})
+
+    # -- the decimal sign
+
+    def decimal_signs(self, written: list[_Written]) -> tuple[list[bool], list[str]]:
+        """Whether a comma is the decimal sign of each cell, and the notes on it."""
+        name = self.column.name
+        by_comma = [cell for cell in written if cell.numeral.point is None]
+        by_point = [cell for cell in written if cell.numeral.comma is None]
+        unclear = [cell for cell in written if cell.numeral.has_two_readings]
+        with_comma = [cell for cell in unclear if cell.has_comma]
+        if not by_comma and not with_comma:  # points only, as nearly always
+            return [False] * len(written), []
+        if by_comma and by_point:
+            if unclear:
+                self._refuse_both_signs(unclear[0], by_point[0], by_comma[0])
+            return [cell.numeral.point is None for cell in written], [
+                f"{name!r} has decimal points and decimal commas, such as "
+                f"{self.show(by_point[0], by_comma[0])}; both are read as decimal signs"
+            ]
+        note = f"decimal commas are read as decimal points in {name!r}"
+        if by_comma:
+            thousands = [cell for cell in unclear if not cell.has_comma]
+            self._check_thousands(thousands, written, is_comma=True)
+            return [True] * len(written), [note]
+        if not by_point and self._may_only_be(unclear, is_comma=True):
+            note += ", because its bounds leave no other reading"
+            return [True] * len(written), [note]
+        if not self._may_only_be(unclear, is_comma=False):
+            self._check_thousands(with_comma, written, is_comma=False)
+        first = with_comma[0]
+        return [False] * len(written), [
+            f"the commas in {name!r} are read as separators of thousands: "
+            f"{self.show(first)} is {first.read(is_comma=False):f}"
+        ]
+
+    def _may_only_be(self, unclear: list[_Written], *, is_comma: bool) -> bool:
+        """Whether the bounds of the metric allow only this one of the two decimal signs."""
+        bounds = self.column.bounds or self.column.known_bounds
+        if bounds is None:
+            return False
+
+        def are_within(*, is_comma: bool) -> bool:
+            numbers = (
+                cell.read(is_comma=is_comma) / (100 if cell.numeral.kind == "percent" else 1)
+                for cell in unclear
+            )
+            return all(bounds[0] <= number <= bounds[1] for number in numbers)
+
+        return are_within(is_comma=is_comma) and not are_within(is_comma=not is_comma)
+
+    def _check_thousands(
+        self, thousands: list[_Written], written: list[_Written], *, is_comma: bool
+    ) -> None:
+        """Refuse separators of thousands where other numbers are nearer to the other reading."""
+        if not thousands:
+            return
+        rows = {cell.row for cell in thousands}
+        sizes = {
+            cell.row: abs(cell.read(is_comma=is_comma)) for cell in written if cell.row not in rows
+        }
+        for row in np.flatnonzero(np.isfinite(self.reals)).tolist():
+            sizes[row] = abs(Decimal(float(self.reals[row])))
+        least = min(thousands, key=lambda cell: abs(cell.read(is_comma=is_comma)))
+        beside = ""
+        if sizes:
+            largest = max(sizes, key=lambda row: sizes[row])
+            if float(abs(least.read(is_comma=is_comma))) <= _NEAR * float(sizes[largest]):
+                return
+            text = next((repr(cell.text) for cell in written if cell.row == largest), None)
+            text = text or f"{self.reals[largest]:g}"
+            beside = f" beside {text} at {self.column.place(largest)}"
+        readings = " or ".join(f"{least.read(is_comma=comma):f}" for comma in (False, True))
+        raise DataError(
+            f"{self.column.title}: {least.text!r} at {self.column.place(least.row)}{beside} may be "
+            f"{readings}, as the {'point' if is_comma else 'comma'} may separate thousands or "
+            "decimals. Say which is the decimal sign when reading the file, decimal='.' or "
+            "decimal=',', or write the cells as numbers"
+        )
+
+    def _refuse_both_signs(
+        self, unclear: _Written, by_point: _Written, by_comma: _Written
+    ) -> NoReturn:
+        raise DataError(
+            f"{self.column.title} has decimal points and decimal commas, "
+            f"{self.show(by_point, by_comma)}; {unclear.text!r} at "
+            f"{self.column.place(unclear.row)} may be {unclear.read(is_comma=False)} or "
+            f"{unclear.read(is_comma=True)}. Write all cells with one decimal sign"
+        )
+
+    # -- the kind of the numbers
+
+    def scale(self, written: list[_Written]) -> ScaledNumbers:
+        """The numbers on the scale of their kind: shares, times, money, stars or plain numbers."""
+        by_kind: dict[str, list[_Written]] = {}
+        for cell in written:
+            by_kind.setdefault(cell.numeral.kind, []).append(cell)
+        beside = _Plain.of(by_kind.pop("number", []), self.reals)
+        measures = set(by_kind) - {"percent", "fraction"}
+        if measures and len(by_kind) > 1:
+            self._refuse_kinds(*(cells[0] for cells in list(by_kind.values())[:2]))
+        if "time" in by_kind:
+            return self._scale_times(by_kind["time"], beside)
+        if "money" in by_kind:
+            return self._scale_money(by_kind["money"], beside)
+        if "stars" in by_kind:
+            return self._scale_stars(by_kind["stars"], beside)
+        if by_kind:
+            return self._scale_shares(
+                by_kind.get("percent", []), by_kind.get("fraction", []), beside
+            )
+        return ScaledNumbers(beside.numbers, [])
+
+    def _refuse_kinds(self, first: _Written, second: _Written) -> NoReturn:
+        raise DataError(
+            f"{self.column.title} holds numbers of two kinds: {self.show(first, second)}. Write "
+            "all of them in one way, or name the columns that are metrics: metrics=[...]"
+        )
+
+    def _scale_stars(self, stars: list[_Written], beside: _Plain) -> ScaledNumbers:
+        beside.fill(stars)
+        drawn = [cell.text.strip() for cell in stars if cell.text.strip()[:1] in "★⭐☆"]
+        # "★★★☆☆" shows its scale, if every cell has as many stars, filled or not.
+        lengths = set(map(len, drawn))
+        is_scale = len(drawn) == len(stars) and len(lengths) == 1 and any("☆" in t for t in drawn)
+        scale = (0.0, float(lengths.pop())) if is_scale and not len(beside.rows) else None
+        return ScaledNumbers(beside.numbers, [], scale)
+
+    def _scale_money(self, money: list[_Written], beside: _Plain) -> ScaledNumbers:
+        for other in money:
+            if other.numeral.unit != money[0].numeral.unit:
+                raise DataError(
+                    f"{self.column.title} holds two currencies: {self.show(money[0], other)}. "
+                    "Convert them to one"
+                )
+        beside.fill(money)
+        return ScaledNumbers(beside.numbers, [])
+
+    def _scale_times(self, times: list[_Written], beside: _Plain) -> ScaledNumbers:
+        name = self.column.name
+        units = sorted({cell.numeral.unit for cell in times}, key=seconds_in)
+        in_name = unit_in_name(name)
+        # Milliseconds, this library's unit of latency, where cells differ and the name says none.
+        target = in_name or (units[0] if len(units) == 1 else "ms")
+        converted = [
+            cell._replace(number=cell.number * seconds_in(cell.numeral.unit) / seconds_in(target))
+            for cell in times
+        ]
+        if in_name is None:
+            self._check_plain_times(converted, beside, n_units=len(units))
+        beside.fill(converted)
+        if units != [target]:
+            note = f"the times of {name!r} in {' and '.join(units)} are converted to {target}"
+        elif in_name is not None:
+            return ScaledNumbers(beside.numbers, [])
+        elif len(beside.rows):
+            note = (
+                f"numbers of {name!r} without a unit are taken as {target}, the unit of the "
+                f"others: {self._show_plain(beside, int(beside.rows[0]))}"
+            )
+        else:
+            note = f"the times of {name!r} are in {target}"
+        return ScaledNumbers(beside.numbers, [note])
+
+    def _check_plain_times(self, times: list[_Written], beside: _Plain, *, n_units: int) -> None:
+        """Refuse a number without a unit beside two units, or too far from the others."""
+        sizes = np.abs(beside.values)
+        largest = max(abs(float(cell.number)) for cell in times)
+        is_far = (sizes > _NEAR * largest) | (n_units > 1)
+        # The largest plain number decides, as single times may well be short.
+        if n_units == 1 and len(sizes) and float(sizes.max()) * _NEAR < largest:
+            is_far = sizes == sizes.max()
+        row = beside.first(is_far & (sizes > 0))
+        if row is not None:
+            raise DataError(
+                f"{self.column.title}: the unit of {self._show_plain(beside, row)} is not known, "
+                f"beside {self.show(times[0])}. Write a unit in every cell or in none, or in the "
+                f"name of the column, such as {self.column.name + '_ms'!r}"
+            )
+
+    def _show_plain(self, beside: _Plain, row: int) -> str:
+        return f"{beside.shown(row)} at {self.column.place(row)}"
+
+    # -- percent and fractions
+
+    def _scale_shares(
+        self, percents: list[_Written], fractions: list[_Written], beside: _Plain
+    ) -> ScaledNumbers:
+        notes = []
+        if fractions and (beside.values != 0).any():
+            notes.append(
+                f"fractions stand beside plain numbers of {self.column.name!r} and are read as "
+                f"shares: {self.show(*fractions)}"
+            )
+        whole = Decimal(1)
+        if self.column.bounds is not None:
+            # The stated bounds say where the plain numbers are; the shares follow.
+            whole = max(whole, Decimal(repr(self.column.bounds[1])))
+        elif percents:
+            notes += self._percent_beside_plain(percents, fractions, beside)
+        else:
+            self._check_plain_beside_fractions(fractions, beside)
+        # In decimals, so that 14.1 % is 0.141; fractions in floats, as Python divides.
+        beside.fill(cell._replace(number=cell.number * whole / 100) for cell in percents)
+        for cell in fractions:
+            part, of = float(cell.number), fraction_whole_of(cell.numeral)
+            beside.numbers[cell.row] = part if of == whole else part / float(of) * float(whole)
+        return ScaledNumbers(beside.numbers, notes, None, whole == 1)
+
+    def _percent_beside_plain(
+        self, percents: list[_Written], fractions: list[_Written], beside: _Plain
+    ) -> list[str]:
+        """Plain numbers over 1 are percent too; up to 1 they may be shares, which is an error."""
+        values = beside.values
+        row = beside.first((values != 0) & (np.abs(values) <= 1) & ~np.isinf(values))
+        if row is not None:
+            number = float(beside.numbers[row])
+            raise DataError(
+                f"{self.column.title} holds percent beside plain numbers: "
+                f"{self.show(percents[0])} and {self._show_plain(beside, row)}, which may be "
+                f"{number:g} or {number:g} %. Say where the plain numbers lie: "
+                f"{self.column.option((0, 1), (0, 100))}"
+            )
+        first = beside.first(values != 0)
+        if first is None:
+            return []
+        if fractions:
+            text = beside.shown(int(beside.rows[0])).strip("'")
+            plain = _Written(int(beside.rows[0]), text, Numeral("number", "", ""))
+            self._refuse_kinds(fractions[0], plain)
+        shown = self._show_plain(beside, first)
+        beside.numbers[beside.rows] = [float(Decimal(repr(float(v))) / 100) for v in values]
+        return [
+            f"plain numbers of {self.column.name!r} stand beside percent and are read as percent: "
+            f"{shown} is {beside.numbers[first]:g}"
+        ]
+
+    def _check_plain_beside_fractions(self, fractions: list[_Written], beside: _Plain) -> None:
+        """Plain numbers within 0 and 1, not all whole, are shares; others may be numerators."""
+        values = beside.values
+        is_within = (values >= 0) & (values <= 1)
+        has_shares = bool(((values > 0) & (values < 1)).any())
+        row = beside.first(~is_within if has_shares else values != 0)
+        if row is None:
+            return
+        whole = float(fraction_whole_of(fractions[0].numeral))
+        number = float(beside.numbers[row])
+        scales = [(0.0, 1.0)] if number <= 1 else []
+        raise DataError(
+            f"{self.column.title} holds fractions beside plain numbers: "
+            f"{self.show(fractions[0])} and {self._show_plain(beside, row)}, which may be "
+            f"{number:g} or {number:g}/{whole:g}. Say where the plain numbers lie: "
+            f"{self.column.option(*scales, (0.0, whole))}"
         )
 
 
-def _notes_on_marks(written: Iterable[_Written], column: CellColumn) -> list[str]:
-    rounded = [cell for cell in written if cell.numeral.is_rounded]
-    if not rounded:
-        return []
-    return [
-        f"signs for a rounded number or a footnote are ignored in {column.name!r}: "
-        f"{_list_cells(rounded, column)}"
-    ]
-
-
-def _list_cells(cells: Sequence[_Written], column: CellColumn) -> str:
-    first = [f"{cell.text[:40]!r} at {column.place(cell.row)}" for cell in cells[:MOST_NAMED]]
-    more = len(cells) - len(first)
-    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
-
-
-# -- the decimal sign
-
-
-def _decide_decimal_signs(
-    written: list[_Written], reals: FloatArray, column: CellColumn
-) -> tuple[list[bool], list[str]]:
-    """Whether a comma is the decimal sign of each cell, and the notes on it."""
-    by_comma = [cell for cell in written if cell.numeral.point is None]
-    unclear = [cell for cell in written if cell.numeral.has_two_readings]
-    with_comma = [cell for cell in unclear if _is_larger_by_point(cell.numeral)]
-    if not by_comma and not with_comma:  # points only, as nearly always
-        return [False] * len(written), []
-    by_point = [cell for cell in written if cell.numeral.comma is None]
-    if by_comma and by_point:
-        if unclear:
-            _refuse_both_signs(unclear[0], by_point[0], by_comma[0], column)
-        return [cell.numeral.point is None for cell in written], [
-            f"{column.name!r} has decimal points and decimal commas, such as "
-            f"{_list_cells([by_point[0], by_comma[0]], column)}; both are read as decimal signs"
-        ]
-    if by_comma:
-        thousands = [cell for cell in unclear if not _is_larger_by_point(cell.numeral)]
-        _check_thousands(thousands, written, reals, column, is_comma=True)
-        return [True] * len(written), [
-            f"decimal commas are read as decimal points in {column.name!r}"
-        ]
-    is_comma = not by_point and _may_only_be(unclear, column, is_comma=True)
-    if is_comma:
-        return [True] * len(written), [
-            f"decimal commas are read as decimal points in {column.name!r}, because its bounds "
-            "leave no other reading"
-        ]
-    if not _may_only_be(unclear, column, is_comma=False):
-        _check_thousands(with_comma, written, reals, column, is_comma=False)
-    example = _spelled(with_comma[0].numeral, is_comma=False)
-    return [False] * len(written), [
-        f"the commas in {column.name!r} are read as separators of thousands: "
-        f"{_list_cells(with_comma[:1], column)} is {example:f}"
-    ]
-
-
-def _is_larger_by_point(numeral: Numeral) -> bool:
-    """Whether a numeral with two readings is written with a comma."""
-    return abs(_spelled(numeral, is_comma=False)) > abs(_spelled(numeral, is_comma=True))
-
-
-def _may_only_be(unclear: list[_Written], column: CellColumn, *, is_comma: bool) -> bool:
-    """Whether the bounds of the metric allow only one of the two decimal signs."""
-    bounds = column.bounds or column.known_bounds
-    if bounds is None:
-        return False
-    return _is_within(unclear, bounds, is_comma=is_comma) and not _is_within(
-        unclear, bounds, is_comma=not is_comma
-    )
-
-
-def _is_within(cells: list[_Written], bounds: ScoreRange, *, is_comma: bool) -> bool:
-    low, high = bounds
-    return all(
-        low <= _spelled(cell.numeral, is_comma=is_comma) / _divisor(cell.numeral) <= high
-        for cell in cells
-    )
-
-
-def _divisor(numeral: Numeral) -> int:
-    return 100 if numeral.kind == "percent" else 1
-
-
-def _check_thousands(
-    thousands: list[_Written],
-    written: list[_Written],
-    reals: FloatArray,
-    column: CellColumn,
-    *,
-    is_comma: bool,
-) -> None:
-    """Refuse separators of thousands where the other numbers are nearer to the other reading."""
-    if not thousands:
-        return
-    rows = {cell.row for cell in thousands}
-    others = [cell for cell in written if cell.row not in rows]
-    sizes = {cell.row: abs(_spelled(cell.numeral, is_comma=is_comma)) for cell in others}
-    sizes |= {
-        int(row): abs(Decimal(float(reals[row]))) for row in np.flatnonzero(np.isfinite(reals))
-    }
-    least = min(thousands, key=lambda cell: abs(_spelled(cell.numeral, is_comma=is_comma)))
-    size = abs(_spelled(least.numeral, is_comma=is_comma))
-    largest = max(sizes, key=lambda row: sizes[row]) if sizes else None
-    if largest is not None and float(size) <= _NEAR * float(sizes[largest]):
-        return
-    sign = "." if is_comma else ","
-    text = next((cell.text for cell in written if cell.row == largest), None)
-    other = (
-        ""
-        if largest is None
-        else f" beside {_shown(text, reals, largest)} at {column.place(largest)}"
-    )
-    readings = [f"{_spelled(least.numeral, is_comma=comma):f}" for comma in (False, True)]
-    raise DataError(
-        f"{column.title}: {least.text!r} at {column.place(least.row)}{other} may be "
-        f"{' or '.join(readings)}, as the {_NAMES[sign]} may separate thousands or decimals. Say "
-        "which is the decimal sign when reading the file, decimal='.' or decimal=',', or write the "
-        "cells as numbers"
-    )
-
-
-_NAMES = {".": "point", ",": "comma"}
-
-
-def _shown(text: str | None, reals: FloatArray, row: int) -> str:
-    return repr(text) if text is not None else f"{reals[row]:g}"
-
-
-def _refuse_both_signs(
-    unclear: _Written, by_point: _Written, by_comma: _Written, column: CellColumn
-) -> NoReturn:
-    raise DataError(
-        f"{column.title} has decimal points and decimal commas, "
-        f"{_list_cells([by_point, by_comma], column)}; {unclear.text!r} at "
-        f"{column.place(unclear.row)} may be {_spelled(unclear.numeral, is_comma=False)} or "
-        f"{_spelled(unclear.numeral, is_comma=True)}. Write all cells with one decimal sign"
-    )
-
-
-# -- the kind of the numbers
-
-
-def _scale(
-    written: list[_Written], spelled: dict[int, Decimal], reals: FloatArray, column: CellColumn
-) -> ScaledNumbers:
-    by_kind: dict[str, list[_Written]] = {}
-    for cell in written:
-        by_kind.setdefault(cell.numeral.kind, []).append(cell)
-    plain = by_kind.pop("number", [])
-    numbers = reals.copy()
-    _fill(numbers, plain, spelled)
-    plain_rows = np.array(
-        sorted({cell.row for cell in plain} | set(np.flatnonzero(~np.isnan(reals)).tolist())),
-        dtype=np.int64,
-    )
-    beside = _Plain(plain_rows, numbers, {cell.row: cell.text for cell in plain})
-    if not by_kind:
-        return ScaledNumbers(numbers, [], None, False)
-    measures = set(by_kind) - {"percent", "fraction"}
-    if measures and len(by_kind) > 1:
-        _refuse_kinds(by_kind, column)
-    if measures == {"time"}:
-        return _scale_times(by_kind["time"], spelled, beside, column)
-    if measures == {"money"}:
-        return _scale_money(by_kind["money"], spelled, beside, column)
-    if measures:
-        return _scale_stars(by_kind["stars"], spelled, beside)
-    return _scale_shares(
-        by_kind.get("percent", []), by_kind.get("fraction", []), spelled, beside, column
-    )
-
-
 class _Plain(NamedTuple):
-    """The plain numbers of a column, to which the others are added."""
+    """The plain numbers of a column and their rows; the others are filled in beside them."""
 
-    rows: np.ndarray
     numbers: FloatArray
+    rows: np.ndarray
     texts: dict[int, str]
 
-    def first(self, is_wanted: np.ndarray) -> int | None:
-        """The first row whose number is wanted."""
-        rows = self.rows[is_wanted]
-        return int(rows[0]) if len(rows) else None
+    @classmethod
+    def of(cls, plain: list[_Written], reals: FloatArray) -> _Plain:
+        """The numbers of the cells that are numbers, or texts of plain numbers."""
+        numbers = reals.copy()
+        beside = cls(numbers, np.array([], dtype=np.int64), {c.row: c.text for c in plain})
+        beside.fill(plain)
+        is_plain = ~np.isnan(reals)
+        is_plain[[cell.row for cell in plain]] = True
+        return beside._replace(rows=np.flatnonzero(is_plain))
 
+    @property
     def values(self) -> FloatArray:
         """The plain numbers."""
         values: FloatArray = self.numbers[self.rows]
         return values
 
-    def show(self, row: int, column: CellColumn) -> str:
-        """A plain number at its place."""
-        return f"{_shown(self.texts.get(row), self.numbers, row)} at {column.place(row)}"
+    def fill(self, cells: Iterable[_Written]) -> None:
+        """Write the numbers of other cells into their rows."""
+        for cell in cells:
+            self.numbers[cell.row] = float(cell.number)
 
+    def first(self, is_wanted: BoolArray) -> int | None:
+        """The first row whose plain number is wanted."""
+        rows = self.rows[is_wanted]
+        return int(rows[0]) if len(rows) else None
 
-def _fill(numbers: FloatArray, cells: Iterable[_Written], spelled: dict[int, Decimal]) -> None:
-    for cell in cells:
-        numbers[cell.row] = float(spelled[cell.row])
-
-
-def _refuse_kinds(by_kind: dict[str, list[_Written]], column: CellColumn) -> NoReturn:
-    first, second = (cells[0] for cells in list(by_kind.values())[:2])
-    raise DataError(
-        f"{column.title} holds numbers of two kinds: {_list_cells([first, second], column)}. Write "
-        "all of them in one way, or name the columns that are metrics: metrics=[...]"
-    )
-
-
-def _scale_stars(
-    stars: list[_Written], spelled: dict[int, Decimal], beside: _Plain
-) -> ScaledNumbers:
-    _fill(beside.numbers, stars, spelled)
-    lengths = {len(cell.text.strip()) for cell in stars if "☆" in cell.text}
-    n_drawn = sum(cell.text.strip()[:1] in "★⭐☆" for cell in stars)
-    # "★★★☆☆" shows its scale, if every cell has as many stars, filled or not.
-    is_drawn = n_drawn == len(stars) and not len(beside.rows) and len(lengths) == 1
-    top = float(max(lengths)) if is_drawn else math.nan
-    is_scale = is_drawn and all(len(cell.text.strip()) == top for cell in stars)
-    return ScaledNumbers(beside.numbers, [], (0.0, top) if is_scale else None, False)
-
-
-def _scale_money(
-    money: list[_Written], spelled: dict[int, Decimal], beside: _Plain, column: CellColumn
-) -> ScaledNumbers:
-    first = money[0]
-    other = next((cell for cell in money if cell.numeral.unit != first.numeral.unit), None)
-    if other is not None:
-        raise DataError(
-            f"{column.title} holds two currencies: {_list_cells([first, other], column)}. Convert "
-            "them to one"
-        )
-    _fill(beside.numbers, money, spelled)
-    return ScaledNumbers(beside.numbers, [], None, False)
-
-
-# -- times
-
-
-def _scale_times(
-    times: list[_Written], spelled: dict[int, Decimal], beside: _Plain, column: CellColumn
-) -> ScaledNumbers:
-    units = {cell.numeral.unit for cell in times}
-    in_name = unit_in_name(column.name)
-    # Milliseconds, this library's unit of latency, where cells differ and the name says nothing.
-    target = in_name or (next(iter(units)) if len(units) == 1 else SHORT_UNITS[Decimal("1e-3")])
-    converted = {
-        cell.row: spelled[cell.row] * seconds_in(cell.numeral.unit) / seconds_in(target)
-        for cell in times
-    }
-    if in_name is None:
-        _check_plain_times(times, converted, beside, column, n_units=len(units))
-    _fill(beside.numbers, times, converted)
-    notes = []
-    if units != {target}:
-        names = " and ".join(sorted(units, key=seconds_in))
-        notes.append(f"the times of {column.name!r} in {names} are converted to {target}")
-    elif len(beside.rows) and in_name is None:
-        notes.append(
-            f"numbers of {column.name!r} without a unit are taken as {target}, the unit of the "
-            f"others: {beside.show(int(beside.rows[0]), column)}"
-        )
-    elif in_name is None:
-        notes.append(f"the times of {column.name!r} are in {target}")
-    return ScaledNumbers(beside.numbers, notes, None, False)
-
-
-def _check_plain_times(
-    times: list[_Written],
-    converted: dict[int, Decimal],
-    beside: _Plain,
-    column: CellColumn,
-    n_units: int,
-) -> None:
-    """Refuse a number without a unit beside two units, or too far from the others."""
-    sizes = np.abs(beside.values())
-    largest = max(abs(float(size)) for size in converted.values())
-    is_far = (sizes > _NEAR * largest) | (n_units > 1)
-    # The largest plain number decides, as single times may well be short.
-    if n_units == 1 and len(sizes) and float(sizes.max()) * _NEAR < largest:
-        is_far = sizes == sizes.max()
-    row = beside.first(is_far & (sizes > 0))
-    if row is None:
-        return
-    raise DataError(
-        f"{column.title}: the unit of {beside.show(row, column)} is not known, beside "
-        f"{_list_cells(times[:1], column)}. Write a unit in every cell or in none, or in the name "
-        f"of the column, such as {column.name + '_ms'!r}"
-    )
-
-
-# -- percent and fractions
-
-
-def _scale_shares(
-    percents: list[_Written],
-    fractions: list[_Written],
-    spelled: dict[int, Decimal],
-    beside: _Plain,
-    column: CellColumn,
-) -> ScaledNumbers:
-    top = column.bounds[1] if column.bounds is not None else None
-    notes = _note_on_fractions(fractions, beside, column)
-    if top is not None:
-        # The stated bounds say where the plain numbers are; the shares follow.
-        whole = Decimal(100 if percents and not fractions and top == 100 else 1)
-        whole = Decimal(repr(top)) if top > 1 else whole
-        numbers = _shares(percents, fractions, spelled, beside.numbers, whole)
-        return ScaledNumbers(numbers, notes, None, top <= 1)
-    if percents:
-        notes += _percent_beside_plain(percents, fractions, beside, column)
-    elif fractions:
-        _check_plain_beside_fractions(fractions, beside, column)
-    numbers = _shares(percents, fractions, spelled, beside.numbers, Decimal(1))
-    return ScaledNumbers(numbers, notes, None, True)
-
-
-def _shares(
-    percents: Iterable[_Written],
-    fractions: Iterable[_Written],
-    spelled: dict[int, Decimal],
-    numbers: FloatArray,
-    whole: Decimal,
-) -> FloatArray:
-    """Percent and fractions as shares of a whole, in decimals so that 14.1 % is 0.141."""
-    for cell in percents:
-        numbers[cell.row] = float(spelled[cell.row] * whole / 100)
-    for cell in fractions:
-        of = fraction_whole_of(cell.numeral)
-        part = spelled[cell.row]
-        # In floats for shares of 1, as Python divides: 1/3 has no end as a decimal.
-        numbers[cell.row] = float(part) if of == whole else float(part) / float(of) * float(whole)
-    return numbers
-
-
-def fraction_whole_of(numeral: Numeral) -> Decimal:
-    """The denominator of a fraction.
-
-    Examples
-    --------
-    >>> from rageval_report.scores.numerals import parse_numeral
-    >>> fraction_whole_of(parse_numeral("4 out of 5"))
-    Decimal('5')
-    """
-    return _decimal(next((text for text in numeral.whole if text is not None), "nan"))
-
-
-def _percent_beside_plain(
-    percents: list[_Written], fractions: list[_Written], beside: _Plain, column: CellColumn
-) -> list[str]:
-    """Plain numbers over 1 are percent as well; up to 1 they may be shares, which is an error."""
-    values = beside.values()
-    row = beside.first((values != 0) & (np.abs(values) <= 1) & ~np.isinf(values))
-    if row is not None:
-        number = float(beside.numbers[row])
-        raise DataError(
-            f"{column.title} holds percent beside plain numbers: "
-            f"{_list_cells(percents[:1], column)} and {beside.show(row, column)}, which may be "
-            f"{number:g} or {number:g} %. Say where the plain numbers lie: "
-            f"{column.option((0, 1), (0, 100))}"
-        )
-    if not (values != 0).any():
-        return []
-    if fractions:
-        _refuse_kinds({"fraction": fractions, "number": [_as_written(beside)]}, column)
-    beside.numbers[beside.rows] = [float(Decimal(repr(float(value))) / 100) for value in values]
-    first = int(beside.rows[np.flatnonzero(values != 0)[0]])
-    shown = _shown(beside.texts.get(first), beside.numbers * 100, first)
-    return [
-        f"plain numbers of {column.name!r} stand beside percent and are read as percent: {shown} "
-        f"at {column.place(first)} is {beside.numbers[first]:g}"
-    ]
-
-
-def _as_written(beside: _Plain) -> _Written:
-    row = int(beside.rows[0])
-    return _Written(
-        row, Numeral("number", "", ""), _shown(beside.texts.get(row), beside.numbers, row)
-    )
-
-
-def _note_on_fractions(fractions: list[_Written], beside: _Plain, column: CellColumn) -> list[str]:
-    if not fractions or not (beside.values() != 0).any():
-        return []
-    return [
-        f"fractions stand beside plain numbers of {column.name!r} and are read as shares: "
-        f"{_list_cells(fractions, column)}"
-    ]
-
-
-def _check_plain_beside_fractions(
-    fractions: list[_Written], beside: _Plain, column: CellColumn
-) -> None:
-    """Plain numbers within 0 and 1 that are not all whole are shares; others may be numerators."""
-    values = beside.values()
-    is_within = (values >= 0) & (values <= 1)
-    has_shares = bool(((values > 0) & (values < 1)).any())
-    row = beside.first(~is_within if has_shares else values != 0)
-    if row is None:
-        return
-    whole = float(fraction_whole_of(fractions[0].numeral))
-    number = float(beside.numbers[row])
-    scales = [(0.0, 1.0)] if number <= 1 else []
-    raise DataError(
-        f"{column.title} holds fractions beside plain numbers: "
-        f"{_list_cells(fractions[:1], column)} and {beside.show(row, column)}, which may be "
-        f"{number:g} or {number:g}/{whole:g}. Say where the plain numbers lie: "
-        f"{column.option(*scales, (0.0, whole))}"
-    )
+    def shown(self, row: int) -> str:
+        """A plain number as it is written."""
+        return repr(self.texts[row]) if row in self.texts else f"{self.numbers[row]:g}"

@@ -1,22 +1,29 @@
-"""The answers that a rule calls correct: thresholds, a column of yes and no, a function."""
+"""What a correct answer is, in all reports alike: what the caller says, else the best evidence.
+
+In this order: the rule of the caller; a person's label; a judge of correctness; a known metric of
+correctness; an exact match, if references are short and there is nothing else. A question without
+an answer is answered correctly by a refusal.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, RagevalError
 from rageval_report.scores.cells import read_cells
-from rageval_report.scores.exact_values import plain_value
-from rageval_report.scores.metric import Metric, is_binary
-from rageval_report.scores.roles.columns import resolver
+from rageval_report.scores.metric import Metric, is_binary, normalise_name
+from rageval_report.scores.query_ids import REFERENCE, first_named
+from rageval_report.scores.roles import resolver
+from rageval_report.scores.saved_columns import plain_value
 from rageval_report.scores.table import Scored, join_details
-from rageval_report.types import BoolArray
+from rageval_report.types import BoolArray, FloatArray
 
 Correct = (
     str
@@ -24,6 +31,7 @@ Correct = (
     | Mapping[str, float]
     | Callable[[pd.DataFrame], "pd.Series | np.ndarray"]
 )
+Origin = Literal["caller", "people", "judge", "metric", "exact match"]
 
 HOW_TO_SAY = (
     "Pass the rule for a correct answer: correct='exact_match', correct=('faithfulness', 0.8), "
@@ -31,23 +39,46 @@ HOW_TO_SAY = (
     "function of the frame of rows."
 )
 
+# The column that the sheets for reviewers leave blank. A judge has the same name, but its verdicts
+# come with its settings.
+_SHEET = "answer_correct"
+# A column with such a name holds the verdict of a person on the answer.
+_PEOPLE = ("human", "manual", "expert", "annotator", "reviewer")
+_VERDICTS = (
+    *("label", "correct", "correctness", "is_correct", "answer_correct", "answer_correctness"),
+    *("verdict", "judgement", "judgment"),
+)
+_LABELS = (
+    *(f"{person}_{verdict}" for person in _PEOPLE for verdict in _VERDICTS),
+    *(f"correct_{person}" for person in _PEOPLE),
+    _SHEET,
+)
+
+# Metrics that say whether, or how far, an answer is correct: the most direct first.
+_CORRECTNESS = (
+    *("answer_correct", "is_matching", "answer_correctness", "llm_as_judge_answer_metrics"),
+    *("is_correct", "correct", "accuracy", "answered_precision"),
+)
+EXACT_MATCHES = ("exact_match", "exact_match_squad")
+
+# An answer of more words is seldom repeated word by word. Open-domain Natural Questions keeps
+# answers of at most 5 tokens (Lee et al. 2019).
+_MOST_WORDS = 5
+# The same for texts without spaces between words.
+_MOST_LETTERS = 50
+_SAMPLE = 1000
+_HALF = 0.5
+
+
+# -- a rule and the answers that it calls correct
+
 
 def apply_rule(evaluation: Scored, correct: Correct) -> pd.Series:
-    """Whether a rule calls each answer correct.
+    """Whether a rule calls each answer correct, NA if the scores that decide are missing.
 
-    Parameters
-    ----------
-    evaluation : Scored
-        A pipeline's scores and details.
-    correct : str, (str, float), mapping of str to float, or callable
-        A metric (correct means its best score), a metric and a threshold, thresholds that must all
-        hold, a detail column of yes and no, or a function of the frame of scores and details that
-        returns one boolean per row.
-
-    Returns
-    -------
-    Series of boolean, index query_id
-        NA if the scores that decide are missing.
+    The rule is a metric (correct means its best score), a metric and a threshold, thresholds that
+    must all hold, a detail column of yes and no, or a function of the frame of scores and details
+    that returns one boolean per row.
 
     Raises
     ------
@@ -64,21 +95,32 @@ def apply_rule(evaluation: Scored, correct: Correct) -> pd.Series:
     if callable(correct):
         return _by_function(evaluation, correct)
     if isinstance(correct, Mapping):
-        return _by_thresholds(evaluation, correct)
+        if not correct:
+            raise DataError(f"correct must hold at least one threshold; got none. {HOW_TO_SAY}")
+        holds = [_by_threshold(evaluation, name, _threshold(t)) for name, t in correct.items()]
+        result = holds[0]
+        for other in holds[1:]:  # three-valued logic: False & NA is False, so one failure decides
+            result = result & other
+        return result.rename("correct")
     if isinstance(correct, tuple):
-        return _by_threshold(evaluation, *_pair(correct))
-    return _by_name(evaluation, str(correct))
+        if len(correct) != 2 or not isinstance(correct[0], str):
+            raise DataError(
+                f"correct must be a metric and a threshold; got {correct!r}. {HOW_TO_SAY}"
+            )
+        return _by_threshold(evaluation, correct[0], _threshold(correct[1]))
+    name = str(correct)
+    if name in evaluation.details.columns:
+        return _by_column(evaluation.details[name], name, evaluation.details.index)
+    metric = _metric(evaluation, name)
+    return _by_threshold(evaluation, metric.name, _best_score(metric))
+
+
+def _metric(evaluation: Scored, name: str) -> Metric:
+    return evaluation.metrics[resolver(evaluation.metrics)(name)]
 
 
 def yes_or_no(holds: BoolArray, unknown: BoolArray, index: pd.Index) -> pd.Series:
-    """The answers as a Series, NA where they are unknown.
-
-    Examples
-    --------
-    >>> ids = pd.Index(["a", "b"])
-    >>> yes_or_no(np.array([True, True]), np.array([False, True]), ids).tolist()
-    [True, <NA>]
-    """
+    """The answers as a Series, NA where they are unknown."""
     return pd.Series(pd.arrays.BooleanArray(holds, unknown), index=index, name="correct")
 
 
@@ -91,29 +133,20 @@ def rule_in_words(evaluation: Scored, correct: Correct) -> str:
     >>> run = RAGPipelineEvaluation("a", {"query_id": ["q"], "recall@5": [1], "latency_ms": [9]})
     >>> rule_in_words(run, {"latency_ms": 2000, "recall@5": 0.5})
     'latency_ms <= 2000 and recall@5 >= 0.5'
-    >>> rule_in_words(run, "recall@5")
-    'recall@5 = 1'
     """
     if callable(correct):
         return f"the function {getattr(correct, '__name__', 'given')} says so"
     if isinstance(correct, str):
         if correct in evaluation.details.columns:
             return f"{correct} says so"
-        metric = evaluation.metrics[resolver(evaluation.metrics)(correct)]
+        metric = _metric(evaluation, correct)
         return f"{metric.name} = {_best_score(metric):g}"
     pairs = correct.items() if isinstance(correct, Mapping) else [correct]
-    return " and ".join(_condition(evaluation, *pair) for pair in pairs)
+    return " and ".join(_condition(_metric(evaluation, name), limit) for name, limit in pairs)
 
 
-def _condition(evaluation: Scored, name: str, threshold: float) -> str:
-    metric = evaluation.metrics[resolver(evaluation.metrics)(name)]
+def _condition(metric: Metric, threshold: float) -> str:
     return f"{metric.name} {'>=' if metric.greater_is_better else '<='} {threshold:g}"
-
-
-def _pair(correct: tuple[object, ...]) -> tuple[str, float]:
-    if len(correct) != 2 or not isinstance(correct[0], str):
-        raise DataError(f"correct must be a metric and a threshold; got {correct!r}. {HOW_TO_SAY}")
-    return correct[0], _threshold(correct[1])
 
 
 def _threshold(threshold: object) -> float:
@@ -124,17 +157,6 @@ def _threshold(threshold: object) -> float:
     )
 
 
-def _by_name(evaluation: Scored, name: str) -> pd.Series:
-    if name in evaluation.details.columns:
-        column = evaluation.details[name]
-        if column.map(lambda cell: isinstance(cell, str)).any():
-            # A sheet that people filled in says yes and no, and leaves cells blank.
-            column = _read_words(column, name)
-        return _as_booleans(column, name, evaluation.details.index)
-    metric = evaluation.metrics[resolver(evaluation.metrics)(name)]
-    return _by_threshold(evaluation, metric.name, _best_score(metric))
-
-
 def _best_score(metric: Metric) -> float:
     if metric.bounds is None:
         name = metric.name
@@ -143,23 +165,13 @@ def _best_score(metric: Metric) -> float:
 
 
 def _by_threshold(evaluation: Scored, name: str, threshold: float) -> pd.Series:
-    metric = evaluation.metrics[resolver(evaluation.metrics)(name)]
+    metric = _metric(evaluation, name)
     column = evaluation.scores[metric.name]
     values = column.to_numpy(dtype=np.float64)
     holds = values >= threshold if metric.greater_is_better else values <= threshold
     # A missing score is neither correct nor incorrect; a comparison with NaN alone would give
     # False.
     return yes_or_no(holds, np.isnan(values), column.index)
-
-
-def _by_thresholds(evaluation: Scored, thresholds: Mapping[str, float]) -> pd.Series:
-    if not thresholds:
-        raise DataError(f"correct must hold at least one threshold; got none. {HOW_TO_SAY}")
-    holds = [_by_threshold(evaluation, name, _threshold(t)) for name, t in thresholds.items()]
-    result = holds[0]
-    for other in holds[1:]:  # three-valued logic: False & NA is False, so one failure decides
-        result = result & other
-    return result.rename("correct")
 
 
 def _by_function(evaluation: Scored, rule: Callable[[pd.DataFrame], object]) -> pd.Series:
@@ -179,6 +191,17 @@ def _by_function(evaluation: Scored, rule: Callable[[pd.DataFrame], object]) -> 
     return _as_booleans(pd.Series(values), name, rows.index)
 
 
+def _by_column(column: pd.Series, name: str, index: pd.Index) -> pd.Series:
+    if column.map(lambda cell: isinstance(cell, str)).any():
+        # A sheet that people filled in says yes and no, and leaves cells blank.
+        numbers = read_cells(column.tolist()).numbers
+        is_blank = column.isna() | column.astype(str).str.strip().eq("")
+        if (np.isnan(numbers) & ~is_blank.to_numpy()).any():
+            raise _not_booleans(name)
+        column = pd.Series(numbers)
+    return _as_booleans(column, name, index)
+
+
 def _as_booleans(column: pd.Series, name: str, index: pd.Index) -> pd.Series:
     present = column.dropna()
     if pd.api.types.is_numeric_dtype(column.dtype) and is_binary(present.to_numpy(dtype=float)):
@@ -186,29 +209,19 @@ def _as_booleans(column: pd.Series, name: str, index: pd.Index) -> pd.Series:
     elif present.map(lambda cell: isinstance(cell, bool | np.bool_)).all():
         booleans = column.astype("boolean")
     else:
-        raise DataError(f"correct: {name!r} must be true or false for each query. {HOW_TO_SAY}")
+        raise _not_booleans(name)
     return booleans.set_axis(index).rename("correct")
 
 
-def _read_words(column: pd.Series, name: str) -> pd.Series:
-    numbers = read_cells(column.tolist()).numbers
-    is_blank = column.map(lambda cell: isinstance(cell, str) and not cell.strip()) | column.isna()
-    if (np.isnan(numbers) & ~is_blank.to_numpy()).any():
-        raise DataError(f"correct: {name!r} must be true or false for each query. {HOW_TO_SAY}")
-    return pd.Series(numbers, index=column.index)
+def _not_booleans(name: str) -> DataError:
+    return DataError(f"correct: {name!r} must be true or false for each query. {HOW_TO_SAY}")
 
 
 # -- in files
 
 
 def correct_fields(correct: Correct | None) -> dict[str, Any]:
-    """The rule for a correct answer as fields of a file; a function is only named.
-
-    Examples
-    --------
-    >>> correct_fields(("faithfulness", 0.8)), correct_fields(None)
-    ({'correct': ['faithfulness', 0.8]}, {})
-    """
+    """The rule for a correct answer as fields of a file; a function is only named."""
     if correct is None:
         return {}
     if callable(correct):
@@ -217,18 +230,7 @@ def correct_fields(correct: Correct | None) -> dict[str, Any]:
 
 
 def parse_correct(document: Mapping[str, Any]) -> tuple[Correct | None, tuple[str, ...]]:
-    """The rule for a correct answer in a file, and a note if the file could not hold it.
-
-    Raises
-    ------
-    DataError
-        If the rule has another shape.
-
-    Examples
-    --------
-    >>> parse_correct({"correct": ["faithfulness", 0.8]})
-    (('faithfulness', 0.8), ())
-    """
+    """The rule for a correct answer in a file, and a note if the file could not hold it."""
     if "correct_function" in document:
         note = (
             f"the rule for a correct answer was the function {document['correct_function']!r}, "
@@ -251,3 +253,354 @@ def _is_threshold(pair: object) -> bool:
         and isinstance(pair[0], str)
         and type(pair[1]) in (int, float)
     )
+
+
+# -- what is correct
+
+
+@dataclass(frozen=True)
+class CorrectNotion:
+    """What a correct answer is, and who or what decides."""
+
+    rule: Correct
+    origin: Origin
+    column: str  # that decides; empty for a rule of the caller
+    words: str  # such as "judged answer_correctness >= 0.5"
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether the rule was chosen from the columns."""
+        return self.origin != "caller"
+
+    @property
+    def note(self) -> str:
+        """That the rule is a guess, and how to overrule it; empty for a rule of the caller."""
+        if not self.is_guess:
+            return ""
+        return f"{self.words.removeprefix('correct: ')} means correct; change it with correct="
+
+
+def find_notion(
+    evaluation: Scored, correct: Correct | CorrectNotion | None = None
+) -> CorrectNotion | None:
+    """What a correct answer of a pipeline is; None if nothing says so.
+
+    Without a rule it is the rule of the evaluation, else the first guess that applies.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> scores = {"query_id": ["a", "b"], "exact_match": [0, 1], "answer_correctness": [0.75, 1]}
+    >>> find_notion(RAGPipelineEvaluation("hybrid", scores)).words
+    'answer_correctness >= 0.5'
+    """
+    rule = getattr(evaluation, "correct_rule", None) if correct is None else correct
+    if rule is None:
+        return next(_guesses(evaluation), None)
+    return _of_caller(evaluation, rule)
+
+
+def _of_caller(evaluation: Scored, rule: Correct | CorrectNotion) -> CorrectNotion:
+    if isinstance(rule, CorrectNotion):
+        return rule
+    apply_rule(evaluation, rule)  # an impossible rule raises here, before anything is computed
+    return CorrectNotion(rule, "caller", "", rule_in_words(evaluation, rule))
+
+
+def shared_notions(
+    runs: Sequence[Scored], correct: Correct | CorrectNotion | None = None
+) -> tuple[CorrectNotion, ...] | None:
+    """What a correct answer of each of several pipelines is, by the same column if it is a guess.
+
+    Without a rule each has its own, and those without one have that of the first that has one.
+    None if nothing says what is correct in all of them.
+    """
+    if correct is not None:
+        return tuple(_of_caller(run, correct) for run in runs)
+    own = [getattr(run, "correct_rule", None) for run in runs]
+    stated = next((rule for rule in own if rule is not None), None)
+    if stated is None:
+        return _shared_guesses(runs)
+    pairs = zip(runs, own, strict=True)
+    try:
+        return tuple(_of_caller(run, stated if rule is None else rule) for run, rule in pairs)
+    except RagevalError:  # the rule of one pipeline needs columns that another one lacks
+        return None
+
+
+def _shared_guesses(runs: Sequence[Scored]) -> tuple[CorrectNotion, ...] | None:
+    """The first guess of the first pipeline that every pipeline has, under any of its names."""
+
+    def key_of(run: Scored, guess: CorrectNotion) -> str:
+        metric = run.metrics.get(guess.column)
+        return normalise_name(guess.column) if metric is None else metric.known_as
+
+    first, *others = ({key_of(run, guess): guess for guess in _guesses(run)} for run in runs)
+    key = next((key for key in first if all(key in guesses for guesses in others)), None)
+    return None if key is None else (first[key], *(guesses[key] for guesses in others))
+
+
+def correctness(evaluation: Scored, correct: Correct | CorrectNotion | None = None) -> pd.Series:
+    """Whether each query was answered correctly.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        A pipeline's scores and details.
+    correct : str, (str, float), mapping of str to float, or callable, optional
+        A metric (correct means its best score), a metric and a threshold, thresholds that must all
+        hold, a detail column of yes and no, or a function of the frame of scores and details that
+        returns one boolean per row. If omitted, the rule of the evaluation, else a person's label,
+        a judge of correctness, a metric of correctness, or an exact match.
+
+    Returns
+    -------
+    Series of boolean, index query_id
+        NA if the scores that decide are missing: neither correct nor incorrect. A question without
+        an answer that was refused is correct; a function or a column that the caller names decides
+        alone.
+
+    Raises
+    ------
+    DataError
+        If nothing says what is correct, or the rule makes no sense.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> scores = {"query_id": ["a", "b", "c"], "faithfulness": [0.9, 0.4, None]}
+    >>> correctness(RAGPipelineEvaluation("hybrid", scores), ("faithfulness", 0.8)).tolist()
+    [True, False, <NA>]
+    """
+    notion = find_notion(evaluation, correct)
+    if notion is None:
+        why = why_unknown(evaluation) or f"{evaluation.name!r} has no metric of correct answers"
+        raise DataError(f"{why}. {HOW_TO_SAY}")
+    return answers_by(evaluation, notion)
+
+
+def answers_by(evaluation: Scored, notion: CorrectNotion) -> pd.Series:
+    """As `correctness`, by a rule that `find_notion` or `shared_notions` gave."""
+    right = apply_rule(evaluation, notion.rule)
+    if _decides_alone(evaluation, notion):
+        return right
+    unknown = np.array(right.array.isna())
+    holds = right.array.to_numpy(dtype=np.bool_, na_value=False)
+    refused_rightly = _right_refusals(evaluation)
+    if refused_rightly is not None:
+        is_open = unknown if notion.origin in ("caller", "people") else True
+        decides = ~np.isnan(refused_rightly) & is_open
+        holds = np.where(decides, refused_rightly > _HALF, holds)
+        unknown &= ~decides
+    false_refusals = _numbers(evaluation, "false_refusal")
+    if false_refusals is not None:
+        unknown &= ~(false_refusals > _HALF)  # a refusal that nothing else judges is wrong
+    return yes_or_no(holds, unknown, right.index)
+
+
+@dataclass(frozen=True)
+class CorrectCounts:
+    """How many queries are answered correctly, wrongly, or nobody knows how."""
+
+    n_correct: int
+    n_incorrect: int
+    n_unscored: int
+
+    @classmethod
+    def of(cls, right: pd.Series) -> CorrectCounts:
+        """The counts of some queries, of which `answers_by` gave the answers."""
+        n_correct, n_unscored = int(right.sum()), int(right.isna().sum())
+        return cls(n_correct, len(right) - n_correct - n_unscored, n_unscored)
+
+    def __add__(self, other: CorrectCounts) -> CorrectCounts:
+        """The counts of both parts."""
+        return CorrectCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+def declare_counts(evaluation: Scored, notion: CorrectNotion, counts: CorrectCounts) -> str:
+    """What is correct, and how many queries are; of the pipeline a sample of rows is enough."""
+    counted = counts.n_correct + counts.n_incorrect
+    text = f"correct: {words_with_refusals(evaluation, notion)}"
+    if not counted:
+        return f"{text}; it is not known for any query whether its answer is correct"
+    n_unscored = counts.n_unscored
+    rest = f"; {n_unscored} more are unscored, and counted as neither" if n_unscored else ""
+    return f"{text}; {counts.n_correct} of {counted} queries are correct{rest}"
+
+
+def declare_all(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> str:
+    """What is correct in several pipelines, and how many of their queries are.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> runs = [RAGPipelineEvaluation(n, {"query_id": ["x"], "exact_match": [1]}) for n in "ab"]
+    >>> declare_all(runs, shared_notions(runs))
+    'correct: exact_match = 1; a: 1 of 1 queries are correct, b: 1 of 1'
+    """
+    parts: list[str] = []
+    for run, notion in zip(runs, notions, strict=True):
+        known = CorrectCounts.of(answers_by(run, notion))
+        verb = "" if parts else " queries are correct"
+        n_known = known.n_correct + known.n_incorrect
+        parts.append(f"{run.name}: {known.n_correct} of {n_known}{verb}")
+    return f"{describe_notions(runs, notions)}; {', '.join(parts)}"
+
+
+def describe_notions(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> str:
+    """What is correct in each pipeline; once if it is the same in all."""
+    pairs = zip(runs, notions, strict=True)
+    words = {run.name: words_with_refusals(run, notion) for run, notion in pairs}
+    distinct = list(dict.fromkeys(words.values()))
+    if len(distinct) == 1:
+        return f"correct: {distinct[0]}"
+    return f"correct: {', '.join(f'{text} ({name})' for name, text in words.items())}"
+
+
+def words_with_refusals(evaluation: Scored, notion: CorrectNotion) -> str:
+    """The rule in words; with the refusals that count as correct, if there may be any."""
+    refusals = None if _decides_alone(evaluation, notion) else _right_refusals(evaluation)
+    if refusals is None or np.isnan(refusals).all():
+        return notion.words
+    return f"{notion.words}, or a right refusal"
+
+
+def why_unknown(evaluation: Scored) -> str:
+    """Why an exact match does not say what is correct; empty if there is none."""
+    exact = _metric_known_as(evaluation, EXACT_MATCHES)
+    length = _words_of_references(evaluation)
+    if exact is None:
+        return ""
+    unscored = [m for m in _correctness_metrics(evaluation) if not _is_usable(evaluation, m)]
+    if unscored:
+        name = unscored[0].name
+        return f"which answers are correct is not known: {name} decides, and has no score"
+    if length is None or length <= _MOST_WORDS:
+        return ""
+    return (
+        f"which answers are correct is not known: the references are long (a median of {length:g} "
+        f"words), so {exact.name} misses right answers in other words; pass correct=..., or let a "
+        "judge score answer_correctness"
+    )
+
+
+# -- the guesses, in order
+
+
+def _guesses(evaluation: Scored) -> Iterator[CorrectNotion]:
+    yield from _labels(evaluation)
+    metrics = _correctness_metrics(evaluation)
+    usable = [metric for metric in metrics if _is_usable(evaluation, metric)]
+    judged = [metric for metric in usable if _is_judged(evaluation, metric)]
+    for metric in (*judged, *(metric for metric in usable if metric not in judged)):
+        rule, words = (metric.name, _middle(metric)), _condition(metric, _middle(metric))
+        if metric in judged:
+            yield CorrectNotion(rule, "judge", metric.name, f"judged {words}")
+        else:
+            yield CorrectNotion(rule, "metric", metric.name, words)
+    exact = _metric_known_as(evaluation, EXACT_MATCHES)
+    length = _words_of_references(evaluation)
+    if exact is not None and not metrics and (length is None or length <= _MOST_WORDS):
+        yield CorrectNotion((exact.name, 1.0), "exact match", exact.name, f"{exact.name} = 1")
+
+
+def _labels(evaluation: Scored) -> Iterator[CorrectNotion]:
+    """Columns of labels that cover most queries; the sheet's, unless a judge wrote it."""
+    columns = map(str, (*evaluation.details, *evaluation.scores))
+    by_name = {normalise_name(column): column for column in columns}
+    for name in _LABELS:
+        column = by_name.get(name)
+        if column is None:
+            continue
+        metric = evaluation.metrics.get(column)
+        if name == _SHEET and metric is not None and "citations_correct" not in by_name:
+            continue
+        if metric is not None and metric.bounds is None:
+            continue
+        rule: Correct = column if metric is None else (column, _middle(metric))
+        try:
+            right = apply_rule(evaluation, rule)
+        except DataError:  # its cells say neither yes nor no
+            continue
+        if right.notna().mean() > _HALF:
+            yield CorrectNotion(rule, "people", column, f"a person's label, {column}")
+
+
+def _by_known_name(evaluation: Scored) -> dict[str, Metric]:
+    return {metric.known_as: metric for metric in reversed([*evaluation.metrics.values()])}
+
+
+def _correctness_metrics(evaluation: Scored) -> list[Metric]:
+    known = _by_known_name(evaluation)
+    return [known[name] for name in _CORRECTNESS if name in known]
+
+
+def _metric_known_as(evaluation: Scored, names: Iterable[str]) -> Metric | None:
+    known = _by_known_name(evaluation)
+    return next((known[name] for name in names if name in known), None)
+
+
+def _is_usable(evaluation: Scored, metric: Metric) -> bool:
+    return metric.bounds is not None and bool(evaluation.scores[metric.name].notna().any())
+
+
+def _middle(metric: Metric) -> float:
+    """The middle of the scale: 0.5 between 0 and 1."""
+    low, high = metric.bounds or (0.0, 1.0)
+    return (low + high) / 2
+
+
+def _is_judged(evaluation: Scored, metric: Metric) -> bool:
+    """Whether a judge of this library gave the scores."""
+    settings = getattr(evaluation, "config", {}).get("judge")
+    rubrics = settings.get("rubrics", ()) if isinstance(settings, Mapping) else ()
+    return metric.source == "judged" or metric.name in rubrics
+
+
+# -- refusals and references
+
+
+def _decides_alone(evaluation: Scored, notion: CorrectNotion) -> bool:
+    """Whether the caller has said it for each query: by a function or a column."""
+    rule = notion.rule
+    is_column = isinstance(rule, str) and rule in evaluation.details.columns
+    return notion.origin == "caller" and (callable(rule) or is_column)
+
+
+def _right_refusals(evaluation: Scored) -> FloatArray | None:
+    """1 for a question without an answer that was refused, 0 if it was not, NaN for all others.
+
+    None if no metric says so of any question.
+    """
+    invented = _numbers(evaluation, "hallucinated_answer")
+    refused = _numbers(evaluation, "abstention_recall")
+    if invented is None:
+        return refused
+    values = 1.0 - invented
+    return values if refused is None else np.where(np.isnan(values), refused, values)
+
+
+def _numbers(evaluation: Scored, name: str) -> FloatArray | None:
+    metric = _metric_known_as(evaluation, (name,))
+    return None if metric is None else evaluation.scores[metric.name].to_numpy(dtype=np.float64)
+
+
+def _words_of_references(evaluation: Scored) -> float | None:
+    """The median number of words of the shortest reference of a query; None without references."""
+    column = first_named(map(str, evaluation.details), REFERENCE)
+    if column is None:
+        return None
+    cells = evaluation.details[column].dropna().head(_SAMPLE).tolist()
+    lengths = [min(sizes) for cell in cells if (sizes := [*map(_size, _texts(cell))])]
+    return float(np.median(lengths)) if lengths else None
+
+
+def _texts(cell: object) -> list[str]:
+    plain = plain_value(cell)
+    texts = plain if isinstance(plain, list) else [plain]
+    return [str(text) for text in texts if text is not None and str(text).strip()]
+
+
+def _size(text: str) -> float:
+    """Words; of a text without spaces, its letters on the same scale."""
+    return max(float(len(text.split())), len(text) * _MOST_WORDS / _MOST_LETTERS)

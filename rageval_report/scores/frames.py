@@ -53,6 +53,8 @@ def to_pandas(
     (4, 2)
     """
     if isinstance(data, pd.DataFrame):
+        if data.columns.nlevels > 1:
+            raise _two_levels(data, parameter)
         return data
     if isinstance(data, type) or is_file_input(data):
         raise _wrong_kind(data, parameter, file_reader)
@@ -70,6 +72,16 @@ def to_pandas(
     if isinstance(data, Iterable) and not isinstance(data, Set) and not _is_lazy(data):
         return _from_records(list(data), parameter)
     raise _wrong_kind(data, parameter, file_reader)
+
+
+def _two_levels(data: pd.DataFrame, parameter: str) -> DataError:
+    first = data.columns[0][0]
+    return DataError(
+        f"{parameter} must have one name per column; got columns of {data.columns.nlevels} levels, "
+        f"such as {data.columns[0]!r}. If the first level names pipelines, make an evaluation of "
+        f"each: RAGPipelineEvaluation({first!r}, {parameter}[{first!r}]); else join the levels: "
+        f"{parameter}.columns = {parameter}.columns.map('_'.join)"
+    )
 
 
 def _wrong_kind(data: object, parameter: str, file_reader: str) -> ArgumentKindError:
@@ -219,19 +231,7 @@ def _from_records(records: Sequence[Any], parameter: str) -> pd.DataFrame:
 
 
 def record_dicts(records: Sequence[Any], parameter: str = "data") -> list[dict[Any, Any]]:
-    """The records as dicts, whether they are dicts, dataclasses, named tuples or models.
-
-    Raises
-    ------
-    ArgumentKindError
-        If some are nothing of the kind: their positions.
-
-    Examples
-    --------
-    >>> from collections import namedtuple
-    >>> record_dicts([namedtuple("Row", "query_id recall")("q1", 0.5)])
-    [{'query_id': 'q1', 'recall': 0.5}]
-    """
+    """The records as dicts, whether they are dicts, dataclasses, named tuples or models."""
     dicts = [_record_dict(record) for record in records]
     wrong = [position for position, record in enumerate(dicts) if record is None]
     if wrong:

@@ -6,15 +6,15 @@ neighbours vary. It becomes a note that goes before all others; with ``strict=Tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DOUBT, DataError, check_choice, is_doubt
-from rageval_report.scores.extremes import extremes_of
-from rageval_report.scores.metric import Metric
+from rageval_report.scores.metric import Metric, extremes_of
+from rageval_report.types import BoolArray, FloatArray
 
 # Every check by name, with what it looks for. The functions are in the tables of the rooms that
 # have what they need: `SCORE_CHECKS` below, and `rageval_report.scoring.guard.RECORD_CHECKS`.
@@ -31,6 +31,9 @@ CHECK_NAMES: dict[str, str] = {
     "unread_keys": "the replies have keys that look like what is missing",
     "constant_metric": "a metric is 0, or 1, for every query, while its neighbours vary",
     "same_mark": "a judge gave the same mark to every answer",
+    "sentinel": "a number such as -1 or 999 stands where a score is missing",
+    "empty_composite": "a mean of other metrics is 0 where all of them are missing",
+    "columns_of_pipelines": "columns of one form with unknown names may be pipelines",
 }
 
 # A metric that is constant by chance is likely with fewer queries than these. At the best score
@@ -46,27 +49,16 @@ _HEAD = 64
 class Doubt:
     """A sign that a number is wrong, with what to do.
 
-    Parameters
-    ----------
-    check : str
-        The name of the check in `CHECK_NAMES`.
-    message : str
-        What was seen, how often, and examples of both sides.
-    advice : str
-        What to type, in Python and on the command line.
-    query_ids : tuple of str
-        The first of the queries that it is about.
-
     Examples
     --------
     >>> print(Doubt("no_answer", "8 of 9 answers are empty", "Check the pipeline").note)
     Doubt: 8 of 9 answers are empty. Check the pipeline [no_answer]
     """
 
-    check: str
-    message: str
-    advice: str
-    query_ids: tuple[str, ...] = field(default=())
+    check: str  # its name in `CHECK_NAMES`
+    message: str  # what was seen, how often, and examples of both sides
+    advice: str  # what to type, in Python and on the command line
+    query_ids: tuple[str, ...] = ()  # the first of the queries that it is about
 
     @property
     def note(self) -> str:
@@ -75,18 +67,7 @@ class Doubt:
 
 
 def check_allowed(allow: str | Iterable[str]) -> tuple[str, ...]:
-    """The names of checks that a caller allows to fail.
-
-    Raises
-    ------
-    UnknownValueError
-        If no check has that name.
-
-    Examples
-    --------
-    >>> check_allowed("no_answer")
-    ('no_answer',)
-    """
+    """The names of checks that a caller allows to fail."""
     names = (allow,) if isinstance(allow, str) else tuple(allow)
     for name in names:
         check_choice("allow", name, CHECK_NAMES)
@@ -143,20 +124,7 @@ def notes_with_doubts(
 
 
 def raise_doubts(notes: Iterable[str], where: str = "") -> None:
-    """Raise the error that lists the doubts among some notes; nothing if there are none.
-
-    Parameters
-    ----------
-    notes : iterable of str
-        The notes of an evaluation.
-    where : str
-        The beginning of the message, such as a file.
-
-    Raises
-    ------
-    DataError
-        If there is a doubt.
-    """
+    """Raise the error that lists the doubts among some notes; nothing if there are none."""
     doubts = list(dict.fromkeys(filter(is_doubt, notes)))
     if not doubts:
         return
@@ -186,23 +154,12 @@ def _without_doubt(note: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ScoreColumns:
-    """What the checks of scores look at.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        One float64 column per metric, NaN where unscored.
-    metrics : mapping of str to Metric
-        The description of each metric.
-    judged : collection of str
-        The metrics whose scores are known to come from a judge.
-    n_scored : mapping of str to int
-        The number of scored queries of metrics, if `scores` has only some of them.
-    """
+    """What the checks of scores look at."""
 
     scores: pd.DataFrame
     metrics: Mapping[str, Metric]
-    judged: Collection[str] = ()
+    judged: Collection[str] = ()  # the metrics whose scores are known to come from a judge
+    # The number of scored queries of metrics, if `scores` has only some of them.
     n_scored: Mapping[str, int] = field(default_factory=dict)
 
     def count(self, name: str) -> int:
@@ -233,20 +190,7 @@ def doubts_about_scores(
     judged: Collection[str] = (),
     n_scored: Mapping[str, int] | None = None,
 ) -> list[Doubt]:
-    """The doubts that scores alone can raise.
-
-    Parameters
-    ----------
-    scores, metrics, judged, n_scored
-        As in `ScoreColumns`.
-
-    Examples
-    --------
-    >>> scores = pd.DataFrame({"recall": [0.0] * 20, "mrr": [0.5, 1.0] * 10})
-    >>> described = {name: Metric(name, kind="proportion", group="retrieval") for name in scores}
-    >>> [doubt.check for doubt in doubts_about_scores(scores, described)]
-    ['constant_metric']
-    """
+    """The doubts that scores alone can raise."""
     columns = ScoreColumns(scores, metrics, judged, n_scored or {})
     return [doubt for check in SCORE_CHECKS.values() for doubt in check(columns)]
 
@@ -343,3 +287,106 @@ SCORE_CHECKS: dict[str, Callable[[ScoreColumns], Iterator[Doubt]]] = {
     "constant_metric": find_constant_metrics,
     "same_mark": find_same_marks,
 }
+
+
+# -- numbers that stand where a score is missing
+
+# What tools write for "no score", below or above a scale.
+_SENTINELS = (-1.0, -9.0, -99.0, -999.0, -9999.0, 9.99, 99.0, 99.9, 999.0, 9999.0)
+_FEWEST_OTHERS = 3
+_HIGHEST_MARK = 10.0
+# The mean of parts that were rounded to two decimals.
+_ROUNDED = 5e-3
+
+
+def find_sentinel(values: FloatArray) -> float | None:
+    """A number at the edge of a column that stands for a missing score; None without one.
+
+    The other scores must be most of the column and lie apart from it on one side: without a
+    negative number below 0, or within 10 above it. So -1 among wins and losses (1, 0, -1) and 99
+    among percent are scores.
+
+    Examples
+    --------
+    >>> find_sentinel(np.array([9.0, 7.0, -1.0, 8.0])), find_sentinel(np.array([1.0, 0.0, -1.0]))
+    (-1.0, None)
+    """
+    low, high = extremes_of(values)
+    for sentinel in (low, high):
+        if sentinel not in _SENTINELS:
+            continue
+        is_sentinel = values == sentinel
+        others = values[~np.isnan(values) & ~is_sentinel]
+        if len(others) < _FEWEST_OTHERS or len(others) <= int(is_sentinel.sum()):
+            continue
+        least, most = float(others.min()), float(others.max())
+        if sentinel < 0:
+            is_apart = least >= 0.0 and not set(others.tolist()) <= {0.0, 1.0}
+        else:
+            is_apart = least >= 0.0 and most <= _HIGHEST_MARK and sentinel >= 1.9 * most > 0
+        if is_apart:
+            return sentinel
+    return None
+
+
+def without_missing_scores(
+    block: FloatArray, names: Sequence[str], stated: Collection[str]
+) -> tuple[FloatArray, list[Doubt]]:
+    """The scores without numbers that stand for missing ones, and the doubts about these."""
+    changed, doubts = block, []
+    for position, name in enumerate(names):
+        while name not in stated:
+            column = changed[:, position]
+            sentinel = find_sentinel(column)
+            if sentinel is None:
+                break
+            changed = changed.copy(order="F") if changed is block else changed
+            is_sentinel = column == sentinel
+            changed[is_sentinel, position] = np.nan
+            low, high = extremes_of(changed[:, position])
+            bounds = f"({min(low, sentinel):g}, {max(high, sentinel):g})"
+            doubts.append(
+                Doubt(
+                    "sentinel",
+                    f"{int(is_sentinel.sum())} scores of {name!r} are {sentinel:g}, while all "
+                    f"others lie between {low:g} and {high:g}; such a number often stands for a "
+                    "missing score, so these are unscored",
+                    f"If {sentinel:g} is a score, state the bounds: "
+                    f"metrics={{{name!r}: {{'bounds': {bounds}}}}}",
+                )
+            )
+    for position, rows in _empty_composites(changed):
+        if names[position] in stated:
+            continue
+        changed = changed.copy(order="F") if changed is block else changed
+        changed[rows, position] = np.nan
+        doubts.append(
+            Doubt(
+                "empty_composite",
+                f"{int(rows.sum())} scores of {names[position]!r} are 0 where all metrics whose "
+                "mean it is are missing, so these are unscored",
+                f"If 0 is a score, state the bounds: metrics={{{names[position]!r}: {{'bounds': "
+                "(0, 1)}}",
+            )
+        )
+    return changed, doubts
+
+
+def _empty_composites(block: FloatArray) -> Iterator[tuple[int, BoolArray]]:
+    """The means of other columns, with the rows in which they are 0 because all are missing."""
+    # The minimum is NaN where a column has a gap.
+    gaps = [n for n in range(block.shape[1]) if len(block) and np.isnan(np.min(block[:, n]))]
+    for position in range(block.shape[1] if len(gaps) > 1 else 0):
+        column = block[:, position]
+        is_zero = column == 0.0
+        parts = [n for n in gaps if n != position and np.isnan(block[is_zero, n]).any()]
+        if len(parts) < 2:
+            continue
+        is_missing = np.isnan(block[:, parts])
+        is_whole = ~is_missing.any(axis=1) & ~np.isnan(column)
+        if is_whole.sum() < 2 or np.ptp(column[is_whole]) == 0:
+            continue
+        means = block[:, parts][is_whole].mean(axis=1)
+        rows = is_zero & is_missing.all(axis=1)
+        if np.abs(means - column[is_whole]).max() <= _ROUNDED and rows.any():
+            yield position, rows

@@ -1,20 +1,20 @@
-"""Describes metrics: title, group, kind, direction, bounds; and normalises their names."""
+"""Metrics: title, group, kind, direction and bounds of each, and the normal form of their names."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from rageval_report._registry import Registry, resolve
-from rageval_report.errors import DataError, UnknownNameError, check_choice
-from rageval_report.scores.extremes import extremes_of
-from rageval_report.types import FloatArray
+from rageval_report.errors import DataError, RagevalError, UnknownNameError, check_choice
+from rageval_report.types import BoolArray, FloatArray
 
 # A view of the records and a cutoff become one score per query, NaN where unscored.
 MetricFunction = Callable[[Any, int | None], FloatArray]
@@ -46,11 +46,15 @@ _WRITTEN = {
 }
 
 # Words in the name of an unknown metric that say that it measures time or money: less is better.
-_SPENT = frozenset("cost costs duration latency ms price seconds time tokens usd".split())
+_SPENT = frozenset(
+    "cost costs duration elapsed latencia latency ms price runtime sec seconds secs time tokens "
+    "took ttft usd".split()
+)
 
-# Other words that say that less is better.
+# Other words that say that less is better. They are hints: such a direction is not known.
 _LOWER_IS_BETTER = frozenset(
-    "brier cer controversiality criminality distance error errors false hallucinated "
+    "attack brier cer contradiction controversiality criminality defect defects distance ece "
+    "error errors false fpr hallucinated mae mape mse nll refusal rmse "
     "hallucination hallucinations harmfulness insensitivity leakage loss maliciousness misogyny "
     "moderation negativity noise perplexity pii stereotype stereotypes ter toxic toxicity "
     "unsupported violation violations wer".split()
@@ -94,6 +98,9 @@ class Metric:
         and the cutoff, and returns an array with one score per query, NaN where unscored.
     needs : str, optional
         The view of the records that `compute` takes, such as "rankings" or "answers".
+    direction_is_known : bool
+        Whether the catalogue, the caller or the file says which direction is better; False if it
+        was only guessed from the name.
     in_family : bool
         Whether its tests count when p-values are corrected for several tests. False for a column
         that was taken for a metric only because of its cells, and for counts of tokens: they must
@@ -263,43 +270,61 @@ def _by_any_name(known: tuple[tuple[str, Metric], ...]) -> dict[str, Metric]:
     return by_name
 
 
-def infer_metric(name: str, values: np.ndarray) -> Metric:
-    """The description of an unknown metric, inferred from its name and its values.
+class Extremes(NamedTuple):
+    """The smallest and the largest number; NaN if there is none."""
 
-    Parameters
-    ----------
-    name : str
-        The normalised name.
-    values : ndarray of shape (n_queries,)
-        The scores; NaN where unscored.
+    low: float
+    high: float
+
+
+def extremes_of(values: FloatArray) -> Extremes:
+    """The smallest and the largest number of a column, NaN where blank, without a copy of it.
+
+    Examples
+    --------
+    >>> extremes_of(np.array([0.5, np.nan, -1.0]))
+    Extremes(low=-1.0, high=0.5)
+    """
+    if not values.size:
+        return Extremes(math.nan, math.nan)
+    # min and max take a third of the time of fmin and fmax, which pass over NaN.
+    low = float(np.min(values))
+    if not math.isnan(low):
+        return Extremes(low, float(np.max(values)))
+    return Extremes(float(np.fmin.reduce(values)), float(np.fmax.reduce(values)))
+
+
+def infer_metric(name: str, values: FloatArray) -> Metric:
+    """The description of an unknown metric, inferred from its normalised name and its scores.
 
     Examples
     --------
     >>> rate = infer_metric("word_error_rate", np.array([0.25, np.nan, 0.5]))
-    >>> rate.kind, rate.bounds, rate.greater_is_better
-    ('proportion', (0.0, 1.0), False)
+    >>> rate.kind, rate.bounds, rate.greater_is_better, rate.direction_is_known
+    ('proportion', (0.0, 1.0), False, False)
     """
     # Whole words: "latency" must match, "cost" in "costume" must not.
     words = set(re.split(r"[^a-z0-9]+", name))
     if words & _SPENT:  # 0.3 seconds are not a proportion, and 3 seconds are not a grade
-        return Metric(name, group="performance", greater_is_better=False)
+        spent = Metric(name, group="performance", greater_is_better=False)
+        return replace(spent, direction_is_known=False)
     kind, bounds = _infer_kind(values)
-    return Metric(name, kind=kind, bounds=bounds, greater_is_better=not words & _LOWER_IS_BETTER)
+    higher = not words & _LOWER_IS_BETTER
+    guess = Metric(name, kind=kind, bounds=bounds, greater_is_better=higher)
+    return replace(guess, direction_is_known=False)
 
 
-def _infer_kind(values: np.ndarray) -> tuple[Kind, tuple[float, float] | None]:
+def _infer_kind(values: FloatArray) -> tuple[Kind, tuple[float, float] | None]:
     low, high = extremes_of(values)
-    if math.isnan(low):  # no score at all
-        return "real", None
     if low >= 0.0 and high <= 1.0:
         return ("binary" if is_binary(values) else "proportion"), _UNIT
     # Whole numbers up to 10 are the usual scales of grades (1 to 5, 0 to 10).
-    if low >= 0.0 and high <= 10.0 and _all_whole(values):
+    if low >= 0.0 and high <= 10.0 and _holds_only(values, lambda part: part == np.round(part)):
         return "ordinal", None
     return "real", None
 
 
-def is_binary(values: np.ndarray) -> bool:
+def is_binary(values: FloatArray) -> bool:
     """Whether every score is 0, 1 or NaN.
 
     Examples
@@ -307,35 +332,21 @@ def is_binary(values: np.ndarray) -> bool:
     >>> is_binary(np.array([0.0, 1.0, np.nan]))
     True
     """
-    return all(
-        bool(((part == 0.0) | (part == 1.0) | np.isnan(part)).all()) for part in _parts(values)
-    )
+    return _holds_only(values, lambda part: (part == 0.0) | (part == 1.0))
 
 
-def _all_whole(values: np.ndarray) -> bool:
-    """Whether every score is an integer or NaN."""
-    return all(bool(((part == np.round(part)) | np.isnan(part)).all()) for part in _parts(values))
-
-
-def _parts(values: np.ndarray) -> Iterator[np.ndarray]:
-    """The scores in parts that stay in the cache; other scores than expected end the search."""
-    yield values[:_FIRST]
-    for first in range(_FIRST, len(values), _PART):
-        yield values[first : first + _PART]
+def _holds_only(values: FloatArray, is_expected: Callable[[FloatArray], BoolArray]) -> bool:
+    """Whether every score that is not NaN is of a kind, part by part: a few mostly show it."""
+    starts = [0, *range(_FIRST, len(values), _PART)]
+    parts = (values[first:last] for first, last in pairwise([*starts, len(values)]))
+    return all(bool((is_expected(part) | np.isnan(part)).all()) for part in parts)
 
 
 Override = Metric | Mapping[str, Any] | Literal["higher", "lower"]
 
 
 def override_metric(metric: Metric, change: Override) -> Metric:
-    """The metric with the changes of a caller.
-
-    Parameters
-    ----------
-    metric : Metric
-        The known or inferred description.
-    change : Metric, mapping of fields, or {"higher", "lower"}
-        A whole metric, some of its fields, or only the direction.
+    """The metric with the changes of a caller: a whole metric, some fields, or the direction.
 
     Raises
     ------
@@ -353,7 +364,7 @@ def override_metric(metric: Metric, change: Override) -> Metric:
     if isinstance(change, Metric):
         return replace(change, name=metric.name)
     if isinstance(change, str) and change in ("higher", "lower"):
-        return replace(metric, greater_is_better=change == "higher")
+        change = {"greater_is_better": change == "higher"}
     if not isinstance(change, Mapping):
         raise DataError(
             f"metrics: the description of {metric.name!r} must be a Metric, a dict of its fields, "
@@ -364,11 +375,69 @@ def override_metric(metric: Metric, change: Override) -> Metric:
         if field not in known:
             raise UnknownNameError("field of a metric", field, known)
     changed = dict(change)
+    if "greater_is_better" in changed:
+        changed.setdefault("direction_is_known", True)
     if "bounds" in changed and metric.kind in _UNIT_KINDS:
         # With bounds other than 0 and 1 it is not a proportion any more.
-        changed.setdefault("kind", metric.kind if _is_unit(changed["bounds"]) else "real")
+        bounds = changed["bounds"]
+        is_unit = isinstance(bounds, tuple | list) and tuple(bounds) == _UNIT
+        changed.setdefault("kind", metric.kind if is_unit else "real")
     return replace(metric, **changed)
 
 
-def _is_unit(bounds: object) -> bool:
-    return isinstance(bounds, tuple | list) and tuple(bounds) == _UNIT
+# -- in files
+
+# The function that computes a metric is code, and a file is data: a reader must not load what a
+# file names. The file says whether there was one; it comes from the catalogue again.
+_CODE, _HAS_CODE = "compute", "is_computed"
+_FIELDS = {field.name: field for field in fields(Metric) if field.name != _CODE}
+
+
+def metric_fields(metric: Metric) -> dict[str, Any]:
+    """The fields of a metric as JSON, without the function that computes it."""
+    plain = {name: getattr(metric, name) for name in _FIELDS}
+    if metric.direction_is_known:  # as nearly always
+        del plain["direction_is_known"]
+    lists = {name: list(value) for name, value in plain.items() if isinstance(value, tuple)}
+    return {**plain, **lists, _HAS_CODE: metric.compute is not None}
+
+
+def metric_from_fields(name: str, document: object, catalogue: Catalogue) -> Metric:
+    """The metric that `metric_fields` described; absent fields are those of the catalogue.
+
+    Raises
+    ------
+    DataError
+        If a field has a value that a metric cannot have.
+    """
+    if not isinstance(document, Mapping):
+        raise DataError(f"metric {name!r} must be an object; got {document!r:.60}")
+    values: dict[str, Any] = {
+        key: _field_value(name, field, document[key])
+        for key, field in _FIELDS.items()
+        if key in document and key != "name"
+    }
+    known = catalogue.search(name) or Metric(name)
+    if values.get("known_as", known.known_as) != known.known_as:
+        known = Metric(name)
+    if document.get(_HAS_CODE) is False:
+        values[_CODE] = None
+    try:
+        return replace(known, **values)
+    except DataError:
+        raise
+    except RagevalError as exc:  # a group or a kind that this version does not know
+        raise DataError(str(exc)) from exc
+
+
+def _field_value(metric: str, field: Field[Any], value: Any) -> Any:
+    """The value of a field, which must have the type of its default."""
+    if field.name == "bounds":
+        if not isinstance(value, list | None):
+            raise DataError(f"bounds of the metric {metric!r} must be a list; got {value!r:.60}")
+        return None if value is None else tuple(value)
+    if isinstance(field.default, tuple) and isinstance(value, list):
+        value = tuple(value)
+    if field.default is not None and type(value) is not type(field.default):
+        raise DataError(f"{field.name} of the metric {metric!r} cannot be {value!r:.60}")
+    return value

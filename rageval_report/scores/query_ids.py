@@ -1,28 +1,87 @@
-"""Finds the query ids of a table and converts them to texts."""
+"""Finds the query ids of a table and converts them to texts; and the usual names of columns.
+
+Ids are taken from a column or an index of ids, else they are made from the text of the question.
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection, Iterable
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, did_you_mean, named
 from rageval_report.scores.metric import normalise_name
-from rageval_report.scores.roles.usual_names import is_counter_name
-from rageval_report.scores.texts import QUESTION
 
 QUERY_ID = "query_id"
 
+# The names that frameworks give to columns of texts; such a column is never a metric.
+QUESTION = ("question", "questions", "query", "user_input", "input", "reference_question")
+ANSWER = (
+    *("answer", "answers", "predicted_answer", "predicted_answers", "response", "actual_output"),
+    *("output", "prediction", "predicted", "generated_answer", "llm_answer", "responses"),
+)
+REFERENCE = (
+    *("reference", "references", "true_answer", "true_answers", "ground_truth", "ground_truths"),
+    *("golden_answer", "expected_output", "expected_answer", "reference_answer", "target"),
+    *("ground_truth_answers", "expected"),
+)
+CONTEXTS = ("context", "contexts", "retrieved_contexts", "retrieval_context", "retrieved")
+REASON = ("reason", "reasons", "explanation", "error")
+
+TEXTS = frozenset((*QUESTION, *ANSWER, *REFERENCE, *CONTEXTS, *REASON))
+
 # The surest names first: "id" alone may be the id of a row.
 _ID_NAMES = ("query_id", "queryid", "qid", "question_id", "sample_id", "example_id", "id", "_id")
-
 SURE_ID_NAMES = frozenset(_ID_NAMES[:6])
+
+# The last word of a column that numbers the repeated rows of a query.
+_COUNTER = re.compile(
+    r"(^|_)(epoch|iteration|repeat|repetition|run|trial|attempt|sample_no|replicate)"
+    r"(_(no|nr|number|idx|index|id))?$"
+)
+
+# What a column of clusters is called, if its values are not the plural of it with an "s".
+_CLUSTERS = frozenset(
+    "article chat cluster conversation customer dialog dialogue document paper session source "
+    "source_document thread user".split()
+)
+_SHORT_CLUSTERS = {"doc": "document", "source_doc": "source_document"}
+_OF_KEYS = re.compile(r"_(id|no|nr|number|name|key|uuid|hash)$")
+
+# The cells that show whether a column named as questions holds counts of them.
+_SAMPLE = 100
 
 # Every integer up to this one can be represented exactly as a float.
 _MOST_EXACT = 2.0**53
+
+
+def is_counter_name(column: str) -> bool:
+    """Whether a name is usual for a column that numbers the repeated rows of a query.
+
+    Examples
+    --------
+    >>> [is_counter_name(name) for name in ("epoch", "trial_no", "recall")]
+    [True, True, False]
+    """
+    return bool(_COUNTER.search(normalise_name(column)))
+
+
+def cluster_noun(column: str) -> str | None:
+    """What the values of a column are, if its name is usual for clusters of queries.
+
+    Examples
+    --------
+    >>> [cluster_noun(name) for name in ("document", "Conversation ID", "source_doc", "topic")]
+    ['documents', 'conversations', 'source documents', None]
+    """
+    stem = _OF_KEYS.sub("", normalise_name(column))
+    stem = _SHORT_CLUSTERS.get(stem, stem)
+    return f"{stem.replace('_', ' ')}s" if stem in _CLUSTERS else None
 
 
 def all_different(ids: pd.Index) -> bool:
@@ -35,15 +94,7 @@ def all_different(ids: pd.Index) -> bool:
 
 
 class RowsWithoutIdError(DataError):
-    """Some rows have no query id.
-
-    Parameters
-    ----------
-    rows : list of int
-        The rows, counted from 0.
-    problem : str
-        What is wrong, such as "have none".
-    """
+    """Some rows, counted from 0, have no query id."""
 
     def __init__(self, rows: list[int], problem: str):
         self.rows, self.problem = rows, problem
@@ -56,15 +107,7 @@ class RowsWithoutIdError(DataError):
 
 
 class RepeatedIdsError(DataError):
-    """Several rows have the same query id.
-
-    Parameters
-    ----------
-    ids : list of str
-        The ids that occur more than once.
-    remedy : str
-        What to do.
-    """
+    """Several rows have the same query id; the remedy says what to do."""
 
     def __init__(self, ids: list[str], remedy: str):
         self.ids, self.remedy = ids, remedy
@@ -81,14 +124,14 @@ class NoScoresError(DataError):
 
 
 def question_text(frame: pd.DataFrame) -> str | None:
-    """The column that holds the text of the question, if there is one.
-
-    Examples
-    --------
-    >>> question_text(pd.DataFrame(columns=["recall", "User Input"]))
-    'User Input'
-    """
-    return first_named(frame.columns, QUESTION)
+    """The column that holds the text of the question, if there is one; counts are no texts."""
+    column = first_named(frame.columns, QUESTION)
+    if column is None or not frame.columns.is_unique:
+        return column
+    cells = frame[column].iloc[:_SAMPLE].dropna()
+    are_numbers = pd.api.types.is_numeric_dtype(cells.dtype)
+    are_counts = are_numbers or all(str(cell).strip().isdigit() for cell in cells.tolist())
+    return None if are_counts and len(cells) else column
 
 
 def id_column_of(columns: Iterable[str]) -> str | None:
@@ -103,32 +146,27 @@ def id_column_of(columns: Iterable[str]) -> str | None:
 
 
 def first_named(columns: Iterable[str], names: Iterable[str]) -> str | None:
-    """The column that has the first of these names that occurs, in any spelling.
-
-    Examples
-    --------
-    >>> first_named(["Response", "answer"], ("answer", "response"))
-    'answer'
-    """
+    """The column that has the first of these names that occurs, in any spelling."""
     return next(iter(all_named(columns, names)), None)
 
 
 def all_named(columns: Iterable[str], names: Iterable[str]) -> list[str]:
     """The columns that have one of these names, in any spelling, in the order of the names.
 
-    Of columns that have one name in different spellings it is the first.
-
     Examples
     --------
     >>> all_named(["Response", "answer", "recall"], ("answer", "response"))
     ['answer', 'Response']
     """
+    # Of columns that have one name in different spellings it is the first.
     by_name = {normalise_name(str(column)): column for column in reversed(list(columns))}
     return [by_name[name] for name in names if name in by_name]
 
 
 def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None, tuple[str, ...]]:
-    """The ids as texts, the column that they came from, and notes on guesses.
+    """The ids of records as texts, the column that they came from, and notes on guesses.
+
+    Rows that repeat a question are records of their own, with "#2", "#3" at the end of their ids.
 
     Raises
     ------
@@ -136,37 +174,113 @@ def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None
         If there are none (`NoScoresError`), one is missing or blank, or they are neither texts nor
         integers.
     """
+    row_ids = _find_ids(frame, query_id)
+    question = row_ids.question
+    if question is None or row_ids.ids.is_unique or _are_numbered(frame, row_ids.ids):
+        return row_ids.ids, row_ids.column, row_ids.notes
+    n_before = row_ids.ids.groupby(row_ids.ids).cumcount()
+    ids = row_ids.ids.where(n_before == 0, row_ids.ids + "#" + (n_before + 1).astype(str))
+    note = (
+        f"{_count_repeats(frame[question], row_ids.ids)}; each such row counts as a query of its "
+        'own, with "#2", "#3" at the end of its id'
+    )
+    return ids, row_ids.column, (*row_ids.notes, note)
+
+
+def unit_ids(
+    frame: pd.DataFrame, query_id: str
+) -> tuple[pd.Series, str | None, tuple[str, ...], bool]:
+    """The ids of scored queries, the column that they came from, notes, and if rows repeat them.
+
+    Rows of one question are repeats of one query, unless each belongs to another document; rows
+    with an id are, if a column such as "epoch" numbers them.
+    """
+    row_ids = _find_ids(frame, query_id)
+    if all_different(pd.Index(row_ids.ids)):
+        return row_ids.ids, row_ids.column, row_ids.notes, False
+    if _are_numbered(frame, row_ids.ids):
+        return row_ids.ids, row_ids.column, row_ids.notes, True
+    question = row_ids.question
+    if question is None:
+        return row_ids.ids, row_ids.column, row_ids.notes, False
+    clusters = [label for label in map(str, frame.columns) if cluster_noun(label) is not None]
+    for label in clusters:
+        if _tells_apart(row_ids.ids, frame[label]):
+            pairs = zip(frame[question], frame[label], strict=True)
+            ids = pd.Series([_id_of_text(f"{text}\n{of}") for text, of in pairs])
+            note = (
+                f"query ids are derived from the texts of columns {question!r} and {label!r}, "
+                "because questions repeat"
+            )
+            return ids, None, (note,), False
+    note = f"{_count_repeats(frame[question], row_ids.ids)}, and are repeats of one query"
+    return row_ids.ids, row_ids.column, (*row_ids.notes, note), True
+
+
+class _RowIds(NamedTuple):
+    """The ids of rows, the column that they came from or were made of, and notes."""
+
+    ids: pd.Series
+    column: str | None = None
+    notes: tuple[str, ...] = ()
+    question: str | None = None
+
+
+def _find_ids(frame: pd.DataFrame, query_id: str) -> _RowIds:
     column = (
         query_id if query_id in frame else first_named(frame.columns, (normalise_name(query_id),))
     )
     if column is not None:
-        return _as_text(frame[column]), column, ()
+        return _RowIds(_as_text(frame[column]), column)
     if query_id != QUERY_ID:
         raise DataError(
             f"query_id: no column is named {query_id!r}; columns: {named(frame.columns, 12)}"
         )
     if normalise_name(str(frame.index.name)) in _ID_NAMES:
-        return _ids_of_index(frame.index), None, ()
+        return _RowIds(_ids_of_index(frame.index))
     column = id_column_of(frame.columns)
     if column is not None:
-        return _as_text(frame[column]), column, (f"query ids are taken from column {column!r}",)
+        note = f"query ids are taken from column {column!r}"
+        return _RowIds(_as_text(frame[column]), column, (note,))
     if frame.index.name is not None or not pd.api.types.is_integer_dtype(frame.index.dtype):
-        return _ids_of_index(frame.index), None, ()
+        return _RowIds(_ids_of_index(frame.index))
     column = question_text(frame)
     if column is not None:
-        ids, note = _ids_of_questions(frame[column])
-        if note and _numbers_repeats(frame, ids):
-            return ids, None, (f"query ids are derived from the text of column {column!r}",)
-        notes = (f"query ids are derived from the text of column {column!r}", *note)
-        return _number_repeats(ids), None, notes
+        note = f"query ids are derived from the text of column {column!r}"
+        return _RowIds(_ids_of_questions(frame[column]), None, (note,), column)
     # A RangeIndex only numbers the rows: as ids it would pair any two tables by position.
     if not isinstance(frame.index, pd.RangeIndex):
-        return _ids_of_index(frame.index), None, ("query ids are the numbers of the index",)
+        return _RowIds(
+            _ids_of_index(frame.index), None, ("query ids are the numbers of the index",)
+        )
     raise NoScoresError(
         "no column holds query ids: expected a column 'query_id' (or pass its name: "
         "query_id=...), an index of ids, or a column of questions; columns: "
         f"{named(frame.columns, 12)}"
     )
+
+
+def _count_repeats(questions: pd.Series, ids: pd.Series) -> str:
+    repeated = questions[ids.duplicated().to_numpy()]
+    examples = named([str(text)[:40] for text in repeated.drop_duplicates()])
+    return f"{len(repeated)} rows repeat a question ({examples})"
+
+
+def _are_numbered(frame: pd.DataFrame, ids: pd.Series) -> bool:
+    """Whether a column of whole numbers numbers the rows of each id."""
+    counters = (frame[label] for label in map(str, frame.columns) if is_counter_name(label))
+    return any(_tells_apart(ids, cells) for cells in counters if _are_whole(cells))
+
+
+def _are_whole(cells: pd.Series) -> bool:
+    return bool(cells.astype(str).str.fullmatch(r"\d+(\.0)?").all())
+
+
+def _tells_apart(ids: pd.Series, cells: pd.Series) -> bool:
+    """Whether the cells of a column differ in all rows of each id."""
+    # As lists, because rows that were chosen or sorted keep their numbers in the index.
+    pairs = pd.DataFrame({"id": ids.tolist(), "cell": cells.astype(str).tolist()})
+    return not pairs.duplicated().any()
 
 
 def _ids_of_index(index: pd.Index) -> pd.Series:
@@ -232,20 +346,8 @@ def _convert_floats(column: pd.Series) -> pd.Series:
     return column.astype("int64").astype(str)
 
 
-def _numbers_repeats(frame: pd.DataFrame, ids: pd.Series) -> bool:
-    """Whether a column numbers the rows of each repeated question: repeats of one query."""
-    counters = [label for label in map(str, frame.columns) if is_counter_name(label)]
-    # As lists, because rows that were chosen or sorted keep their numbers in the index.
-    return any(
-        not pd.DataFrame({"id": ids.tolist(), "n": frame[label].astype(str).tolist()})
-        .duplicated()
-        .any()
-        for label in counters
-    )
-
-
-def _ids_of_questions(questions: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
-    """One stable id per question, and a note if a question has several rows."""
+def _ids_of_questions(questions: pd.Series) -> pd.Series:
+    """One stable id per question."""
     # Bytes, which Parquet may hold, would be decoded, and may be of any encoding.
     if pd.api.types.infer_dtype(questions, skipna=True) in ("bytes", "mixed"):
         questions = questions.map(lambda cell: str(cell) if isinstance(cell, bytes) else cell)
@@ -256,24 +358,10 @@ def _ids_of_questions(questions: pd.Series) -> tuple[pd.Series, tuple[str, ...]]
             f"there are no query ids, and rows {named(rows.tolist())}, counted from 0, have no "
             "question to derive them from"
         )
-    ids = pd.Series([_id_of_question(str(text)) for text in questions])
-    repeated = questions[ids.duplicated().to_numpy()]
-    if not len(repeated):
-        return ids, ()
-    examples = named([str(text)[:40] for text in repeated.drop_duplicates()])
-    return ids, (
-        f"{len(repeated)} rows repeat a question ({examples}); each such row counts as a query of "
-        'its own, with "#2", "#3" at the end of its id',
-    )
+    return pd.Series([_id_of_text(str(text)) for text in questions])
 
 
-def _number_repeats(ids: pd.Series) -> pd.Series:
-    """The ids; those of equal texts get a visible "#2", "#3", ..."""
-    n_before = ids.groupby(ids).cumcount()
-    return ids.where(n_before == 0, ids + "#" + (n_before + 1).astype(str))
-
-
-def _id_of_question(text: str) -> str:
+def _id_of_text(text: str) -> str:
     plain = plain_text(text).encode("utf-8", "surrogatepass")
     # From the text alone, so that a question has the same id in every file and every run.
     return "q-" + blake2b(plain, digest_size=8).hexdigest()
@@ -291,25 +379,7 @@ def plain_text(text: str) -> str:
 
 
 def check_known_ids(ids: Iterable[str], known: Collection[str]) -> list[str]:
-    """The ids that a user named, each once, after a check that all of them are there.
-
-    Parameters
-    ----------
-    ids : iterable of str
-        The ids that were named.
-    known : collection of str
-        The ids of all queries.
-
-    Raises
-    ------
-    DataError
-        If a query is not there; it names the first few.
-
-    Examples
-    --------
-    >>> check_known_ids(["q2", "q2"], {"q1", "q2"})
-    ['q2']
-    """
+    """The ids that a user named, each once, after a check that all of them are there."""
     wanted = list(dict.fromkeys(map(str, ids)))
     unknown = [query_id for query_id in wanted if query_id not in known]
     if unknown:

@@ -10,28 +10,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, check_choice, named
-from rageval_report.scores.aggregate_rows import (
-    MOST_LABELS,
-    SPELLINGS,
-    ColumnMatch,
-    NumberColumn,
-    is_certain_label,
-    kinds_of_label,
-    match_columns,
-)
-from rageval_report.scores.cells import read_cells
+from rageval_report.scores.cells import read_cell, read_cells
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of, question_text
-from rageval_report.types import BoolArray
+from rageval_report.scores.roles import numbers_of
+from rageval_report.types import BoolArray, FloatArray
 
 Totals = Literal["auto", "drop", "keep"]
 TOTALS: tuple[Totals, ...] = ("auto", "drop", "keep")
@@ -58,22 +51,14 @@ _UNITS = frozenset(
     "str int integer int64 int32 bigint float float64 float32 double real decimal varchar object "
     "bool boolean f64 f32 i64 i32 utf8 id n/a -".split()
 )
-_WORDS = re.compile(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*")
 # Of a row of units at least one cell must be a unit that is not also a word for "unscored".
 _UNSCORED = frozenset(("n/a", "-"))
+_WORDS = re.compile(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*")
+_DESCRIBED = frozenset(("count", "mean", "std", "min", "25%", "50%", "75%", "max"))
 
 
-@dataclass(frozen=True)
-class LeftOutRow:
-    """A row that is not a query.
-
-    Parameters
-    ----------
-    row : int
-        Its position, counted from 0.
-    reason : str
-        What it is instead.
-    """
+class LeftOutRow(NamedTuple):
+    """A row that is not a query, counted from 0, and what it is instead."""
 
     row: int
     reason: str
@@ -81,15 +66,7 @@ class LeftOutRow:
 
 @dataclass(frozen=True, eq=False)
 class QueryRows:
-    """The rows of a table that are queries.
-
-    Parameters
-    ----------
-    left_out : tuple of LeftOutRow
-        The other rows, in order.
-    notes : tuple of str
-        What was left out, and which rows are doubtful.
-    """
+    """The rows of a table that are queries: the others, in order, and notes on them."""
 
     left_out: tuple[LeftOutRow, ...] = ()
     notes: tuple[str, ...] = ()
@@ -116,13 +93,7 @@ PlaceOfRow = Callable[[int], str]
 
 
 def position_of_row(row: int) -> str:
-    """The name of a row of a table that has no lines.
-
-    Examples
-    --------
-    >>> position_of_row(0)
-    'row 1'
-    """
+    """The name of a row of a table that has no lines."""
     return f"row {row + 1}"
 
 
@@ -133,71 +104,38 @@ def query_rows(
     totals: Totals = "auto",
     place: PlaceOfRow = position_of_row,
 ) -> QueryRows:
-    """The rows that are queries.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows; the column names are unique texts.
-    query_id : str
-        The column of ids; if it is missing, the same columns are tried as for the ids.
-    totals : {"auto", "drop", "keep"}
-        What to do with rows whose ids name a total or another statistic: let their numbers decide,
-        leave them all out, or take them all for queries.
-    place : callable
-        Takes the position of a row and returns its name in notes, such as "line 7".
-
-    Raises
-    ------
-    DataError
-        If all rows are statistics, a header in the middle has other columns, or a row may be a
-        query or a total.
+    """The rows of a table that are queries; `place` names a row in notes, such as "line 7".
 
     Examples
     --------
     >>> frame = pd.DataFrame({"id": ["a", "b", "mean"], "recall": [1.0, 0.5, 0.75]})
-    >>> rows = query_rows(frame)
-    >>> rows.notes
+    >>> query_rows(frame).notes
     ("left out row 3: 'mean' with recall 0.75 is the mean of the other rows, not a query",)
-    >>> rows.select(frame)["id"].tolist()
-    ['a', 'b']
     """
     check_choice("totals", totals, TOTALS)
-    table = _LabelledTable(frame, query_id, place)
     by_form = rows_without_content(frame, query_id, place=place)
+    reasons: dict[str, list[str]] = {}
+    for row, reason in by_form:
+        reasons.setdefault(reason, []).append(place(row))
+    notes = [left_out_note(places, reason) for reason, places in reasons.items()]
     if totals == "keep":
-        return QueryRows(tuple(by_form), _notes_of_rows(by_form, place))
-    table.is_open[[row.row for row in by_form]] = False
+        return QueryRows(tuple(by_form), tuple(notes))
+    table = _LabelledTable(frame, query_id, place)
+    table.is_open[[row for row, _ in by_form]] = False
     by_numbers, doubts = _total_rows(table, totals)
-    notes = [f"left out {place(row.row)}: {row.reason}" for row in by_numbers[:MOST_NAMED]]
+    notes += [f"left out {place(row)}: {reason}" for row, reason in by_numbers[:MOST_NAMED]]
     if len(by_numbers) > MOST_NAMED:
-        others = named([place(row.row) for row in by_numbers[MOST_NAMED:]]).replace("'", "")
+        others = named([place(row) for row, _ in by_numbers[MOST_NAMED:]]).replace("'", "")
         notes.append(f"left out for the same reason: {others}")
-    left_out = tuple(sorted((*by_form, *by_numbers), key=lambda row: row.row))
-    return QueryRows(left_out, (*_notes_of_rows(by_form, place), *notes, *doubts))
-
-
-def _notes_of_rows(left_out: Sequence[LeftOutRow], place: PlaceOfRow) -> tuple[str, ...]:
-    """One note per reason, with the first rows."""
-    rows_of: dict[str, list[int]] = {}
-    for row in left_out:
-        rows_of.setdefault(row.reason, []).append(row.row)
-    return tuple(left_out_note(map(place, rows), reason) for reason, rows in rows_of.items())
+    return QueryRows(tuple(sorted((*by_form, *by_numbers))), (*notes, *doubts))
 
 
 def left_out_note(places: Iterable[str], reason: str) -> str:
-    """The note on rows that were left out for one reason.
-
-    Examples
-    --------
-    >>> left_out_note(["line 3", "line 7"], "a comment")
-    'left out, because they are not queries: line 3, line 7 (a comment)'
-    """
+    """The note on rows that were left out for one reason."""
     every = list(places)
     because = "it is not a query" if len(every) == 1 else "they are not queries"
-    listed = ", ".join(every[:MOST_NAMED])
     more = f" and {len(every) - MOST_NAMED} more" if len(every) > MOST_NAMED else ""
-    return f"left out, because {because}: {listed}{more} ({reason})"
+    return f"left out, because {because}: {', '.join(every[:MOST_NAMED])}{more} ({reason})"
 
 
 # -- rows that hold no scores, by their form
@@ -211,53 +149,31 @@ def rows_without_content(
     Raises
     ------
     DataError
-        If a header in the middle names the columns in another order, or other columns; or if the
-        columns are statistics.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"id": ["a", "id", "b"], "recall": ["1", "recall", "0.5"]})
-    >>> rows_without_content(frame)
-    [LeftOutRow(row=1, reason='the header once more')]
+        If a header in the middle names other columns, or the columns are statistics.
     """
-    labels = label_cells(frame, query_id)
+    labels = _label_cells(frame, query_id)
     if labels is None or not len(frame):
         return []
-    _check_columns(frame)
-    rows = [*_sparse_rows(frame, labels)]
-    # Where a column holds only numbers, no row can be a header, dashes, or units.
-    if not any(_is_numeric(frame[name]) for name in frame.columns if name != labels.name):
-        rows += _RowsOfTexts(frame, labels, place).left_out()
-    unique = {row.row: row for row in reversed(rows)}
-    return [unique[row] for row in sorted(unique)]
-
-
-_DESCRIBED = frozenset(("count", "mean", "std", "min", "25%", "50%", "75%", "max"))
-
-
-def _check_columns(frame: pd.DataFrame) -> None:
-    if frame.shape[1] >= len(_DESCRIBED) and set(map(str, frame.columns)) >= _DESCRIBED:
+    if {str(name) for name in frame.columns} >= _DESCRIBED:
         raise DataError(
             "the columns are statistics (count, mean, std, ...), as describe() writes them, and "
             "the rows are metrics: expected one row per query and one column per metric"
         )
+    reasons = _sparse_rows(frame, labels)
+    # Where a column holds only numbers, no row can be a header, dashes, or units.
+    if not any(_is_numeric(frame[name]) for name in frame.columns if name != labels.name):
+        by_texts = _rows_of_texts(frame, labels, place)
+        reasons = {**by_texts, **reasons} if len(by_texts) < len(frame) else reasons
+    return [LeftOutRow(row, reasons[row]) for row in sorted(reasons)]
 
 
-def label_cells(frame: pd.DataFrame, query_id: str = QUERY_ID) -> pd.Series | None:
-    """The cells that name the rows: the ids, an index of names, or the questions; else None.
-
-    Examples
-    --------
-    >>> label_cells(pd.DataFrame({"qid": ["a"], "recall": [1]})).name
-    'qid'
-    """
-    names = [str(name) for name in frame.columns]
+def _label_cells(frame: pd.DataFrame, query_id: str) -> pd.Series | None:
+    """The cells that name the rows: the ids, an index of names, or the questions; else None."""
+    names, index = [str(name) for name in frame.columns], frame.index
     by_name = dict(zip(names, frame.columns, strict=True))
     column = query_id if query_id in by_name else first_named(names, (normalise_name(query_id),))
-    index = frame.index
-    if column is None and (
-        normalise_name(str(index.name)) == QUERY_ID or id_column_of([str(index.name)]) is not None
-    ):
+    index_name = str(index.name)
+    if column is None and (normalise_name(index_name) == QUERY_ID or id_column_of([index_name])):
         return index.to_series() if index.nlevels == 1 else None
     column = column or id_column_of(names)
     if column is None and index.nlevels == 1 and not pd.api.types.is_integer_dtype(index.dtype):
@@ -270,28 +186,26 @@ def _is_numeric(cells: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(cells.dtype)
 
 
-def _sparse_rows(frame: pd.DataFrame, labels: pd.Series) -> list[LeftOutRow]:
+def _sparse_rows(frame: pd.DataFrame, labels: pd.Series) -> dict[int, str]:
     """The rows with no cell but the label: blank rows, comments, footers, dashes."""
     others = [frame[name] for name in frame.columns if name != labels.name]
+    is_sparse = np.full(len(frame), bool(others))
     # Numbers first, because a column of numbers without NaN settles it in no time.
-    is_sparse: BoolArray | None = None
     for cells in sorted(others, key=lambda cells: not _is_numeric(cells)):
-        is_blank = cells.isna().to_numpy(dtype=bool)
-        if not _is_numeric(cells) and (is_sparse is None or is_sparse.any()):
-            is_blank = is_blank | _is_blank_text(cells)
-        is_sparse = is_blank if is_sparse is None else is_sparse & is_blank
+        is_sparse &= cells.isna().to_numpy(dtype=bool) | (
+            False if _is_numeric(cells) or not is_sparse.any() else _is_blank_text(cells)
+        )
         if not is_sparse.any():
-            return []
-    if is_sparse is None:
-        return []
-    rows = []
-    n_marked = _n_comments(labels)
+            return {}
+    may_be_comment = _may_be_comments(labels)
+    reasons = {}
     for row in np.flatnonzero(is_sparse).tolist():
-        reason = _reason_of_label(labels.iloc[row], may_be_comment=n_marked <= len(labels) // 2)
-        if reason:
-            rows.append(LeftOutRow(row, reason))
+        text = _plain_text(labels.iloc[row])
+        reason = reason_of_line(text, may_be_comment=may_be_comment) if text else "a blank row"
+        if reason and (not text or isinstance(labels.iloc[row], str)):
+            reasons[row] = reason
     # A table of ids alone is a matter for the check of metrics.
-    return rows if len(rows) < len(frame) else []
+    return reasons if len(reasons) < len(frame) else {}
 
 
 def _is_blank_text(cells: pd.Series) -> BoolArray:
@@ -300,21 +214,14 @@ def _is_blank_text(cells: pd.Series) -> BoolArray:
     return np.array([isinstance(cell, str) and not cell.strip() for cell in cells], dtype=bool)
 
 
-def _n_comments(labels: pd.Series) -> int:
-    """The number of labels that begin like a comment, from a sample: ids may all begin with "#"."""
-    sample = labels.iloc[:: math.ceil(len(labels) / _SAMPLE)]
-    n_marked = sum(isinstance(cell, str) and bool(_COMMENT.match(cell)) for cell in sample)
-    return n_marked * len(labels) // max(1, len(sample))
+def _sample(cells: pd.Series) -> list[object]:
+    return cells.iloc[:: math.ceil(len(cells) / _SAMPLE)].tolist()
 
 
-def _reason_of_label(label: object, *, may_be_comment: bool) -> str | None:
-    """What a row with nothing but a label is; None if it may be a query without scores."""
-    if not isinstance(label, str):
-        is_missing = label is None or label is pd.NA or label != label
-        return "a blank row" if is_missing else None
-    if not label.strip():
-        return "a blank row"
-    return reason_of_line(label, may_be_comment=may_be_comment)
+def _may_be_comments(labels: pd.Series) -> bool:
+    """Whether "#" begins a comment, and not most of the ids."""
+    sample = _sample(labels)
+    return 2 * sum(isinstance(c, str) and bool(_COMMENT.match(c)) for c in sample) <= len(sample)
 
 
 def reason_of_line(line: str, *, may_be_comment: bool = True) -> str | None:
@@ -332,85 +239,48 @@ def reason_of_line(line: str, *, may_be_comment: bool = True) -> str | None:
     return "a comment" if may_be_comment and _COMMENT.match(line) else None
 
 
-@dataclass(frozen=True, eq=False)
-class _RowsOfTexts:
-    """The rows of a table in which no column holds only numbers."""
-
-    frame: pd.DataFrame
-    labels: pd.Series
-    place: PlaceOfRow
-
-    def left_out(self) -> list[LeftOutRow]:
-        """The headers, dashes, units and comments."""
-        reasons = {row: self._reason(row) for row in self._suspects()}
-        rows = [LeftOutRow(row, reason) for row, reason in reasons.items() if reason]
-        return rows if len(rows) < len(self.frame) else []
-
-    def _suspects(self) -> list[int]:
-        """The rows whose first look is not that of a query: the label decides."""
-        labels = self.labels.astype(object).map(_plain_text).astype(str)
-        lower = labels.str.casefold()
-        suspects = (
-            lower.isin([name.casefold() for name in self.names])
-            | lower.isin(_UNITS)
-            | (labels == "")
-        )
-        suspects |= labels.str.match(r"[-=:+|─━═#%]|//")
-        return [int(row) for row in np.flatnonzero(suspects.to_numpy(dtype=bool))]
-
-    @property
-    def label(self) -> str:
-        return str(self.labels.name).strip()
-
-    @cached_property
-    def names(self) -> list[str]:
-        return [str(name).strip() for name in self.frame.columns]
-
-    @cached_property
-    def _numbers(self) -> list[int]:
-        """The positions of the columns in which most cells are numbers."""
-        positions = []
-        for position, name in enumerate(self.frame.columns):
-            cells = self.frame[name]
-            sample = [
-                cell for cell in cells.iloc[:: math.ceil(len(cells) / _SAMPLE)] if _plain_text(cell)
-            ]
-            is_label = self.names[position] == self.label
-            if not is_label and 2 * _n_numbers(sample) >= len(sample) > 0:
-                positions.append(position)
-        return positions
-
-    def _reason(self, row: int) -> str | None:
-        cells = [self.frame[name].iloc[row] for name in self.frame.columns]
-        if not all(isinstance(cell, str) or _is_missing(cell) for cell in cells):
-            return None
-        texts = [_plain_text(cell) for cell in cells]
-        filled = [text for text in texts if text]
+def _rows_of_texts(frame: pd.DataFrame, labels: pd.Series, place: PlaceOfRow) -> dict[int, str]:
+    """The headers, dashes, units and comments of a table in which no column holds only numbers."""
+    names = [str(name).strip() for name in frame.columns]
+    folded = {name.casefold() for name in names}
+    label = str(labels.name).strip()
+    numeric = [
+        position
+        for position, name in enumerate(frame.columns)
+        if names[position] != label and _holds_numbers(_sample(frame[name]))
+    ]
+    texts = labels.astype(object).map(_plain_text).astype(str)
+    suspects = texts.str.casefold().isin(folded | _UNITS) | (texts == "")
+    suspects |= texts.str.match(r"[-=:+|─━═#%]|//")
+    may_be_comment = _may_be_comments(labels)
+    reasons = {}
+    for row in np.flatnonzero(suspects.to_numpy(dtype=bool)).tolist():
+        raw = [frame[name].iloc[row] for name in frame.columns]
+        cells = [_plain_text(cell) for cell in raw]
+        filled = [cell for cell in cells if cell]
+        if not all(isinstance(cell, str) or _is_missing(cell) for cell in raw):
+            continue
         if not filled:
-            return "a blank row"
-        if [text.casefold() for text in texts] == [name.casefold() for name in self.names]:
-            return "the header once more"
-        if all(map(_DASHES.fullmatch, filled)) and any(len(text) > 1 for text in filled):
-            return "a line of dashes"
-        return self._reason_by_shape(row, texts, filled)
-
-    def _reason_by_shape(self, row: int, texts: list[str], filled: list[str]) -> str | None:
-        """What a row is that has texts in all columns in which most other rows have numbers."""
-        in_numbers = [texts[position] for position in self._numbers]
-        if not in_numbers or _n_numbers(in_numbers):
-            return None
-        label = dict(zip(self.names, texts, strict=True)).get(self.label, "")
-        are_names = {text.casefold() for text in filled} <= {name.casefold() for name in self.names}
-        if label.casefold() == self.label.casefold() or (are_names and len(filled) > 1):
-            raise DataError(
-                f"{self.place(row)} is another header ({', '.join(filled)}) than the first "
-                f"({', '.join(self.names)}): were two files with different columns joined? Read "
-                "them apart, or bring their columns into one order"
-            )
-        if _are_units(filled):
-            return "a row of units or types"
-        may_be_comment = _n_comments(self.labels) <= len(self.labels) // 2
-        return "a comment" if may_be_comment and _COMMENT.match(filled[0]) else None
+            reasons[row] = "a blank row"
+        elif [cell.casefold() for cell in cells] == [name.casefold() for name in names]:
+            reasons[row] = "the header once more"
+        elif all(map(_DASHES.fullmatch, filled)) and any(len(cell) > 1 for cell in filled):
+            reasons[row] = "a line of dashes"
+        elif numeric and not _n_numbers(cells[position] for position in numeric):
+            # Texts in all columns in which most other rows have numbers.
+            own = cells[names.index(label)] if label in names else ""
+            are_names = {cell.casefold() for cell in filled} <= folded and len(filled) > 1
+            if own.casefold() == label.casefold() or are_names:
+                raise DataError(
+                    f"{place(row)} is another header ({', '.join(filled)}) than the first "
+                    f"({', '.join(names)}): were two files with different columns joined? Read "
+                    "them apart, or bring their columns into one order"
+                )
+            if _are_units(filled):
+                reasons[row] = "a row of units or types"
+            elif may_be_comment and _COMMENT.match(filled[0]):
+                reasons[row] = "a comment"
+    return reasons
 
 
 def _plain_text(cell: object) -> str:
@@ -429,99 +299,272 @@ def _are_units(filled: list[str]) -> bool:
 
 
 def _n_numbers(cells: Iterable[object]) -> int:
-    return int((~np.isnan(read_cells(list(cells)).numbers)).sum())
+    return sum(not math.isnan(read_cell(cell).number) for cell in cells)
 
 
-# -- totals
+def _holds_numbers(cells: Iterable[object]) -> bool:
+    """Whether at least half of the filled cells are numbers."""
+    filled = [cell for cell in cells if _plain_text(cell)]
+    return 2 * _n_numbers(filled) >= len(filled) > 0
+
+
+# -- the labels of totals
+
+# Words of English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish, Polish, Russian,
+# Chinese and Japanese, as spreadsheets and evaluation tools write them.
+_WORDS_OF_KIND = {
+    "mean": (
+        "mean means average averages avg ave mittel mittelwert durchschnitt moyenne media promedio "
+        "média gemiddelde medelvärde genomsnitt średnia среднее 平均 平均值 均值"
+    ),
+    "total": (
+        "total totals all overall sum aggregate aggregated summary gesamt insgesamt summe somme "
+        "ensemble totale suma soma somma totaal summa razem итого всего 合计 總計 总计 合計"
+    ),
+    "median": "median mediane médiane mediana медиана 中位数 中央値",
+    "standard deviation": "std stdev stddev sd deviation standardabweichung stdabw",
+    "standard error": "sem se stderr",
+    "variance": "var variance varianz",
+    "minimum": "min minimum",
+    "maximum": "max maximum",
+    "count": "count anzahl",
+}
+_KIND_OF = {word: kind for kind, words in _WORDS_OF_KIND.items() for word in words.split()}
+# These words are hardly ever the id of a query; the others may be, so that numbers must agree.
+_CERTAIN = frozenset(
+    "mean means average averages avg median std stdev stddev total totals all overall sum gesamt "
+    "mittelwert durchschnitt moyenne promedio".split()
+)
+# Words that may stand beside them, as in "macro average" and "Mean score of all queries".
+_BESIDE = frozenset(
+    "macro micro weighted grand score scores of the queries query questions question rows row "
+    "standard error dev row column".split()
+)
+_TOKEN = re.compile(r"\d+(?:\.\d+)?%|[^\W\d_]+")
+_SIZE = re.compile(r"[(\[]?\bn\s*=\s*[\d,. ]*\d[)\]]?")
+_QUANTILE = re.compile(r"(\d+(?:\.\d+)?)%")
+_LONGEST_LABEL = 40
+# At most this many labelled rows are compared; a table with more of them is one of words.
+_MOST_LABELS = 200
+
+
+def _spellings() -> frozenset[str]:
+    """The usual spellings of the words, to find them among millions of ids in one step."""
+    phrases = (
+        *(*_KIND_OF, "overall mean", "overall average", "grand total", "mean score", "std dev"),
+        *("macro average", "macro avg", "micro avg", "weighted avg", "average score"),
+        *(f"{percent}%" for percent in (1, 5, 10, 20, 25, 50, 75, 80, 90, 95, 99)),
+    )
+    frames = "{}|{}:|({})|[{}]|<{}>|*{}*|**{}**|_{}_|__{}__| {}|{} ".split("|")
+    cased = {form for word in phrases for form in (word, word.title(), word.upper())}
+    return frozenset(frame.format(word) for word in cased for frame in frames)
+
+
+_SPELLINGS = _spellings()
+
+
+def _kinds_of_label(label: object) -> frozenset[str]:
+    """The statistics that a label names; none if it names no statistic.
+
+    Examples
+    --------
+    >>> sorted(_kinds_of_label("Overall mean (n=50):")), sorted(_kinds_of_label("25%"))
+    (['mean', 'total'], ['25%'])
+    """
+    if not isinstance(label, str) or len(label) > _LONGEST_LABEL:
+        return frozenset()
+    text = _SIZE.sub("", label.casefold())
+    tokens = _TOKEN.findall(text)
+    # Digits that belong to no percentage number something: "mean 3" is an id.
+    if re.search(r"\d", _QUANTILE.sub("", text)):
+        return frozenset()
+    statistics = {token for token in tokens if token in _KIND_OF or _QUANTILE.fullmatch(token)}
+    if not statistics or not statistics | _BESIDE >= set(tokens):
+        return frozenset()
+    return frozenset(_KIND_OF.get(token, token) for token in statistics)
+
+
+def _is_certain_label(label: object) -> bool:
+    """Whether a label hardly names a query: "mean" does not, "max" may."""
+    tokens = _TOKEN.findall(_SIZE.sub("", str(label).casefold()))
+    return any(token in _CERTAIN or _QUANTILE.fullmatch(token) for token in tokens)
+
+
+# -- the numbers of totals
+
+
+class _NumberColumn(NamedTuple):
+    """A column of numbers, NaN where a cell holds none."""
+
+    name: str
+    numbers: FloatArray
+
+
+class _ColumnMatch(NamedTuple):
+    """What the number of one column is, if it is a statistic of the other rows."""
+
+    column: str
+    value: float
+    statistic: str | None
+    # Any statistic of a constant column is the constant, which shows nothing.
+    is_telling: bool
+
+
+def _match_column(
+    column: _NumberColumn, row: int, kinds: Iterable[str], members: BoolArray
+) -> _ColumnMatch:
+    value, cells = float(column.numbers[row]), column.numbers[members]
+    scored = cells[~np.isnan(cells)]
+    if not len(scored):
+        return _ColumnMatch(column.name, value, None, False)
+    is_telling = bool((scored != scored[0]).any())
+    # Scores near the largest float, or infinite ones, which are refused later, match no row.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for kind in kinds:
+            for statistic, number in _statistics(kind, scored, len(cells)):
+                if _agrees(value, float(number)):
+                    return _ColumnMatch(column.name, value, statistic, is_telling)
+    return _ColumnMatch(column.name, value, None, is_telling)
+
+
+def _statistics(kind: str, scored: FloatArray, n_rows: int) -> Iterator[tuple[str, float]]:
+    """The numbers that a label of this kind may stand for, with their names."""
+    n = len(scored)
+    quantile = _QUANTILE.fullmatch(kind)
+    if quantile and float(quantile[1]) <= 100:
+        share = float(quantile[1]) / 100
+        yield kind, np.quantile(scored, share)
+        yield kind, np.quantile(scored, share, method="lower")
+        yield kind, np.quantile(scored, share, method="higher")
+    elif kind in ("mean", "total"):
+        yield "mean", scored.sum() / n
+        yield "mean, unscored as 0", scored.sum() / n_rows  # many tools count a failed score as 0
+        if kind == "total":
+            yield "sum", scored.sum()
+    elif kind == "count":
+        yield kind, n
+        yield kind, n_rows
+    elif kind in _OF_SCORES:
+        yield kind, _OF_SCORES[kind](scored)
+    elif not quantile:
+        for degrees in (1, 0) if n > 1 else (0,):
+            deviation = scored.std(ddof=degrees)
+            error, variance = deviation / math.sqrt(n), deviation**2
+            yield kind, {"standard error": error, "variance": variance}.get(kind, deviation)
+
+
+_OF_SCORES: dict[str, Callable[[FloatArray], float]] = {
+    "median": lambda scored: float(np.median(scored)),
+    "minimum": lambda scored: float(scored.min()),
+    "maximum": lambda scored: float(scored.max()),
+}
+
+
+def _agrees(value: float, statistic: float) -> bool:
+    """Whether a number is a statistic, rounded or cut to the decimals that it is written with."""
+    if not math.isfinite(value) or not math.isfinite(statistic):
+        return False
+    n_decimals = max(0, -int(Decimal(repr(value)).as_tuple().exponent))
+    # A whole number rounds a latency, but a mean of scores of 0.7 is not written as 1.
+    if value.is_integer() and abs(value) >= 10:
+        n_decimals = 0
+    # Sums in another order differ in their last bits.
+    exact = 1e-9 * max(1.0, abs(statistic))
+    unit = 10.0**-n_decimals
+    is_rounded = abs(value - statistic) <= unit / 2 + exact
+    is_cut = n_decimals > 1 and 0 <= abs(statistic) - abs(value) < unit
+    return is_rounded or (is_cut and value * statistic >= 0)
+
+
+# -- the rows of totals
 
 
 class _LabelledTable:
     """The labels, the numbers and the texts of a table, each computed when they are needed."""
 
     def __init__(self, frame: pd.DataFrame, query_id: str, place: PlaceOfRow):
-        self.frame = frame
-        self.place = place
-        self.labels = label_cells(frame, query_id)
+        self.frame, self.place = frame, place
+        self.labels = _label_cells(frame, query_id)
         # The rows that may still be queries.
         self.is_open: BoolArray = np.ones(len(frame), dtype=bool)
 
     @cached_property
-    def numbers(self) -> list[NumberColumn]:
-        """The columns of numbers, also those that are written as texts."""
+    def others(self) -> list[pd.Series]:
+        """The columns without the labels."""
         label = None if self.labels is None else self.labels.name
+        return [self.frame[name] for name in self.frame.columns if name != label]
+
+    @cached_property
+    def numbers(self) -> list[_NumberColumn]:
+        """The columns of numbers, also those that are written as texts."""
         columns = []
-        for name in self.frame.columns:
-            cells = self.frame[name]
-            if name == label:
-                continue
+        for cells in self.others:
             if _is_numeric(cells) and not pd.api.types.is_complex_dtype(cells.dtype):
-                columns.append(NumberColumn(str(name), _to_floats(cells)))
+                columns.append(_NumberColumn(str(cells.name), numbers_of(cells)))
             elif cells.dtype == object or isinstance(cells.dtype, pd.StringDtype):
                 present = [cell for cell in cells.iloc[: 2 * _SAMPLE] if not _is_missing(cell)]
                 simple = all(isinstance(cell, str | int | float) for cell in present)
                 if present and simple and 2 * _n_numbers(present) >= len(present):
-                    columns.append(NumberColumn(str(name), read_cells(cells.tolist()).numbers))
+                    numbers = read_cells(cells.tolist()).numbers
+                    columns.append(_NumberColumn(str(cells.name), numbers))
         return columns
 
     @cached_property
     def texts(self) -> list[pd.Series]:
         """The other columns."""
         numeric = {column.name for column in self.numbers}
-        label = None if self.labels is None else self.labels.name
-        return [
-            self.frame[name]
-            for name in self.frame.columns
-            if name != label and str(name) not in numeric
-        ]
+        return [cells for cells in self.others if str(cells.name) not in numeric]
 
     @cached_property
     def has_words(self) -> bool:
         """Whether most ids are words, so that "total" may be one of them."""
         if self.labels is None:
             return False
-        cells = self.labels.iloc[:: math.ceil(len(self.labels) / _SAMPLE)]
-        sample = [str(cell) for cell in cells if not kinds_of_label(cell)]
-        words = [cell for cell in sample if _WORDS.fullmatch(cell)]
-        return 2 * len(words) > len(sample)
+        sample = [str(cell) for cell in _sample(self.labels) if not _kinds_of_label(cell)]
+        return 2 * sum(bool(_WORDS.fullmatch(cell)) for cell in sample) > len(sample)
 
     def own_text(self, row: int) -> str | None:
         """A text that only this row has, as a question is; None if there is none."""
         for cells in self.texts:
             cell = cells.iloc[row]
-            if not isinstance(cell, str) or not cell.strip() or kinds_of_label(cell):
+            if not isinstance(cell, str) or not cell.strip() or _kinds_of_label(cell):
                 continue
             if len(cell.strip()) > 1 and not _DASHES.fullmatch(cell) and (cells == cell).sum() == 1:
                 return cell
         return None
 
-    def other_label(self, row: int) -> str | None:
-        """The label of a total in another column of a row without an id."""
+    def other_label(self, row: int) -> str:
+        """The label of a total in another column of a row without an id; empty if there is none."""
         cells = [cells.iloc[row] for cells in self.texts]
-        return next((cell for cell in cells if kinds_of_label(cell)), None)
+        return next((cell for cell in cells if _kinds_of_label(cell)), "")
 
     def groups(self, row: int, members: BoolArray) -> list[BoolArray]:
         """The rows that a total may summarise: all, the block before or after it, its group."""
-        groups = [members]
         # A query whose id is a word would too easily fit one of many groups.
         if self.has_words:
-            return groups
-        before, after = _block(members, row, -1), _block(members, row, 1)
-        groups += [
-            block for block in (before, after) if block.sum() > 1 and (block != members).any()
-        ]
+            return [members]
+        blocks = [_block(members, row, step) for step in (-1, 1)]
+        groups = [block for block in blocks if block.sum() > 1]
         for cells in self.texts:
             cell = cells.iloc[row]
             if isinstance(cell, str) and cell.strip():
-                same = (cells == cell).to_numpy(dtype=bool, na_value=False) & members
-                if same.any() and (same != members).any():
-                    groups.append(same)
-        return groups
+                groups.append((cells == cell).to_numpy(dtype=bool, na_value=False) & members)
+        return [members, *(g for g in groups if g.any() and (g != members).any())]
+
+    def matches(self, row: int, label: str, members: BoolArray) -> list[_ColumnMatch]:
+        """One per column in which the row has a number, for the group that fits best."""
+        kinds = sorted(_kinds_of_label(label) or ("mean", "total"))
+        filled = [column for column in self.numbers if not math.isnan(column.numbers[row])]
+        best: list[_ColumnMatch] = []
+        for group in self.groups(row, members) if members.any() else ():
+            matches = [_match_column(column, row, kinds, group) for column in filled]
+            if not best or len(_agreeing(matches)) > len(_agreeing(best)):
+                best = matches
+        return best
 
 
-def _to_floats(cells: pd.Series) -> np.ndarray:
-    if isinstance(cells.dtype, np.dtype):
-        return cells.to_numpy(dtype=np.float64)
-    return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+def _agreeing(matches: Iterable[_ColumnMatch]) -> list[_ColumnMatch]:
+    return [match for match in matches if match.statistic is not None]
 
 
 def _block(members: BoolArray, row: int, step: int) -> BoolArray:
@@ -538,122 +581,105 @@ def _block(members: BoolArray, row: int, step: int) -> BoolArray:
 
 def _total_rows(table: _LabelledTable, totals: Totals) -> tuple[list[LeftOutRow], list[str]]:
     """The rows of totals, and notes on rows that may be some."""
-    labelled = _labelled_rows(table)
-    blank = _rows_without_label(table)
+    labels = table.labels
+    if labels is None or not len(labels):
+        return [], []
+    n = len(labels)
+    ends = [
+        row
+        for row in sorted({*range(min(_ENDS, n)), *range(max(0, n - _ENDS), n)})
+        if table.is_open[row]
+    ]
+    labelled = {} if _is_numeric(labels) else _labelled_rows(table, labels, ends)
+    blank = _rows_without_label(table, labels, ends)
     if not labelled and not blank:
         return [], []
-    n_open = int(table.is_open.sum())
-    _check_not_only_statistics(labelled, n_open)
+    is_certain = any(map(_is_certain_label, labelled.values()))
+    if len(labelled) == int(table.is_open.sum()) and is_certain:
+        raise DataError(
+            f"every row is a statistic ({named(labelled.values())}), as describe() writes them, "
+            "and none is a query: expected one row per query. Pass the scores of the queries, or "
+            'totals="keep" if these are the ids of queries'
+        )
     if totals == "drop":
         return [
             LeftOutRow(row, f'{label!r} names a total, and totals="drop"')
             for row, label in labelled.items()
         ], []
-    if len(labelled) > MOST_LABELS:
+    if len(labelled) > _MOST_LABELS:
         return [], []
-    left_out, doubtful = _compare_with_others(table, {**labelled, **blank})
-    doubts = [_doubt(table, row, label) for row, label in doubtful.items()]
-    return left_out, [doubt for doubt in doubts if doubt]
+    suspects = {**labelled, **blank}
+    left_out = _compare_with_others(table, suspects)
+    doubts = [_doubt(table, row, suspects[row]) for row in suspects if row not in left_out]
+    rows = [LeftOutRow(row, left_out[row]) for row in sorted(left_out)]
+    return rows, [doubt for doubt in doubts if doubt]
 
 
-def _labelled_rows(table: _LabelledTable) -> dict[int, str]:
-    """The rows whose labels name a statistic."""
-    labels = table.labels
-    if labels is None or _is_numeric(labels) or not len(labels):
-        return {}
+def _labelled_rows(table: _LabelledTable, labels: pd.Series, ends: list[int]) -> dict[int, str]:
+    """The rows whose labels name a statistic: at the ends in any spelling, else in a usual one."""
+    cells = labels.tolist()
     # Not Series.isin, which converts all spellings for every table.
-    rows = {
-        row
-        for row, cell in enumerate(labels.tolist())
-        if isinstance(cell, str) and cell in SPELLINGS
+    rows = {row for row, cell in enumerate(cells) if isinstance(cell, str) and cell in _SPELLINGS}
+    return {
+        row: cells[row]
+        for row in sorted(rows.union(ends))
+        if table.is_open[row] and _kinds_of_label(cells[row])
     }
-    rows |= set(_rows_at_ends(len(labels)))
-    cells = dict(zip(sorted(rows), labels.iloc[sorted(rows)].tolist(), strict=True))
-    return {row: cell for row, cell in cells.items() if table.is_open[row] and kinds_of_label(cell)}
 
 
-def _rows_at_ends(n: int) -> list[int]:
-    """The first and the last rows of a table."""
-    return sorted({*range(min(_ENDS, n)), *range(max(0, n - _ENDS), n)})
-
-
-def _rows_without_label(table: _LabelledTable) -> dict[int, str]:
+def _rows_without_label(
+    table: _LabelledTable, labels: pd.Series, ends: list[int]
+) -> dict[int, str]:
     """The first and last rows without an id, with the label of a total in another column if any."""
-    labels = table.labels
-    if labels is None:
-        return {}
     is_blank = labels.isna().to_numpy(dtype=bool) & table.is_open
-    ends = [row for row in _rows_at_ends(len(labels)) if table.is_open[row]]
     for row, cell in zip(ends, labels.iloc[ends].tolist(), strict=True):
         is_blank[row] |= isinstance(cell, str) and not cell.strip()
-    rows = np.flatnonzero(is_blank)
-    if not len(rows) or len(rows) > MOST_LABELS or len(rows) == len(labels):
+    rows = np.flatnonzero(is_blank).tolist()
+    if len(rows) > _MOST_LABELS or len(rows) == len(labels):
         return {}
-    return {row: table.other_label(row) or "" for row in rows.tolist()}
+    return {row: table.other_label(row) for row in rows}
 
 
-def _check_not_only_statistics(labelled: dict[int, str], n_open: int) -> None:
-    if len(labelled) < n_open or not any(map(is_certain_label, labelled.values())):
-        return
-    raise DataError(
-        f"every row is a statistic ({named(labelled.values())}), as describe() writes them, and "
-        "none is a query: expected one row per query. Pass the scores of the queries, or "
-        'totals="keep" if these are the ids of queries'
-    )
-
-
-def _compare_with_others(
-    table: _LabelledTable, suspects: dict[int, str]
-) -> tuple[list[LeftOutRow], dict[int, str]]:
-    """The suspects whose numbers are statistics of other rows, and the others."""
+def _compare_with_others(table: _LabelledTable, suspects: dict[int, str]) -> dict[int, str]:
+    """The suspects whose numbers are statistics of other rows, with the reasons."""
     left_out: dict[int, str] = {}
-    open_suspects = dict(suspects)
     # A query named "all" counts for the mean, so the comparison is repeated with what remained.
     for with_suspects in (False, True):
-        for row, label in list(open_suspects.items()):
+        for row, label in suspects.items():
+            if with_suspects and row in left_out:
+                continue
             members = table.is_open.copy()
             members[list(left_out if with_suspects else suspects)] = False
             members[row] = False
             reason = _reason_of_total(table, row, label, members)
             if reason:
                 left_out[row] = reason
-        for row in left_out:
-            open_suspects.pop(row, None)
-        if not open_suspects:
-            break
-    return [LeftOutRow(row, left_out[row]) for row in sorted(left_out)], open_suspects
+    return left_out
 
 
 def _reason_of_total(table: _LabelledTable, row: int, label: str, members: BoolArray) -> str | None:
-    kinds = kinds_of_label(label) or frozenset(("mean", "total"))
-    matches = match_columns(table.numbers, row, sorted(kinds), table.groups(row, members))
+    matches = table.matches(row, label, members)
     own_text = table.own_text(row)
     if not matches:
         is_empty = all(math.isnan(column.numbers[row]) for column in table.numbers)
-        if is_empty and label and own_text is None and is_certain_label(label):
+        if is_empty and label and own_text is None and _is_certain_label(label):
             return f"{label!r} without a score is an empty total, not a query"
         return None
     # A constant column agrees with any total; it counts only where there is no other one.
     matches = [match for match in matches if match.is_telling] or matches
-    agreeing = [match for match in matches if match.statistic is not None]
+    agreeing = _agreeing(matches)
     if own_text is not None or 2 * len(agreeing) < len(matches):
         return None
-    if not label:
-        # Without a label only the numbers speak, and all of them must.
-        if len(agreeing) < len(matches) or not any(match.is_telling for match in agreeing):
-            return None
-        return (
-            f"it has no id, and {_list_matches(agreeing)} of the other rows: a total, not a query"
-        )
-    return f"{label!r} with {_list_matches(agreeing)} of the other rows, not a query"
-
-
-def _list_matches(matches: Sequence[ColumnMatch]) -> str:
-    statistic = matches[0].statistic
+    statistic = agreeing[0].statistic
     values = ", ".join(
-        f"{match.column} {match.value:g}" for match in matches[:3] if match.statistic == statistic
+        f"{match.column} {match.value:g}" for match in agreeing[:3] if match.statistic == statistic
     )
-    return f"{values} is the {statistic}"
+    if label:
+        return f"{label!r} with {values} is the {statistic} of the other rows, not a query"
+    # Without a label only the numbers speak, and all of them must.
+    if len(agreeing) < len(matches) or not any(match.is_telling for match in agreeing):
+        return None
+    return f"it has no id, and {values} is the {statistic} of the other rows: a total, not a query"
 
 
 def _doubt(table: _LabelledTable, row: int, label: str) -> str | None:
@@ -673,10 +699,10 @@ def _doubt(table: _LabelledTable, row: int, label: str) -> str | None:
     )
     facts = (
         f"{table.place(row)} is labelled {label!r}: is it a query or a total? Its values "
-        f"({values or 'none'}) are not the {' or '.join(sorted(kinds_of_label(label)))} of the "
+        f"({values or 'none'}) are not the {' or '.join(sorted(_kinds_of_label(label)))} of the "
         "other rows"
     )
-    if is_certain_label(label) and not table.has_words:
+    if _is_certain_label(label) and not table.has_words:
         raise DataError(
             f'{facts}. Pass totals="drop" to leave it out, or totals="keep" to count it as a query'
         )

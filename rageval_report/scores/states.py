@@ -27,29 +27,7 @@ VOTES = "_judges"
 def states_of(
     scores: ArrayLike, *, applies: ArrayLike | None = None, failed: ArrayLike | None = None
 ) -> NDArray[np.object_]:
-    """The state of each query's score.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_queries,)
-        NaN where unscored.
-    applies : array-like of bool, optional
-        Whether the metric applies to the query; if omitted, it applies to all.
-    failed : array-like of bool, optional
-        Whether the pipeline failed on the query; if omitted, on none.
-
-    Returns
-    -------
-    ndarray of str
-        "scored", "failed", "not applicable" or "missing". A query to which the metric does not
-        apply is "not applicable" even if the pipeline failed on it.
-
-    Examples
-    --------
-    >>> nan = float("nan")
-    >>> states_of([1.0, nan, nan], applies=[True, False, True]).tolist()
-    ['scored', 'not applicable', 'missing']
-    """
+    """The state of each query's score."""
     numbers = np.asarray(scores, dtype=np.float64)
     states = np.full(numbers.shape, MISSING, dtype=object)
     if failed is not None:
@@ -66,24 +44,7 @@ def state_columns(
     states: Iterable[str],
     reasons: Iterable[str | None] | None = None,
 ) -> dict[str, list[Any]]:
-    """The columns of details that say why scores of a metric are missing; no column if needless.
-
-    Parameters
-    ----------
-    name : str
-        The name of the metric.
-    states : iterable of str
-        One state per query.
-    reasons : iterable of str or None, optional
-        Why a score is missing, or the reason that a judge gave for it.
-
-    Examples
-    --------
-    >>> state_columns("recall", ["scored", "failed"], [None, "timeout"])
-    {'recall_state': ['scored', 'failed'], 'recall_reason': [None, 'timeout']}
-    >>> state_columns("recall", ["scored", "missing"])
-    {}
-    """
+    """The columns of details that say why scores of a metric are missing; no column if needless."""
     state_list, reason_list = list(states), list(reasons or [])
     columns: dict[str, list[Any]] = {}
     # Scored and missing can be told from the numbers alone.
@@ -128,23 +89,7 @@ def states_frame(scores: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
 
 
 def not_applicable(numbers: pd.Series, details: pd.DataFrame, name: str) -> NDArray[np.bool_]:
-    """Whether a metric does not apply to each query.
-
-    Parameters
-    ----------
-    numbers : Series
-        The scores of the metric, NaN where unscored.
-    details : DataFrame
-        The same index; ``<metric>_state`` holds the states that are known.
-    name : str
-        The name of the metric.
-
-    Examples
-    --------
-    >>> details = pd.DataFrame({"recall_state": ["scored", "not applicable", "missing"]})
-    >>> not_applicable(pd.Series([1.0, None, None]), details, "recall").tolist()
-    [False, True, False]
-    """
+    """Whether a metric does not apply to each query."""
     is_unscored: NDArray[np.bool_] = np.isnan(numbers.to_numpy(dtype=np.float64))
     column = _find_column(details, name, STATE) if is_unscored.any() else None
     if column is None:
@@ -153,26 +98,14 @@ def not_applicable(numbers: pd.Series, details: pd.DataFrame, name: str) -> NDAr
 
 
 def unscored_reasons(details: pd.DataFrame, name: str) -> pd.Series:
-    """The reason why each query has no score of a metric; None if it is not known.
-
-    Examples
-    --------
-    >>> unscored_reasons(pd.DataFrame({"recall_reason": ["timeout", None]}), "recall").tolist()
-    ['timeout', None]
-    """
+    """The reason why each query has no score of a metric; None if it is not known."""
     errors = _errors(details)
     reasons = _find_column(details, name, REASON)
     return errors if reasons is None else reasons.astype(object).where(reasons.notna(), errors)
 
 
 def state_column_kind(label: str, others: Collection[str]) -> Literal["state", "reason"] | None:
-    """Whether a column holds the states or the reasons of another column; None if neither.
-
-    Examples
-    --------
-    >>> state_column_kind("recall_state", ["recall"]), state_column_kind("solid_state", ["recall"])
-    ('state', None)
-    """
+    """Whether a column holds the states or the reasons of another column; None if neither."""
     if label.endswith(STATE) and label.removesuffix(STATE) in others:
         return "state"
     if label.endswith(REASON) and label.removesuffix(REASON) in others:

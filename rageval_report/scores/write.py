@@ -1,99 +1,68 @@
-"""Writes the rows of an evaluation to a file that the readers can read back."""
+"""Writes the rows of an evaluation: to files that read back, to frames, to sheets for reviewers."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
+import numpy as np
 import pandas as pd
 
-from rageval_report._registry import import_parquet, import_pyarrow
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.files.outgoing_text import neutralise_formula
+from rageval_report._registry import import_parquet, import_pyarrow, load
+from rageval_report.errors import DataError, UnknownNameError, check_choice
+from rageval_report.files.outgoing_text import inert_markdown, neutralise_formula
 from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.files.writing import (
-    check_free,
-    locked_folder,
-    write_atomically,
-    write_with,
+from rageval_report.files.writing import check_free, locked_folder, write_atomically, write_with
+from rageval_report.scores.query_ids import (
+    ANSWER,
+    CONTEXTS,
+    QUERY_ID,
+    QUESTION,
+    REFERENCE,
+    first_named,
 )
-from rageval_report.scores.correct import Correct
-from rageval_report.scores.exact_values import plain_value
-from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.run_file import run_document
-from rageval_report.scores.saved_columns import Medium, text_cell
+from rageval_report.scores.run_file import SavedFacts, run_document
+from rageval_report.scores.saved_columns import plain_value, text_cell
 from rageval_report.scores.saved_tables import (
     COMPANION,
     NEUTRALISED,
     NEUTRALISED_VERSION,
-    PAGE_CHECKSUMS,
-    ROW_DIGESTS,
     TABLE_FORMAT,
     TABLE_KEY,
     columns_of_details,
     describe_table,
-    digest_of,
-    row_digest,
-    sealed_description,
 )
 from rageval_report.scores.table import Scored
-from rageval_report.types import JsonObject
 
+FrameLibrary = Literal["pandas", "polars", "pyarrow"]
+
+_RUN_FILE, _JSON_LINES, _PARQUET = ".json", ".jsonl", ".parquet"
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_SUFFIXES = (*_DELIMITERS, _JSON_LINES, _RUN_FILE, _PARQUET)
 _INDENTED: dict[str, Any] = {"ensure_ascii": False, "indent": 1}
 
-
-@dataclass(frozen=True)
-class _Content:
-    """What a file holds besides the scores and the details."""
-
-    config: Mapping[str, Any] | None = None
-    notes: Iterable[str] = ()
-    created: datetime | None = None
-    correct: Correct | None = None
-    results: Mapping[str, JsonObject] | None = None
-
-    def run_document(self, evaluation: Scored) -> dict[str, Any]:
-        """The document of a run file."""
-        return run_document(
-            evaluation,
-            config=self.config,
-            notes=self.notes,
-            created=self.created,
-            correct=self.correct,
-            results=self.results,
-        )
-
-    def describe_table(
-        self, evaluation: Scored, medium: Medium
-    ) -> tuple[pd.DataFrame, dict[str, Any]]:
-        """The rows of a table, and their description."""
-        return describe_table(
-            *(evaluation, medium),
-            config=self.config,
-            notes=self.notes,
-            created=self.created,
-            correct=self.correct,
-            results=self.results,
-        )
+# The columns of a review sheet: blank ones for the reviewer, and the texts by their usual names.
+BLANKS = ("answer_correct", "citations_correct", "faithfulness", "notes")
+_SHEET_TEXTS = {
+    "question": QUESTION,
+    "reference": REFERENCE,
+    "answer": ANSWER,
+    "contexts": CONTEXTS,
+    "citations": ("citations", "cited"),
+}
 
 
 def save_scores(
     evaluation: Scored,
     path: str | Path,
     *,
-    config: Mapping[str, Any] | None = None,
-    notes: Iterable[str] = (),
-    created: datetime | None = None,
-    correct: Correct | None = None,
     force: bool = True,
     neutralise_formulas: bool = False,
-    results: Mapping[str, JsonObject] | None = None,
+    **facts: Unpack[SavedFacts],
 ) -> Path:
     """Write one row per query, and a description with which it reads back as the same evaluation.
 
@@ -105,21 +74,14 @@ def save_scores(
     path : str or Path
         The suffix chooses the format: .csv, .tsv, .jsonl, .parquet; and .json for a run file. The
         description of a .csv or .tsv is a second file, which ends in ".meta.json".
-    config : mapping, optional
-        The configuration of the pipeline.
-    notes : iterable of str
-        Guesses and corrections.
-    created : datetime, optional
-        When the pipeline was run.
-    correct : optional
-        The rule for a correct answer; a function is named only, as a file cannot hold it.
     force : bool
         Whether an existing file is replaced, as pandas does; False keeps it.
     neutralise_formulas : bool, default False
         Whether an apostrophe is put before texts that a spreadsheet would compute, of a .csv or
         .tsv; the description says so, and reading removes them.
-    results : mapping of str to dict, optional
-        Further tables as ``Result.to_dict`` gives them, such as the weighted score.
+    **facts
+        ``config``, ``notes``, ``created``, ``correct`` and ``results`` of the evaluation. A
+        function as the rule for a correct answer is named only, as a file cannot hold it.
 
     Raises
     ------
@@ -128,39 +90,24 @@ def save_scores(
     DataError
         If the file exists and may not be replaced, or cannot be written, or the format has no way
         to write a column of details.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = save_scores(evaluation, folder + "/hybrid.csv")
-    ...     print(path.read_text(), sorted(file.name for file in Path(folder).iterdir()))
-    query_id,recall
-    a,0.5
-     ['hybrid.csv', 'hybrid.csv.meta.json']
     """
     suffix = Path(path).suffix.lower()
-    if suffix not in (*_DELIMITERS, JSON_LINES, RUN_FILE, PARQUET):
-        known = sorted((*_DELIMITERS, JSON_LINES, RUN_FILE, PARQUET))
-        raise UnknownNameError("format of a score file", suffix or str(path), known)
+    if suffix not in _SUFFIXES:
+        raise UnknownNameError("format of a score file", suffix or str(path), sorted(_SUFFIXES))
     if neutralise_formulas:
         check_spreadsheet_format(suffix)
     check_free(path, force=force)
-    content = _Content(config, notes, created, correct, results)
-    if suffix == PARQUET:
-        return _write_parquet(evaluation, content, path)
-    if suffix == RUN_FILE:
-        document = content.run_document(evaluation)
+    if suffix == _PARQUET:
+        return _write_parquet(evaluation, path, **facts)
+    if suffix == _RUN_FILE:
+        document = run_document(evaluation, **facts)
         return write_with(path, lambda temporary: _write_run_file(document, temporary))
-    if suffix == JSON_LINES:
-        return write_atomically(path, _jsonl_text(*content.describe_table(evaluation, "json")))
-    companion = companion_of(path)
+    if suffix == _JSON_LINES:
+        return write_atomically(path, _jsonl_text(evaluation, **facts))
+    companion = Path(f"{path}{COMPANION}")
     _check_companion(companion, force=force)
     text, document = _delimited_table(
-        *(*content.describe_table(evaluation, "text"), suffix, path),
-        neutralise_formulas=neutralise_formulas,
+        evaluation, suffix, path, neutralise_formulas=neutralise_formulas, **facts
     )
     with locked_folder(companion.parent):  # two writers would mix their tables and descriptions
         # First, so that a table never stands beside a description that is not known to be its own.
@@ -169,33 +116,12 @@ def save_scores(
 
 
 def check_spreadsheet_format(suffix: str) -> None:
-    """Check that formulas can be neutralised in a format.
-
-    Raises
-    ------
-    DataError
-        If programs read it that compute nothing, and that would read the apostrophes.
-
-    Examples
-    --------
-    >>> check_spreadsheet_format(".csv")
-    """
+    """Check that formulas can be neutralised in a format: other programs compute nothing."""
     if suffix not in _DELIMITERS:
         raise DataError(
             f"neutralise_formulas is for {' and '.join(_DELIMITERS)}, which spreadsheets open; "
             f"{suffix} needs no apostrophes"
         )
-
-
-def companion_of(path: str | Path) -> Path:
-    """The file that describes a table of delimited text.
-
-    Examples
-    --------
-    >>> companion_of("runs/hybrid.csv").name
-    'hybrid.csv.meta.json'
-    """
-    return Path(f"{path}{COMPANION}")
 
 
 def _check_companion(path: Path, *, force: bool) -> None:
@@ -218,22 +144,10 @@ def scores_text(
     evaluation: Scored,
     suffix: str,
     *,
-    config: Mapping[str, Any] | None = None,
-    notes: Iterable[str] = (),
-    created: datetime | None = None,
-    correct: Correct | None = None,
     neutralise_formulas: bool = False,
+    **facts: Unpack[SavedFacts],
 ) -> str:
     r"""The text of a score file, without the second file that describes a .csv or .tsv.
-
-    Parameters
-    ----------
-    evaluation, config, notes, created, correct
-        As for `save_scores`.
-    suffix : {".csv", ".tsv", ".jsonl", ".json"}
-        The format.
-    neutralise_formulas : bool, default False
-        As for `save_scores`; this text does not say that reading must remove the apostrophes.
 
     Examples
     --------
@@ -244,21 +158,14 @@ def scores_text(
     """
     if neutralise_formulas:
         check_spreadsheet_format(suffix)
-    content = _Content(config, notes, created, correct)
-    if suffix == RUN_FILE:
-        return json.dumps(content.run_document(evaluation), **_INDENTED) + "\n"
-    if suffix == JSON_LINES:
-        return _jsonl_text(*content.describe_table(evaluation, "json"))
-    rows, document = content.describe_table(evaluation, "text")
+    if suffix == _RUN_FILE:
+        return json.dumps(run_document(evaluation, **facts), **_INDENTED) + "\n"
+    if suffix == _JSON_LINES:
+        return _jsonl_text(evaluation, **facts)
+    place = f"the {suffix} text"
     return _delimited_table(
-        *(rows, document, suffix, f"the {suffix} text"), neutralise_formulas=neutralise_formulas
+        evaluation, suffix, place, neutralise_formulas=neutralise_formulas, **facts
     )[0]
-
-
-def score_rows(evaluation: Scored) -> pd.DataFrame:
-    """One row per query: ``query_id``, the details, the metrics; names that clash get an ending."""
-    details = evaluation.details.rename(columns=columns_of_details(evaluation))
-    return pd.concat([details, evaluation.scores], axis=1).rename_axis(QUERY_ID).reset_index()
 
 
 def csv_text(rows: pd.DataFrame, delimiter: str = ",", *, neutralise_formulas: bool = False) -> str:
@@ -269,41 +176,38 @@ def csv_text(rows: pd.DataFrame, delimiter: str = ",", *, neutralise_formulas: b
     >>> csv_text(pd.DataFrame({"id": ["a"], "contexts": [["x", "y"]]}))
     'id,contexts\na,"[""x"", ""y""]"\n'
     """
-    cells = rows.assign(**{name: rows[name].map(text_cell) for name in _object_columns(rows)})
+    is_plain = (pd.api.types.is_numeric_dtype, pd.api.types.is_datetime64_any_dtype)
+    others = [
+        str(name)
+        for name, dtype in rows.dtypes.items()
+        if not any(is_of(dtype) for is_of in is_plain)
+    ]
+    objects = [name for name in others if not isinstance(rows[name].dtype, pd.StringDtype)]
+    cells = rows.assign(**{name: rows[name].map(text_cell) for name in objects})
     if neutralise_formulas:
-        cells = _neutralised(cells)
-    text = _delimited_text(cells, delimiter, csv.QUOTE_MINIMAL)
-    if "\r" in text:  # the writer does not quote it, but readers take it for the end of a line
-        text = _delimited_text(cells, delimiter, csv.QUOTE_NONNUMERIC)
-    return text
+        neutral = {n: cells[n].map(neutralise_formula, na_action="ignore") for n in others}
+        cells = cells.assign(**neutral).rename(columns=lambda name: neutralise_formula(str(name)))
 
+    def write(quoting: Literal[0, 2]) -> str:
+        text = io.StringIO(newline="")
+        cells.to_csv(text, index=False, sep=delimiter, lineterminator="\n", quoting=quoting)
+        return text.getvalue()
 
-def _neutralised(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells, and the names of their columns, that no spreadsheet computes."""
-    columns = {
-        str(name): cells[name].map(neutralise_formula, na_action="ignore")
-        for name, dtype in cells.dtypes.items()
-        if not pd.api.types.is_numeric_dtype(dtype)
-        and not pd.api.types.is_datetime64_any_dtype(dtype)
-    }
-    return cells.assign(**columns).rename(columns=lambda name: neutralise_formula(str(name)))
-
-
-def _delimited_text(rows: pd.DataFrame, delimiter: str, quoting: Literal[0, 2]) -> str:
-    text = io.StringIO(newline="")
-    rows.to_csv(text, index=False, sep=delimiter, lineterminator="\n", quoting=quoting)
-    return text.getvalue()
+    text = write(csv.QUOTE_MINIMAL)
+    # The writer does not quote it, but readers take it for the end of a line.
+    return write(csv.QUOTE_NONNUMERIC) if "\r" in text else text
 
 
 def _delimited_table(
-    rows: pd.DataFrame,
-    document: dict[str, Any],
+    evaluation: Scored,
     suffix: str,
     path: str | Path,
     *,
     neutralise_formulas: bool,
+    **facts: Unpack[SavedFacts],
 ) -> tuple[str, dict[str, Any]]:
-    """The text of a table, and its description with the digest of the text."""
+    """The text of a table, and its description."""
+    rows, document = describe_table(evaluation, "text", **facts)
     delimiter = _DELIMITERS[suffix]
     text = csv_text(rows, delimiter, neutralise_formulas=neutralise_formulas)
     if "\x00" in text:
@@ -311,19 +215,21 @@ def _delimited_table(
             f"{path}: a cell holds a NUL character, which delimited text cannot hold; save as "
             ".jsonl or .json"
         )
-    digest = digest_of(text.encode("utf-8", "surrogatepass"))
+    document["delimiter"] = delimiter
     if neutralise_formulas:
         # Versions that do not know them would read the apostrophes as part of the texts.
-        document = {**document, "format_version": NEUTRALISED_VERSION, "formulas": NEUTRALISED}
-    return text, sealed_description({**document, "delimiter": delimiter, "digest": digest})
+        document |= {"format_version": NEUTRALISED_VERSION, "formulas": NEUTRALISED}
+    return text, document
 
 
-def _jsonl_text(rows: pd.DataFrame, document: Mapping[str, Any]) -> str:
-    # In the first row and not in a line of its own: each line stays a query, for any program.
-    records = _records(rows)
+def _jsonl_text(evaluation: Scored, **facts: Unpack[SavedFacts]) -> str:
+    rows, document = describe_table(evaluation, "json", **facts)
+    columns = {str(name): [plain_value(cell) for cell in rows[name].tolist()] for name in rows}
+    cells = zip(*columns.values(), strict=True)
+    records: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in cells]
     if records:
-        digests = "".join([row_digest(record, rows.columns) for record in records])
-        records[0][TABLE_KEY] = sealed_description({**document, ROW_DIGESTS: digests})
+        # In the first row and not in a line of its own: each line stays a query, for any program.
+        records[0][TABLE_KEY] = document
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
@@ -334,40 +240,108 @@ def _write_run_file(document: Mapping[str, Any], path: str) -> None:
         file.write("\n")
 
 
-def _write_parquet(evaluation: Scored, content: _Content, path: str | Path) -> Path:
+def _write_parquet(evaluation: Scored, path: str | Path, **facts: Unpack[SavedFacts]) -> Path:
+    options = {"write_page_checksum": True}
     # Before the file is begun, so that a missing extra is named and nothing is written.
     arrow, parquet = import_pyarrow(), import_parquet()
     try:
-        rows, document = content.describe_table(evaluation, "arrow")
+        rows, document = describe_table(evaluation, "arrow", **facts)
         table = arrow.Table.from_pandas(rows, preserve_index=False)
-        sealed = sealed_description({**document, PAGE_CHECKSUMS: True})
-        description = json.dumps(sealed).encode("ascii")
-        metadata = {**(table.schema.metadata or {}), TABLE_KEY.encode(): description}
-        table = table.replace_schema_metadata(metadata)
-        return write_with(
-            path,
-            lambda temporary: parquet.write_table(table, temporary, write_page_checksum=True),
+        description = json.dumps(document).encode("ascii")
+        table = table.replace_schema_metadata(
+            {**(table.schema.metadata or {}), TABLE_KEY.encode(): description}
         )
+        return write_with(path, lambda temporary: parquet.write_table(table, temporary, **options))
     except (TypeError, ValueError, NotImplementedError) as exc:
         if isinstance(exc, DataError):
             raise
         raise DataError(f"{path}: Parquet has no type for these cells: {exc}") from exc
 
 
-RUN_FILE, JSON_LINES, PARQUET = ".json", ".jsonl", ".parquet"
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+# -- frames of other libraries
 
 
-def _object_columns(rows: pd.DataFrame) -> list[str]:
-    """The columns whose cells may hold values other than numbers and texts."""
-    plain = (pd.api.types.is_numeric_dtype, pd.api.types.is_datetime64_any_dtype)
-    return [
-        str(name)
-        for name, dtype in rows.dtypes.items()
-        if not isinstance(dtype, pd.StringDtype) and not any(is_of(dtype) for is_of in plain)
+def score_rows(evaluation: Scored) -> pd.DataFrame:
+    """One row per query: ``query_id``, the details, the metrics; names that clash get an ending."""
+    details = evaluation.details.rename(columns=columns_of_details(evaluation))
+    return pd.concat([details, evaluation.scores], axis=1).rename_axis(QUERY_ID).reset_index()
+
+
+def frame_for(evaluation: Scored, library: FrameLibrary = "pandas") -> Any:
+    """One row per query (ids, details and metrics), as a frame of pandas, polars or pyarrow."""
+    check_choice("library", library, ("pandas", "polars", "pyarrow"))
+    rows = score_rows(evaluation)
+    if library == "pandas":
+        return rows
+    arrow = import_pyarrow()
+    try:
+        table = arrow.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
+    except (arrow.ArrowException, TypeError, ValueError) as exc:
+        raise DataError(
+            f"pyarrow has no type for these cells: {exc}. Drop the column, or convert it to texts"
+        ) from exc
+    return table if library == "pyarrow" else load("polars").from_arrow(table)
+
+
+# -- sheets for people who check answers
+
+
+def review_sheet(evaluation: Scored) -> pd.DataFrame:
+    """One row per query: its texts, the scores as "scored_<metric>", and blanks for the reviewer.
+
+    A text that a spreadsheet would take for a formula starts with an apostrophe.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> data = {"query_id": ["a"], "user_input": ["=1+1?"], "faithfulness": [0.5]}
+    >>> review_sheet(RAGPipelineEvaluation("hybrid", data)).loc[0, "question"]
+    "'=1+1?"
+    """
+    return _sheet_of(evaluation, neutralise_formula)
+
+
+def _sheet_of(evaluation: Scored, escape: Callable[[str], str]) -> pd.DataFrame:
+    details = evaluation.details
+    columns: dict[str, object] = {QUERY_ID: [escape(str(name)) for name in evaluation.scores.index]}
+    for name, names in _SHEET_TEXTS.items():
+        column = first_named(map(str, details), names)
+        if column is not None:
+            columns[name] = [escape(_cell_text(cell)) for cell in details[column].tolist()]
+    for name in evaluation.metrics:
+        # The prefix keeps the machine's scores apart from the blank columns of the same name.
+        columns[escape(f"scored_{name}")] = evaluation.scores[name].to_numpy()
+    return pd.DataFrame({**columns, **dict.fromkeys(BLANKS, "")})
+
+
+def _cell_text(cell: object) -> str:
+    plain = plain_value(cell)
+    if isinstance(plain, list):
+        return "\n".join(str(part) for part in plain)
+    return "" if plain is None else str(plain)
+
+
+def review_markdown(evaluation: Scored) -> str:
+    """The sheet as a Markdown page: one section per query, with boxes to fill in.
+
+    Texts of the data are inert: they are shown as they are, without mentions and links.
+    """
+    rows = _sheet_of(evaluation, str).to_dict("records")
+    named_rows = ({str(name): cell for name, cell in row.items()} for row in rows)
+    sections = ["\n".join(_section(row)) for row in named_rows]
+    return f"# Review of {inert_markdown(evaluation.name)}\n\n" + "\n\n---\n".join(sections) + "\n"
+
+
+def _section(row: dict[str, object]) -> Iterator[str]:
+    yield f"## {inert_markdown(str(row[QUERY_ID]))}"
+    for name in _SHEET_TEXTS:
+        if row.get(name):
+            lines = map(inert_markdown, str(row[name]).splitlines())
+            yield f"\n**{name}**\n\n" + "\n".join(f"> {line}".rstrip() for line in lines)
+    scores = [
+        f"{inert_markdown(name.removeprefix('scored_'))} {number:.3g}"
+        for name, number in row.items()
+        if name.startswith("scored_") and isinstance(number, float) and not np.isnan(number)
     ]
-
-
-def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    columns = {str(name): [plain_value(cell) for cell in rows[name].tolist()] for name in rows}
-    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    yield f"\n**scores** {', '.join(scores) or 'none'}\n"
+    yield from (f"- {name}: [ ]" for name in BLANKS)

@@ -31,7 +31,7 @@ from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.table_inputs import ScoreInput, TableSource
 from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_rows import Totals
-from rageval_report.scores.roles.column_role import Roles, check_roles
+from rageval_report.scores.roles import Roles, check_roles
 from rageval_report.sources.base import FilesArgument, OpenedSources, check_files
 from rageval_report.sources.opening import open_sources
 

@@ -32,7 +32,7 @@ from rageval_report.judges.rubric import rubrics_of
 from rageval_report.plots import plot
 from rageval_report.readers import READERS, Reader, ScoreFile, Source, read, recognise
 from rageval_report.scores import correctness
-from rageval_report.scores.correct_notion import find_notion
+from rageval_report.scores.correct import find_notion
 from rageval_report.stats import TESTS, mean_interval
 
 FILES = {

@@ -13,11 +13,11 @@ from scipy.stats import binomtest
 from rageval_report import RAGPipelineEvaluation, compare, rank, score
 from rageval_report.cli import rageval_report
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
-from rageval_report.runner.eval_config import eval_config_of
 from rageval_report.judges.parsing import GradeScale, UnreadableError, read_grade
 from rageval_report.metrics.refusal import RefusalRule
 from rageval_report.records.golden import golden_item
-from rageval_report.scores.review_sheets import review_sheet
+from rageval_report.runner.eval_config import eval_config_of
+from rageval_report.scores.write import review_sheet
 from rageval_report.stats import adjust_pvalues, paired_interval, paired_test
 
 RAGBENCH = {"dialect": "ragbench"}

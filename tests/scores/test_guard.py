@@ -7,11 +7,8 @@ import pytest
 import rageval_report as rr
 from rageval_report.errors import DataError, UnknownValueError, is_doubt
 from rageval_report.scores.guard import (
-    CHECK_NAMES,
-    SCORE_CHECKS,
     Doubt,
     doubts_about_scores,
-    notes_with_doubts,
 )
 
 N = 40
@@ -48,11 +45,6 @@ def test_a_metric_that_is_constant_at_a_bound_while_a_neighbour_varies_is_doubte
     assert note.startswith(f"Doubt: {next(iter(evaluation.metrics))} is {value:g} for all 40")
     assert "evaluation.failures(" in note
     assert "rageval-report failures FILE --metric" in note
-
-
-def test_of_a_metric_for_which_less_is_better_the_upper_bound_is_doubted():
-    assert checks_of(evaluation_of(wer=[1.0] * N, error_rate=VARYING)) == ["constant_metric"]
-    assert checks_of(evaluation_of(wer=[0.0] * N, error_rate=VARYING)) == []
 
 
 @pytest.mark.parametrize(
@@ -114,14 +106,6 @@ def test_a_rubric_of_the_user_is_a_judge_too():
     assert doubt.check == "same_mark"
 
 
-def test_shuffled_rows_raise_the_same_doubts():
-    columns = {"recall@5": [0.0] * N, "mrr": VARYING, "faithfulness": [0.5] * N}
-    evaluation = evaluation_of(**columns)
-    shuffled = evaluation.scores.sample(frac=1, random_state=1)
-    again = doubts_about_scores(shuffled, evaluation.metrics)
-    assert [doubt.note for doubt in again] == list(evaluation.notes)
-
-
 # -- notes and errors
 
 DOUBT = Doubt("no_answer", "8 of 9 answers are empty", "Check the pipeline")
@@ -141,15 +125,6 @@ def test_doubts_go_before_other_notes_in_every_result():
     for result in (comparison, rr.rank(evaluation, other), gates):
         assert result.notes[0].startswith("Doubt: hybrid: recall@5 is 0")
     assert [is_doubt(note) for note in comparison.notes[:3]] == [True, True, False]
-
-
-def test_doubts_are_the_first_verdicts_of_a_report():
-    evaluation = evaluation_of(**{"recall@5": [0.0] * N, "mrr": VARYING})
-    report = evaluation.report(pictures=False)
-    assert is_doubt(report.verdicts[0].text)
-    assert not any(map(is_doubt, report.notes))
-    comparison = rr.compare(evaluation, evaluation.with_name("dense")).report(pictures=False)
-    assert comparison.verdicts[0].text.startswith("Doubt: hybrid: recall@5")
 
 
 def test_strict_makes_doubts_an_error_that_lists_them(tmp_path):
@@ -191,65 +166,3 @@ def test_doubts_are_saved_and_read_back_once(tmp_path):
         tmp_path / "run.json", strict=True, allow=["no_answer", "constant_metric"]
     ).values()
     assert "allowed by no_answer: 8 of 9 answers are empty. Check the pipeline" in allowed.notes
-
-
-def test_without_doubts_the_notes_are_unchanged():
-    assert notes_with_doubts(["b", "a"], strict=True) == ("b", "a")
-
-
-def test_every_check_of_scores_has_a_name():
-    assert set(SCORE_CHECKS) <= set(CHECK_NAMES)
-
-
-def test_unscored_queries_do_not_hide_that_a_metric_is_constant():
-    recall = [float("nan"), *[0.0] * (N - 1)]
-    assert checks_of(evaluation_of(**{"recall@5": recall, "mrr": VARYING})) == ["constant_metric"]
-    recall[-1] = 1.0
-    assert checks_of(evaluation_of(**{"recall@5": recall, "mrr": VARYING})) == []
-
-
-def test_a_neighbour_with_one_score_does_not_vary():
-    recall = {"recall@5": [0.0] * N}
-    one_score = [0.5] + [float("nan")] * (N - 1)
-    two_scores = [0.5, 0.75] + [float("nan")] * (N - 2)
-    assert checks_of(evaluation_of(**recall, mrr=one_score)) == []
-    assert checks_of(evaluation_of(**recall, mrr=two_scores)) == ["constant_metric"]
-
-
-@pytest.mark.parametrize(("name", "value"), [("recall@5", 0.0), ("faithfulness", 0.5)])
-def test_a_doubt_has_the_ids_of_the_first_five_scored_queries(name, value):
-    columns = {name: [value] * N, "mrr": VARYING, "answer_relevancy": VARYING}
-    evaluation = evaluation_of(**columns)
-    (doubt,) = doubts_about_scores(evaluation.scores, evaluation.metrics)
-    assert doubt.query_ids == ("q0", "q1", "q2", "q3", "q4")
-    marks = evaluation_of(faithfulness=[np.nan, *[0.5] * (N - 1)])
-    (doubt,) = doubts_about_scores(marks.scores, marks.metrics)
-    assert doubt.query_ids == ("q1", "q2", "q3", "q4", "q5")
-
-
-def test_the_lowest_mark_of_a_judge_for_whom_less_is_better_is_no_doubt():
-    # No hallucination in any answer is what everybody wants.
-    columns = {"tone": [1.0] * N, "style": VARYING}
-    worst = {
-        "tone": rr.Metric("tone", kind="proportion", greater_is_better=False, group="generation")
-    }
-    style = {"style": rr.Metric("style", kind="proportion", group="generation")}
-    scores = pd.DataFrame(columns)
-    (doubt,) = doubts_about_scores(scores, {**worst, **style}, judged=["tone", "style"])
-    assert doubt.message == "the judge gave 1 for tone to all 40 answers that it judged"
-    best = scores.assign(tone=0.0)
-    assert doubts_about_scores(best, {**worst, **style}, judged=["tone", "style"]) == []
-
-
-def test_an_error_about_doubts_names_each_check_once():
-    other = Doubt("no_answer", "9 of 9 answers are empty", "Check the pipeline")
-    with pytest.raises(DataError) as caught:
-        notes_with_doubts(["n"], [DOUBT, other], strict=True, where="a.csv: ")
-    assert str(caught.value) == (
-        "a.csv: strict: 2 doubts about this evaluation (no_answer). Doubt: 8 of 9 answers are "
-        "empty. Check the pipeline [no_answer] Doubt: 9 of 9 answers are empty. Check the pipeline "
-        "[no_answer] If the numbers are right, allow the check by its name: "
-        'allow="no_answer" (on the command line: --allow no_answer)'
-    )
-    with pytest.raises(DataError, match=r"strict: 1 doubt about this"):
-        notes_with_doubts([], [DOUBT], strict=True)

@@ -1,7 +1,6 @@
 """A table that was saved reads back as the same evaluation, in every format."""
 
 import gzip
-import hashlib
 import json
 import math
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -13,17 +12,10 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from rageval_report import Metric, RAGPipelineEvaluation, compare, read_scores, score_rankings
-from rageval_report.errors import DataError, ReaderError
+from rageval_report import Metric, RAGPipelineEvaluation, compare, score_rankings
+from rageval_report.errors import DataError
 from rageval_report.scores import score_table
-from rageval_report.scores.exact_values import are_same, python_value
-from rageval_report.scores.saved_columns import SavedColumn
-from rageval_report.scores.saved_tables import (
-    TABLE_FORMAT,
-    parse_table_description,
-    row_digest,
-    sealed_description,
-)
+from rageval_report.scores.saved_columns import encode_value
 
 SUFFIXES = ["csv", "tsv", "jsonl", "parquet", "json"]
 TABLES = SUFFIXES[:-1]
@@ -156,7 +148,7 @@ def assert_equal(again, evaluation):
     for label in evaluation.details:
         before, after = evaluation.details[label], again.details[label]
         assert str(after.dtype) == str(before.dtype), label
-        assert are_same(python_value(after.tolist()), python_value(before.tolist())), label
+        assert json.dumps(encode_value(after.tolist())) == json.dumps(encode_value(before.tolist()))
     pd.testing.assert_frame_equal(again.states, evaluation.states)
     assert (again.config, again.created, again.correct_rule) == (
         *(evaluation.config, evaluation.created, evaluation.correct_rule),
@@ -211,30 +203,6 @@ def test_a_saved_ranking_keeps_its_metric_and_the_p_values_of_a_comparison(tmp_p
     assert after.signature == before.signature
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_comparison_of_any_two_evaluations_is_the_same_after_saving(tmp_path_factory, suffix):
-    @given(st.integers(0, 2**32), st.sampled_from(METRICS))
-    @settings(max_examples=10)
-    def check(seed, metric):
-        rng = np.random.default_rng(seed)
-        low, high = metric.bounds if metric.bounds and metric.bounds[0] > -10 else (0, 1)
-        low, high = (low, high) if metric.kind != "real" else (-3, 5)
-        folder = tmp_path_factory.mktemp("pair")
-        runs = []
-        for name in ("old", "new"):
-            cells = np.where(rng.random(9) < 0.1, np.nan, rng.uniform(low, high, 9))
-            cells = np.round(cells) if metric.kind in ("binary", "ordinal") else cells
-            rows = {"query_id": [f"q{n}" for n in range(9)], "n_seen": rng.integers(0, 9, 9)}
-            table = score_table(
-                rows | {metric.name: cells}, known={metric.name: metric}, only=[metric.name]
-            )
-            runs.append(RAGPipelineEvaluation.from_table(name, table))
-        again = [saved_and_loaded(run, folder / run.name, suffix) for run in runs]
-        pd.testing.assert_frame_equal(compare(*again).frame, compare(*runs).frame, check_exact=True)
-
-    check()
-
-
 RULES = ["exact_match", ("faithfulness", 0.8), {"faithfulness": 0.8, "exact_match": 1.0}]
 
 
@@ -273,14 +241,6 @@ def is_best(rows):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_rule_that_is_a_function_is_named_in_a_note(tmp_path, evaluation, suffix):
-    ruled = RAGPipelineEvaluation.from_table("x", evaluation._table, correct=is_best)
-    again = saved_and_loaded(ruled, tmp_path, suffix)
-    assert again.correct_rule is None
-    assert "the function 'is_best'" in " ".join(again.notes)
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_what_the_caller_says_outweighs_the_file(tmp_path, evaluation, suffix):
     ruled = RAGPipelineEvaluation.from_table("x", evaluation._table, correct="exact_match")
     path = ruled.save(tmp_path / f"scores.{suffix}")
@@ -293,14 +253,6 @@ def test_what_the_caller_says_outweighs_the_file(tmp_path, evaluation, suffix):
     assert turned.metrics["stars"].bounds == (1, 5)
     only = load(None, path, metrics=["stars"])
     assert only.correct_rule is None or only.correct_rule == "exact_match"
-
-
-def test_a_rule_whose_metrics_are_not_read_becomes_a_note(tmp_path, evaluation):
-    ruled = RAGPipelineEvaluation.from_table("x", evaluation._table, correct=("faithfulness", 0.8))
-    path = ruled.save(tmp_path / "scores.csv")
-    again = RAGPipelineEvaluation.load(None, path, columns=["stars"])
-    assert (list(again.metrics), again.correct_rule) == (["stars"], None)
-    assert "pass correct=..." in again.notes[0]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -316,14 +268,6 @@ def test_a_detail_named_like_a_metric_the_ids_or_the_key_comes_back(tmp_path, su
         }
     )
     evaluation = RAGPipelineEvaluation("x", frame, query_id="key", metrics=["Recall"])
-    assert_equal(saved_and_loaded(evaluation, tmp_path, suffix), evaluation)
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_metric_without_any_score_stays_a_metric(tmp_path, suffix):
-    rows = {"query_id": ["a"], "mine": [math.nan], "recall": [0.5]}
-    table = score_table(rows, known={"mine": Metric("mine")}, only=["mine", "recall"])
-    evaluation = RAGPipelineEvaluation.from_table("x", table)
     assert_equal(saved_and_loaded(evaluation, tmp_path, suffix), evaluation)
 
 
@@ -417,27 +361,23 @@ def rewrite_description(path, change):
     """The saved file with another description, as another version could have written it."""
     import pyarrow.parquet as pq
 
-    def changed(document):
-        after = change(document)
-        return after if isinstance(after, str) else sealed_description(after)
-
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         metadata = table.schema.metadata
-        document = changed(json.loads(metadata[b"rageval_report"]))
+        document = change(json.loads(metadata[b"rageval_report"]))
         text = document if isinstance(document, str) else json.dumps(document)
         pq.write_table(table.replace_schema_metadata(metadata | {b"rageval_report": text}), path)
     elif path.suffix == ".jsonl":
         first, *lines = path.read_text(encoding="utf-8").splitlines()
         record = json.loads(first)
-        document = changed(record["rageval_report"])
+        document = change(record["rageval_report"])
         record["rageval_report"] = {"format": "rageval_report table"} | (
             {} if isinstance(document, str) else document
         )
         path.write_text("\n".join([json.dumps(record), *lines]), encoding="utf-8")
     else:
         companion = path.with_name(path.name + ".meta.json")
-        document = changed(json.loads(companion.read_text(encoding="utf-8")))
+        document = change(json.loads(companion.read_text(encoding="utf-8")))
         text = document if isinstance(document, str) else json.dumps(document)
         companion.write_text(text, encoding="utf-8")
 
@@ -455,20 +395,6 @@ def test_a_damaged_description_is_noted_with_the_way_on(tmp_path, evaluation, su
     assert "is not used" in note
     assert "metrics=[...]" in note
     assert ("update rageval_report" in note) == (damage == "newer")
-
-
-@pytest.mark.parametrize("suffix", TABLES)
-def test_fields_that_are_not_known_are_ignored(tmp_path, evaluation, suffix):
-    path = evaluation.save(tmp_path / f"scores.{suffix}")
-
-    def change(document):
-        metrics = {
-            name: fields | {"is_known": True} for name, fields in document["metrics"].items()
-        }
-        return document | {"metrics": metrics, "colour": "blue"}
-
-    rewrite_description(path, change)
-    assert_equal(RAGPipelineEvaluation.load(None, path), evaluation)
 
 
 @pytest.mark.parametrize("suffix", TABLES)
@@ -522,90 +448,6 @@ def changed_row(rows, n, **cells):
     return [row | cells if place == n else row for place, row in enumerate(rows)]
 
 
-def test_json_lines_that_another_program_wrote_anew_keep_their_description(tmp_path, evaluation):
-    # jq writes 1 for 1.0, and some programs leave out members that are null.
-    def plain(row):
-        return {
-            name: int(cell) if isinstance(cell, float) and cell.is_integer() else cell
-            for name, cell in row.items()
-            if cell is not None
-        }
-
-    path = evaluation.save(tmp_path / "scores.jsonl")
-    rewrite_rows(path, lambda rows: [plain(row) for row in rows])
-    assert_equal(RAGPipelineEvaluation.load(None, path), evaluation)
-
-
-def test_json_lines_of_an_earlier_version_have_no_digests_of_rows(tmp_path, evaluation):
-    path = evaluation.save(tmp_path / "scores.jsonl")
-
-    def without(document):
-        document = {name: part for name, part in document.items() if name != "row_digests"}
-        return sealed_description(document | {"description_digest": ""})
-
-    rewrite_description(path, without)
-    rewrite_rows(path, lambda rows: changed_row(rows, 1, tone=0.75))
-    again = RAGPipelineEvaluation.load(None, path)
-    assert again.metrics == evaluation.metrics
-    assert again.details["tone"].tolist() == [0.25, 0.75, 0.75, 1.0]
-
-
-def test_the_digest_of_a_row_is_that_of_its_json(tmp_path):
-    rows = {"query_id": ["a"], "recall": [0.5], "topic": ["é"]}
-    path = RAGPipelineEvaluation("x", rows).save(tmp_path / "scores.jsonl")
-    document = json.loads(path.read_text(encoding="utf-8"))["rageval_report"]
-    text = b'["a","\\u00e9",0.5]'  # by hand: the id, the details, the metrics
-    digest = hashlib.blake2b(len(text).to_bytes(8, "big") + text, digest_size=16).hexdigest()
-    assert document["row_digests"] == digest[:16]
-    assert row_digest({"x": -0.0}, ["x"]) != row_digest({"x": 0.0}, ["x"])
-    assert row_digest({"x": 1}, ["x"]) == row_digest({"x": 1.0}, ["x"])
-    assert row_digest({"x": "1"}, ["x"]) != row_digest({"x": 1}, ["x"])
-    assert row_digest({"x": True}, ["x"]) != row_digest({"x": 1}, ["x"])
-
-
-def test_the_pages_of_a_parquet_file_have_checksums(tmp_path):
-    import pyarrow.parquet as pq
-
-    rows = {"query_id": ["a", "b"], "recall": [0.5, 1.0], "topic": ["here", "there"]}
-    path = RAGPipelineEvaluation("x", rows).save(tmp_path / "scores.parquet")
-    data = path.read_bytes()
-    place = data.index(np.float64(0.5).tobytes())
-    path.write_bytes(data[:place] + np.float64(0.75).tobytes() + data[place + 8 :])
-    # Without the checksum the number is read: nothing else in the file is wrong.
-    assert pq.read_table(path).column("recall").to_pylist() == [0.75, 1.0]
-    with pytest.raises(OSError, match="CRC"):
-        pq.read_table(path, page_checksum_verification=True)
-    for columns in (None, ["recall"]):
-        with pytest.raises(ReaderError, match=r"this Parquet file is damaged: .*CRC"):
-            RAGPipelineEvaluation.load(None, path, columns=columns)
-
-
-def test_the_page_of_a_list_has_a_checksum_too(tmp_path):
-    rows = {"query_id": ["a", "b"], "recall": [0.5, 1.0], "contexts": [["here"], ["there"]]}
-    path = RAGPipelineEvaluation("x", rows).save(tmp_path / "scores.parquet")
-    data = path.read_bytes()
-    path.write_bytes(data.replace(b"there", b"thera", 1))
-    with pytest.raises(ReaderError, match=r"this Parquet file is damaged: .*CRC"):
-        RAGPipelineEvaluation.load(None, path)
-
-
-def test_json_lines_without_ids_are_read_as_any_table(tmp_path, evaluation):
-    path = evaluation.save(tmp_path / "scores.jsonl")
-    rewrite_rows(path, lambda rows: [{"id": row.pop("query_id")} | row for row in rows])
-    assert "tone" in RAGPipelineEvaluation.load(None, path).metrics
-
-
-def test_a_parquet_file_that_was_filtered_keeps_its_description(tmp_path, evaluation):
-    import pyarrow.parquet as pq
-
-    path = evaluation.save(tmp_path / "scores.parquet")
-    pq.write_table(pq.read_table(path).slice(1, 2).drop_columns(["stars"]), path)
-    again = RAGPipelineEvaluation.load(None, path)
-    assert list(again.metrics) == ["exact_match", "faithfulness"]
-    assert again.details["topic"].fillna("-").tolist() == ["-", "None"]
-    assert "lacks now" in " ".join(again.notes)
-
-
 # -- saving
 
 
@@ -616,21 +458,6 @@ def test_a_companion_that_is_somebody_elses_is_not_replaced(tmp_path, evaluation
         evaluation.save(tmp_path / "scores.csv")
     assert other.read_text(encoding="utf-8") == '{"owner": "me"}'
     assert not (tmp_path / "scores.csv").exists()
-
-
-def test_the_companion_of_another_program_is_left_alone(tmp_path):
-    path = tmp_path / "scores.csv"
-    path.write_text("query_id,recall\na,1\nb,0.5\n", encoding="utf-8")
-    (tmp_path / "scores.csv.meta.json").write_text('{"owner": "me"}', encoding="utf-8")
-    assert RAGPipelineEvaluation.load(None, path).notes == ()
-
-
-def test_a_saved_table_replaces_its_companion(tmp_path, evaluation):
-    path = evaluation.save(tmp_path / "scores.csv")
-    ranked("old", 3).save(path)
-    assert list(RAGPipelineEvaluation.load(None, path).metrics) == ["ndcg@10"]
-    with pytest.raises(DataError, match="exists already"):
-        evaluation.save(path, force=False)
 
 
 def test_a_nul_character_is_refused_by_delimited_text_only(tmp_path):
@@ -647,12 +474,6 @@ def test_a_metric_named_like_the_ids_is_refused(tmp_path):
     for suffix in TABLES:
         with pytest.raises(DataError, match="a metric is named 'query_id'"):
             evaluation.save(tmp_path / f"scores.{suffix}")
-
-
-def test_a_companion_is_not_read_as_a_table(tmp_path, evaluation):
-    evaluation.save(tmp_path / "scores.csv")
-    with pytest.raises(ReaderError, match="holds no scores; read the table itself"):
-        read_scores(tmp_path / "scores.csv.meta.json")
 
 
 def test_decimals_and_big_numbers_keep_every_digit(tmp_path):
@@ -684,56 +505,3 @@ def test_a_table_with_neutralised_formulas_reads_back_as_the_same_evaluation(tmp
     pd.testing.assert_frame_equal(back.scores, run.scores)
     pd.testing.assert_frame_equal(back.details, run.details)
     assert back.notes == run.notes
-
-
-def test_without_its_description_a_table_says_that_its_apostrophes_are_read(tmp_path):
-    rows = {"query_id": ["-a", "b"], "answer": ["=1+1", "it's"], "recall": [0.5, 1.0]}
-    path = RAGPipelineEvaluation("hybrid", rows).save(tmp_path / "r.csv", neutralise_formulas=True)
-    (tmp_path / "r.csv.meta.json").unlink()
-    back = RAGPipelineEvaluation.load("hybrid", path)
-    assert list(back.scores.index) == ["'-a", "b"]
-    assert any("2 cells begin with an apostrophe before =" in note for note in back.notes)
-
-
-@pytest.mark.parametrize("suffix", ["jsonl", "parquet", "json"])
-def test_formulas_are_neutralised_for_spreadsheets_alone(tmp_path, suffix):
-    run = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
-    with pytest.raises(DataError, match=r"neutralise_formulas is for \.csv and \.tsv"):
-        run.save(tmp_path / f"run.{suffix}", neutralise_formulas=True)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        *({"name": 5}, {"dtype": None}, {"cells": 1}, {"cells": "other"}, {"exceptions": "x"}),
-        *({"exceptions": [["a"]]}, {"exceptions": [["a", "q1"]]}, {"exceptions": [["a", [1]]]}),
-        *({"exceptions": ["a"]}, {"categories": "abc"}, {"changed": "1"}, {"changed": 1.5}),
-    ],
-)
-def test_a_description_of_another_type_is_refused(part):
-    with pytest.raises(DataError, match="the description of detail 'topic' is not valid"):
-        SavedColumn.of_document(part, "topic")
-    with pytest.raises(DataError, match="detail 'topic' must be an object; got 'x'"):
-        SavedColumn.of_document("x", "topic")
-
-
-def test_what_a_description_leaves_out_has_its_usual_value():
-    column = SavedColumn.of_document({}, "topic")
-    assert (column.name, column.cells, column.n_changed) == ("topic", "plain", 0)
-    assert (column.exceptions, column.categories, column.is_ordered) == ((), None, False)
-    column = SavedColumn.of_document(
-        {"exceptions": [["a", ["q1"]]], "categories": ["x", "y"], "ordered": True, "changed": 2},
-        "t",
-    )
-    assert (column.exceptions, column.categories) == ((("a", ("q1",)),), ("x", "y"))
-    assert (column.is_ordered, column.n_changed) == (True, 2)
-    again = SavedColumn.of_document(column.to_document(), "t")
-    assert again.to_document() == column.to_document()
-
-
-@pytest.mark.parametrize("version", [0, -1, True, 1.0, "1"])
-def test_the_version_of_a_description_is_an_integer_from_1_on(version):
-    document = {"format": TABLE_FORMAT, "format_version": version}
-    with pytest.raises(DataError, match=r"format_version must be an integer >= 1; got"):
-        parse_table_description(document)

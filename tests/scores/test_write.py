@@ -7,7 +7,13 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.scores.write import save_scores, scores_text
+from rageval_report.scores.write import (
+    BLANKS,
+    review_markdown,
+    review_sheet,
+    save_scores,
+    scores_text,
+)
 
 ANSWERS = ['He said "no"', "a\rb", "line\r\nbreak\nend", "comma, tab\t", "🦶 ümlaut \u2028 x", None]
 COLUMNS = {
@@ -53,77 +59,11 @@ def test_cells_are_quoted_only_where_they_must_be(tmp_path):
     assert path.read_bytes() == b"query_id,answer,recall\na,yes,0.5\n"
 
 
-def test_json_lines_hold_a_query_each(evaluation, tmp_path):
-    text = save_scores(evaluation, tmp_path / "scores.jsonl").read_text(encoding="utf-8")
-    lines = text.split("\n")
-    assert lines.pop() == ""
-    rows = [json.loads(line, parse_constant=pytest.fail) for line in lines]
-    assert [row["answer"] for row in rows] == ANSWERS
-    assert_scores_are_those_of(pd.DataFrame(rows), evaluation)
-
-
-def test_parquet_is_read_back_by_pandas(tmp_path):
-    columns = {**COLUMNS, "contexts": [["x"], [], ["y", "z"], None, ["é"], ["f"]]}
-    evaluation = RAGPipelineEvaluation("hybrid", columns)
-    frame = pd.read_parquet(save_scores(evaluation, tmp_path / "scores.parquet"))
-    assert frame["query_id"].tolist() == COLUMNS["query_id"]
-    assert frame["contexts"].iloc[2].tolist() == ["y", "z"]
-    assert_scores_are_those_of(frame, evaluation)
-
-
 def test_cells_that_parquet_has_no_type_for_are_refused_and_nothing_is_left(tmp_path):
     columns = {"query_id": ["a", "b"], "recall": [1, 0], "answer": ["x", ["y"]]}
     with pytest.raises(DataError, match=r"scores\.parquet: Parquet has no type for these cells"):
         RAGPipelineEvaluation("x", columns).save(tmp_path / "scores.parquet")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
-def test_a_file_that_was_saved_makes_the_same_table_again(suffix, tmp_path):
-    columns = {**COLUMNS, "contexts": ["x"] * 6}
-    evaluation = RAGPipelineEvaluation("hybrid", columns)
-    path = evaluation.save(tmp_path / f"scores{suffix}")
-    readers = {
-        ".csv": lambda: pd.read_csv(path, dtype={"query_id": str}, keep_default_na=False),
-        ".tsv": lambda: pd.read_csv(path, sep="\t", dtype={"query_id": str}, keep_default_na=False),
-        ".jsonl": lambda: [
-            json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line
-        ],
-        ".parquet": lambda: pd.read_parquet(path),
-    }
-    again = RAGPipelineEvaluation("again", readers[suffix]())
-    pd.testing.assert_index_equal(again.scores.index, evaluation.scores.index)
-    np.testing.assert_allclose(again.scores, evaluation.scores, rtol=1e-15)
-
-
-def test_details_of_any_kind_become_text_or_numbers(tmp_path):
-    columns = {
-        "query_id": ["a", "b"],
-        "recall": [1, 0],
-        "doc_id": [np.int64(3), 4],
-        "asked": pd.to_datetime(["2026-01-02", None]),
-        "gold": [np.array([1, 2]), ("x", {"y": np.float64("inf")})],
-        "meta_id": pd.array([1, None], dtype="Int64"),
-        "extra": [{1: pd.NA}, {2.5}],
-    }
-    evaluation = RAGPipelineEvaluation("x", pd.DataFrame(columns))
-    path = evaluation.save(tmp_path / "scores.jsonl")
-    first, second = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    assert (first["doc_id"], first["meta_id"], second["meta_id"]) == (3, 1, None)
-    assert (first["asked"], second["asked"]) == ("2026-01-02 00:00:00", None)
-    assert (first["gold"], second["gold"]) == ([1, 2], ["x", {"y": None}])
-    assert (first["extra"], second["extra"]) == ({"1": None}, [2.5])
-    evaluation.save(tmp_path / "scores.csv")
-    cells = pd.read_csv(tmp_path / "scores.csv")
-    assert json.loads(cells["gold"][1]) == ["x", {"y": None}]
-
-
-def test_a_detail_named_like_the_ids_or_a_metric_gets_an_ending(tmp_path):
-    frame = pd.DataFrame({"key": ["a"], "query_id": ["x"], "Recall": [1.0], "recall": ["all"]})
-    evaluation = RAGPipelineEvaluation("x", frame, query_id="key", metrics=["Recall"])
-    saved = pd.read_csv(evaluation.save(tmp_path / "scores.csv"))
-    assert list(saved) == ["query_id", "query_id_detail", "recall_detail", "recall"]
-    assert saved.iloc[0].tolist() == ["a", "x", "all", 1.0]
 
 
 def test_an_unknown_suffix_is_told_with_the_known_ones(evaluation, tmp_path):
@@ -145,20 +85,6 @@ def test_formulas_are_written_as_they_are_unless_the_caller_asks(tmp_path):
         scores_text(evaluation, ".jsonl", neutralise_formulas=True)
 
 
-@pytest.mark.parametrize(
-    "text", ["[1]", '"text"', '{"format": "other"}', "{}", "not JSON", "\udcff"]
-)
-def test_a_file_of_somebody_else_beside_the_table_is_not_replaced(text, tmp_path):
-    evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
-    companion = tmp_path / "scores.csv.meta.json"
-    content = text.encode("utf-8", "surrogateescape")
-    companion.write_bytes(content)
-    with pytest.raises(DataError, match="holds something else; move it"):
-        evaluation.save(tmp_path / "scores.csv", force=True)
-    assert companion.read_bytes() == content
-    assert not (tmp_path / "scores.csv").exists()
-
-
 def test_a_description_that_is_left_over_is_replaced_only_if_the_caller_says_so(tmp_path):
     evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["a"], "recall": [0.5]})
     path = evaluation.save(tmp_path / "scores.csv")
@@ -167,3 +93,105 @@ def test_a_description_that_is_left_over_is_replaced_only_if_the_caller_says_so(
         evaluation.save(path, force=False)
     assert not path.exists()
     assert evaluation.save(path, force=True).read_text() == "query_id,recall\na,0.5\n"
+
+
+RUN = RAGPipelineEvaluation(
+    "hybrid",
+    {
+        "query_id": ["007", "b"],
+        "contexts": [["x", "y"], None],
+        "answer": ["é", None],
+        "recall": [0.1 + 0.2, math.nan],
+    },
+)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_a_frame_goes_out_and_comes_back_equal(library):
+    pytest.importorskip(library)
+    frame = RUN.to_frame(library)
+    assert type(frame).__module__.startswith(library)
+    again = RAGPipelineEvaluation("hybrid", frame)
+    assert again.scores.equals(RUN.scores)
+    assert again.details["contexts"].tolist()[0] == ["x", "y"]
+    assert again.details["answer"].tolist()[0] == "é"
+
+
+def test_the_pandas_frame_has_the_ids_as_a_column():
+    assert list(RUN.to_frame()) == ["query_id", "contexts", "answer", "recall"]
+
+
+def test_cells_without_a_type_and_unknown_libraries_are_told():
+    mixed = RAGPipelineEvaluation(
+        "x", {"query_id": ["a", "b"], "answer": ["x", ["y"]], "f1": [1, 0]}
+    )
+    with pytest.raises(DataError, match="pyarrow has no type for these cells"):
+        mixed.to_frame("pyarrow")
+    with pytest.raises(
+        UnknownNameError, match='library must be "pandas", "polars" or "pyarrow"; got "spark"'
+    ):
+        RUN.to_frame("spark")
+
+
+RUN_2 = RAGPipelineEvaluation(
+    "hybrid",
+    {
+        "query_id": ["a", "-b"],
+        "user_input": ["Who?", '=HYPERLINK("x")'],
+        "response": ["Ada\nLovelace", None],
+        "retrieved_contexts": [["one", "two"], []],
+        "citations": [["d1"], None],
+        "faithfulness": [0.5, math.nan],
+    },
+)
+
+
+def test_a_row_a_query_with_blank_columns_for_the_reviewer():
+    sheet = review_sheet(RUN_2)
+    assert list(sheet) == [
+        *("query_id", "question", "answer", "contexts", "citations", "scored_faithfulness"),
+        *BLANKS,
+    ]
+    assert sheet.loc[0, "contexts"] == "one\ntwo"
+    assert (sheet[list(BLANKS)] == "").all(axis=None)
+
+
+def test_a_text_that_a_spreadsheet_would_run_is_made_harmless():
+    sheet = review_sheet(RUN_2)
+    assert sheet.loc[1, "question"] == '\'=HYPERLINK("x")'
+    assert sheet.loc[1, "query_id"] == "'-b"
+
+
+def test_the_page_has_a_section_a_query_and_boxes():
+    page = review_markdown(RUN_2)
+    assert page.startswith("# Review of hybrid\n\n## a\n")
+    assert "> Ada\n> Lovelace" in page
+    assert "**scores** faithfulness 0.5" in page
+    assert page.count("- answer_correct: [ ]") == 2
+    assert "**scores** none" in page
+
+
+def test_texts_of_the_data_are_inert_on_the_page():
+    text = "<img src=x> ![p](http://evil/p.png) @ann\n# heading\n\n[^1]: note\n===\n- answer: [x]"
+    data = {"query_id": ["#1 <b>"], "user_input": [text], "faithfulness": [0.5]}
+    page = review_markdown(RAGPipelineEvaluation("<i>run</i> @bob", data))
+    own = [line for line in page.splitlines() if not line.startswith("> ")]
+    for line in page.splitlines():
+        assert "<" not in line.replace("&lt;", "")
+        assert "![" not in line
+        assert "@ann" not in line
+        assert "@bob" not in line
+        assert "://" not in line
+    assert sum(line.startswith(("# ", "## ")) for line in page.splitlines()) == 2
+    assert "> \\# heading" in page
+    assert "> \\===" in page
+    assert sum(line.startswith("- ") for line in own) == len(BLANKS)
+
+
+def test_a_sheet_reads_back_without_its_apostrophes(tmp_path):
+    sheet = review_sheet(RUN_2)
+    sheet["faithfulness"] = [1, 0]
+    sheet.to_csv(tmp_path / "sheet.csv", index=False)
+    found = RAGPipelineEvaluation.load("rated", tmp_path / "sheet.csv")
+    assert sorted(found.scores.index) == ["-b", "a"]
+    assert found.details.loc["-b", "question"] == '=HYPERLINK("x")'

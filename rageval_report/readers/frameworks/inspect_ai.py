@@ -33,8 +33,7 @@ from rageval_report.readers.record_columns import columns_of
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.cells import LETTERS
 from rageval_report.scores.metric import normalise_name
-from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.texts import TEXTS
+from rageval_report.scores.query_ids import QUERY_ID, TEXTS
 from rageval_report.types import JsonObject
 
 _HEADER, _START = "header.json", "_journal/start.json"

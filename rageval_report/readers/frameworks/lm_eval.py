@@ -27,8 +27,7 @@ from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.record_columns import columns_of, rows_of
 from rageval_report.readers.table_files import dialect
 from rageval_report.scores.metric import Catalogue, Override
-from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of
-from rageval_report.scores.texts import QUESTION
+from rageval_report.scores.query_ids import QUERY_ID, QUESTION, first_named, id_column_of
 from rageval_report.types import JsonObject
 
 # The rows of one document, by the filter that was applied to its answer before scoring.

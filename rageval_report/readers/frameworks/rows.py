@@ -17,9 +17,17 @@ from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
 from rageval_report.scores.cells import plain_number, read_cells
 from rageval_report.scores.metric import Catalogue, Override, normalise_name
-from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of
+from rageval_report.scores.query_ids import (
+    ANSWER,
+    CONTEXTS,
+    QUERY_ID,
+    QUESTION,
+    REFERENCE,
+    TEXTS,
+    first_named,
+    id_column_of,
+)
 from rageval_report.scores.states import ERROR, FAILED, MISSING, REASON, SCORED, STATE
-from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE, TEXTS
 
 N_REPEATS, LABEL = "n_repeats", "_label"
 SECONDS = 1000.0  # in milliseconds

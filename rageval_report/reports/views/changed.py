@@ -16,12 +16,12 @@ import pandas as pd
 
 from rageval_report.analysis.breakdown import FINE, UNKNOWN
 from rageval_report.analysis.pairing import Pairing, overall_changes
-from rageval_report.names.short_names import ShortNames
 from rageval_report.render.cell_text import number
 from rageval_report.render.display import shorten
 from rageval_report.reports.query_table import query_texts
 from rageval_report.reports.views.strip import own_scale, view_address
 from rageval_report.results import Result
+from rageval_report.scores.names import ShortNames
 from rageval_report.scores.states import unscored_reasons
 from rageval_report.types import FloatArray
 

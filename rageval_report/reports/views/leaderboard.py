@@ -14,7 +14,6 @@ from rageval_report.analysis.arguments import EvaluationSubset
 from rageval_report.analysis.effects import MainEffects, main_effects
 from rageval_report.analysis.verdicts import verdicts_of
 from rageval_report.errors import DataError
-from rageval_report.names.short_names import NameColumn, ShortNames
 from rageval_report.render.cell_text import confidence, interval, number
 from rageval_report.reports.ranking_sentences import RankedPipelines
 from rageval_report.reports.sentences import correction_text, counted, signed
@@ -27,6 +26,7 @@ from rageval_report.reports.views.strip import (
     own_scale,
 )
 from rageval_report.scores import Metric, Scored
+from rageval_report.scores.names import NameColumn, ShortNames
 
 STEPS = 6
 """The number of shades from the lowest mean of a metric to the highest."""

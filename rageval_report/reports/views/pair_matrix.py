@@ -14,12 +14,12 @@ import pandas as pd
 from rageval_report.analysis.lineup import ScoreBlock
 from rageval_report.analysis.rank import Ranking
 from rageval_report.analysis.verdicts import MetricVerdict, of_shown, pair_text, verdicts_of
-from rageval_report.names.short_names import ShortNames
 from rageval_report.render.cell_text import number
 from rageval_report.reports.query_table import DIGITS, query_texts
 from rageval_report.reports.ranking_sentences import RankedPipelines
 from rageval_report.reports.views.strip import hover_text, own_scale, view_address
 from rageval_report.scores import Scored
+from rageval_report.scores.names import ShortNames
 from rageval_report.scores.shown import BETTER, WORSE
 
 

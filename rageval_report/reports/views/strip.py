@@ -12,12 +12,11 @@ from urllib.parse import urlencode
 import pandas as pd
 
 from rageval_report.analysis.verdicts import SHOWN_IN_ORDER, MetricVerdict, of_shown, verdicts_of
-from rageval_report.names.short_names import ShortNames
-from rageval_report.names.widths import display_width
 from rageval_report.render.cell_text import confidence, interval, number, pvalue, signed_number
 from rageval_report.reports.sentences import correction_text
 from rageval_report.results import Result
 from rageval_report.scores import Metric
+from rageval_report.scores.names import ShortNames, display_width
 from rageval_report.scores.shown import Shown
 
 

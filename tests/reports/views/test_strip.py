@@ -5,8 +5,8 @@ import pytest
 from rageval_report import compare
 from rageval_report.analysis.verdicts import comparison_verdicts
 from rageval_report.demo import demo_evaluations
-from rageval_report.names.short_names import shorten_names
 from rageval_report.reports.views.strip import Strip
+from rageval_report.scores.names import shorten_names
 
 
 @pytest.fixture(scope="module")

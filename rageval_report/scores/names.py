@@ -1,22 +1,28 @@
-"""Short names of pipelines: what they share is dropped, what differs stays, and no two are equal.
+"""Names on a page: how wide they are, and short ones for pipelines with long names.
 
 Grids of experiments have names such as ``detailed_all-mpnet-base-v2__top_k=3__chunk_size=128``, of
 which a table that cuts at the end shows the beginning, equal in all rows. Here the parts that all
 names share are dropped and said once, and a name that is still too wide is cut in its middle.
-Tables of text, plots and pages take their names from here.
+Tables of text, plots and pages take their names from here. Widths come from Python's own Unicode
+tables, so that a page looks the same whatever else is installed.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count, takewhile
 
 from rageval_report.files.outgoing_text import clean
-from rageval_report.names.widths import ELLIPSIS, cut_in_middle, display_width
 
+ELLIPSIS = "…"
+JOINERS = "\u200c\u200d"
+
+_HANGUL_TAILS = range(0x1160, 0x1200)  # vowels and finals that are drawn into the syllable before
 WIDEST = 32
 """The width to which a short name is cut, in columns of a terminal."""
 
@@ -32,45 +38,83 @@ _MOST_LISTED = 30
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-@dataclass(frozen=True)
-class NameColumn:
-    """A part in which names differ: a setting such as ``top_k``, or a piece of the name.
+def display_width(text: str) -> int:
+    """The number of terminal columns that a text takes."""
+    return len(text) if text.isascii() else sum(map(_columns_of, text))
+
+
+@lru_cache(maxsize=8192)
+def _columns_of(character: str) -> int:
+    if character in JOINERS or ord(character) in _HANGUL_TAILS:
+        return 0
+    if unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def cut_to_width(text: str, width: int) -> str:
+    """The longest beginning of a text that is at most `width` columns wide."""
+    used = 0
+    for place, character in enumerate(text):
+        used += _columns_of(character)
+        if used > width:
+            return text[:place]
+    return text
+
+
+def cut_in_middle(text: str, most: int) -> str:
+    """The text with an ellipsis in its middle if it is wider than `most` columns.
+
+    Both ends stay, because names of pipelines tend to differ there.
 
     Parameters
     ----------
-    heading : str
-        The name of the setting; empty if the part has none.
-    values : tuple of str
-        Its value in each name.
-    """
+    text : str
+        One line.
+    most : int
+        The largest width, at least 1.
 
-    heading: str
-    values: tuple[str, ...]
+    Examples
+    --------
+    >>> cut_in_middle("text-embedding-3-large-rerank", 16)
+    'text-emb…-rerank'
+    """
+    if display_width(text) <= most:
+        return text
+    start = cut_to_width(text, most // 2).rstrip(f" {JOINERS}")
+    end = _end_of_width(text[len(start) :], most - 1 - display_width(start))
+    return f"{start}{ELLIPSIS}{end}"
+
+
+def _end_of_width(text: str, width: int) -> str:
+    """The longest end of a text that is at most `width` columns wide."""
+    used, place = 0, len(text)
+    while place and used + _columns_of(text[place - 1]) <= width:
+        place -= 1
+        used += _columns_of(text[place])
+    # A mark of width 0 belongs to the character before it, which was cut.
+    while place < len(text) and _columns_of(text[place]) == 0:
+        place += 1
+    return text[place:].lstrip()
+
+
+@dataclass(frozen=True)
+class NameColumn:
+    """A part in which names differ: a setting such as ``top_k``, or a piece of the name."""
+
+    heading: str  # the name of the setting; empty if the part has none
+    values: tuple[str, ...]  # in each name
 
 
 @dataclass(frozen=True)
 class ShortNames:
-    """Names and what a table shows in their place.
+    """Names and what a table shows in their place."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        The full names, each once.
-    short : tuple of str
-        For each a short name; no two are equal.
-    marks : tuple of str
-        For each an even shorter one, of the values of settings alone; no two are equal.
-    columns : tuple of NameColumn
-        The parts in which the names differ, if all of them have the same parts; else empty.
-    shared : tuple of str
-        The parts that were dropped, because every name has them.
-    """
-
-    names: tuple[str, ...]
-    short: tuple[str, ...]
-    marks: tuple[str, ...]
-    columns: tuple[NameColumn, ...] = ()
-    shared: tuple[str, ...] = ()
+    names: tuple[str, ...]  # the full names, each once
+    short: tuple[str, ...]  # for each a short name; no two are equal
+    marks: tuple[str, ...]  # for each an even shorter one, of the values of settings alone
+    columns: tuple[NameColumn, ...] = ()  # in which the names differ, if all have the same parts
+    shared: tuple[str, ...] = ()  # the parts that were dropped, because every name has them
 
     def of(self, name: object) -> str:
         """The short name of a full one; any other text as it is."""
@@ -289,11 +333,5 @@ def _lettered(line: str, place: int, most: int) -> str:
 
 
 def short_name(name: object, most: int = WIDEST) -> str:
-    """A single name on one line, cut in its middle if it is too wide.
-
-    Examples
-    --------
-    >>> short_name("questions about the annual report", 16)
-    'question…report'
-    """
+    """A single name on one line, cut in its middle if it is too wide."""
     return cut_in_middle(clean(str(name)), most)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
-from rageval_report.names.short_names import WIDEST, short_name, shorten_names
-from rageval_report.names.widths import cut_in_middle, display_width
+from rageval_report.scores.names import (
+    WIDEST,
+    cut_in_middle,
+    display_width,
+    shorten_names,
+)
 
 ARAGOG = [
     f"detailed_all-mpnet-base-v2__top_k={k}__chunk_size={size}"
@@ -43,14 +47,6 @@ def test_an_ending_of_all_names_is_dropped_though_their_parts_differ_in_number()
     assert names.shared == ("eval_results", "rag-")
 
 
-def test_the_parts_that_differ_are_joined():
-    names = ["gpt-4o-2024-08-06/rerank/k=5", "gpt-4o-mini-2024-07-18/plain/k=5"]
-    assert shorten_names(names).short == (
-        "gpt-4o-2024-08-06 · rerank",
-        "gpt-4o-mini-2024-07-18 · plain",
-    )
-
-
 @pytest.mark.parametrize(
     "names", [["bm25", "hybrid"], ["v1", "v2", "v3"], ["a__k=1", "a__k=2"], ["only one"], []]
 )
@@ -59,21 +55,11 @@ def test_names_that_are_short_stay(names):
     assert shorten_names(names).legend == ()
 
 
-def test_numbers_alone_would_not_be_a_name():
-    names = ["nightly-run-of-search-2024-01-02", "nightly-run-of-search-2024-01-03"]
-    assert shorten_names(names).short == ("search-2024-01-02", "search-2024-01-03")
-
-
 def test_a_name_is_cut_in_its_middle_and_equal_ones_get_letters():
     names = ["a" * 40 + middle + "b" * 40 for middle in "xyz"]
     short = shorten_names(names).short
     assert [name[-2:] for name in short] == [" A", " B", " C"]
     assert {name[:-2] for name in short} == {f"{'a' * 15}…{'b' * 14}"}
-
-
-def test_a_name_that_is_the_beginning_of_another_is_not_left_empty():
-    names = ["all-mpnet-base-v2-reranked", "all-mpnet-base-v2-reranked-twice"]
-    assert shorten_names(names).short == ("reranked", "reranked-twice")
 
 
 @pytest.mark.parametrize(
@@ -119,36 +105,11 @@ def test_no_two_are_equal_and_all_fit(names):
         assert len(column.values) == len(names)
 
 
-@given(NAMES)
-def test_short_names_are_not_shortened_again(names):
-    short = shorten_names(names).short
-    assert shorten_names(short).short == short
-
-
-@given(NAMES, st.randoms())
-def test_the_order_of_the_names_changes_no_short_name(names, random):
-    before = shorten_names(names)
-    assume(not any("…" in name for name in before.short))  # letters follow the order
-    mixed = random.sample(names, len(names))
-    after = shorten_names(mixed)
-    assert [after.of(name) for name in names] == list(before.short)
-
-
 @given(st.text(), st.integers(8, 40))
 def test_what_is_cut_in_the_middle_fits_and_keeps_its_start(text, most):
     cut = cut_in_middle(text, most)
     assert display_width(cut) <= most
     assert cut == text or "…" in cut
-
-
-def test_a_single_name_is_cut_in_its_middle():
-    assert short_name("a" * 50, 9) == "aaaa…aaaa"
-
-
-def test_a_sentence_takes_the_short_names():
-    names = shorten_names([*ARAGOG, "detailed_all-mpnet-base-v2__top_k=3__chunk_size=12"])
-    assert names.in_text(f"{ARAGOG[1]} is best") == "top_k=1 · chunk_size=128 is best"
-    assert shorten_names(["bm25"]).in_text("bm25 is best") == "bm25 is best"
 
 
 # -- where they are shown
@@ -203,10 +164,3 @@ def test_plots_show_short_names_and_say_what_is_shared(runs, kind):
     joined = " ".join(" ".join(texts).split())
     assert 'Every name contains "detailed_all-mpnet-base-v2"' in joined
     assert not any(ARAGOG[0] in text for text in texts)
-
-
-def test_a_forest_of_candidates_shows_short_names(runs):
-    ax = compare(*runs[:4]).plot("forest")
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert "top_k=1 · chunk_size=256" in labels
-    assert "improvement over top_k=1 · chunk_size=64" in ax.get_xlabel()

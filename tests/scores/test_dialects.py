@@ -9,13 +9,10 @@ from rageval_report.scores.catalogue.dialects import (
     ANY_GRADE,
     DIALECTS,
     Dialect,
-    DialectMetric,
     dialect_of_name,
     dialect_settings,
     note_on_dialects,
     note_on_percentiles,
-    percentile_method,
-    recorded_dialect,
 )
 
 
@@ -68,12 +65,6 @@ def test_a_metric_that_the_system_does_not_have_is_not_found(dialect, name):
     assert DIALECTS[dialect].find(name) is None
 
 
-def test_a_metric_of_the_catalogue_keeps_its_function_and_its_bounds():
-    metric = DIALECTS["ragbench"].find("recall_at_5")
-    assert metric.compute != "rageval_report.metrics.dialect_metrics:precision_of_retrieved"
-    assert (metric.kind, metric.bounds, metric.aliases) == ("proportion", (0.0, 1.0), ())
-
-
 def test_a_metric_with_a_definition_of_its_own_has_its_function_and_bounds():
     ndcg = DIALECTS["ragbench"].find("ndcg_at_10")
     assert ndcg.compute == "rageval_report.metrics.dialect_metrics:ndcg_with_repeats"
@@ -83,25 +74,6 @@ def test_a_metric_with_a_definition_of_its_own_has_its_function_and_bounds():
     assert (precision.kind, precision.bounds) == ("proportion", (0.0, 1.0))
     assert precision.needs != "gold_and_traces"
     assert DIALECTS["wfgy"].find("recall_at_5").needs == "gold_and_traces"
-
-
-@pytest.mark.parametrize(
-    ("metric", "name", "cutoff"),
-    [
-        (DialectMetric("recall_at_{k}", "recall"), "recall_at_5", "5"),
-        (DialectMetric("recall_at_{k}", "recall"), "recall_at_123456789", "123456789"),
-        (DialectMetric("recall_at_{k}", "recall"), "recall_at_1234567890", None),
-        (DialectMetric("recall_at_{k}", "recall"), "recall_at_", None),
-        (DialectMetric("recall_at_{k}", "recall"), "my_recall_at_5", None),
-        (DialectMetric("f1.{k}_x", "f1"), "f1.3_x", "3"),
-        (DialectMetric("f1.{k}_x", "f1"), "f1-3_x", None),
-        (DialectMetric("mrr", "reciprocal_rank"), "mrr", ""),
-        (DialectMetric("mrr", "reciprocal_rank"), "mrr5", None),
-    ],
-)
-def test_the_cutoff_in_a_name_has_up_to_nine_digits(metric, name, cutoff):
-    assert metric.cutoff_in(name) == cutoff
-    assert metric.has_cutoff == ("{k}" in metric.name)
 
 
 def test_the_metrics_of_a_systems_own_configuration_have_its_cutoffs():
@@ -134,16 +106,8 @@ def test_a_dialect_is_found_by_its_name():
 # -- rules
 
 
-def test_the_note_lists_the_rules_that_are_fixed():
-    rules = Dialect("wfgy", "a system", (), no_relevant=None, denominators="k divides")
-    assert rules.note == (
-        "dialect: names and rules of a system: duplicates=keep, ties=input, percentiles=linear; "
-        "k divides; gold of any grade above 0 is relevant; a failed query is unscored"
-    )
-
-
 def test_options_are_completed_by_the_rules():
-    rules = Dialect("wfgy", "a system", (), no_relevant=None)
+    rules = Dialect("wfgy", "a system", no_relevant=None)
     assert rules.settle(duplicates=None, no_relevant="zero", relevance_level=None) == {
         "duplicates": "keep",
         "no_relevant": "zero",
@@ -177,19 +141,6 @@ def test_an_option_that_contradicts_a_rule_is_refused_with_both(options, message
 
 
 # -- what an evaluation records
-
-
-@pytest.mark.parametrize("config", [None, {}, {"dialect": "postgresql"}, {"dialect": ["wfgy"]}, 3])
-def test_another_configuration_is_no_dialect(config):
-    evaluation = SimpleNamespace(config=config)
-    assert recorded_dialect(evaluation) is None
-    assert percentile_method(evaluation) == "linear"
-
-
-def test_the_dialect_of_an_evaluation_has_its_rule_of_percentiles():
-    assert recorded_dialect(run("a", "ragbench")) is DIALECTS["ragbench"]
-    assert percentile_method(run("a", "ragbench")) == "upper"
-    assert recorded_dialect(None) is None
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""Names on a page: how wide they are, and short ones for pipelines with long names."""

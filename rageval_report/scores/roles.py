@@ -1,0 +1,711 @@
+"""Decides what each column of a table is and why, and reads the numbers in the cells of metrics.
+
+Names are asked first, cells after them; what the caller or the format of the file says outweighs
+both.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from difflib import get_close_matches
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import MOST_NAMED, DataError, UnknownNameError, check_choice, named
+from rageval_report.scores.cells import (
+    ParsedCells,
+    check_parsed,
+    count_numbers,
+    is_single_number,
+    read_cells,
+)
+from rageval_report.scores.column_scale import CellColumn, ScoreRange
+from rageval_report.scores.guard import Doubt
+from rageval_report.scores.metric import Catalogue, Metric, normalise_name
+from rageval_report.scores.numerals import (
+    date_in_numbers,
+    is_date,
+    names_a_duration,
+    names_a_time,
+)
+from rageval_report.scores.query_ids import TEXTS, NoScoresError, cluster_noun, is_counter_name
+from rageval_report.scores.states import state_column_kind, state_columns
+from rageval_report.types import FloatArray
+
+Role = Literal["id", "pipeline", "metric", "detail", "state", "reason", "weight"]
+ROLES: tuple[Role, ...] = get_args(Role)
+Confidence = Literal["certain", "likely", "doubtful"]
+Unreadable = Literal["raise", "failed"]
+
+# The roles that a caller states, by column.
+Roles = Mapping[str, Role]
+
+# A table with more columns of numbers than this is probably transposed, or holds vectors.
+MOST_METRICS = 1000
+
+# Why a column has its role, if somebody says so.
+STATED = "roles= says so"
+NAMED = "metrics= names it"
+_DESCRIBED = "it is described as a metric"
+_IN_FORMAT = "the format of the file says so"
+
+# The number of cells, evenly spaced, that decide whether a column of texts holds numbers.
+_SAMPLE = 1000
+# Columns of fewer rows say too little: three grades may be 1, 2 and 3 by chance.
+_FEWEST_ROWS = 10
+# Seconds since 1970 reach this number in 2001; no usual score, length or cost does.
+_EPOCH_SECONDS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRole:
+    """What a column of a table is, and why.
+
+    "certain" if the caller, the format or a known name says so; "likely" if the name or the cells
+    suggest it; "doubtful" if another reading is as good.
+    """
+
+    column: str
+    role: Role
+    confidence: Confidence
+    why: str  # to be read after a colon
+
+
+def check_roles(roles: Roles | None, columns: Iterable[str]) -> dict[str, Role]:
+    """The roles that the caller states, each of a column of the table.
+
+    Examples
+    --------
+    >>> check_roles({"model": "pipeline"}, ["model", "recall"])
+    {'model': 'pipeline'}
+    """
+    if roles is None:
+        return {}
+    if not isinstance(roles, Mapping):
+        raise DataError(
+            "roles must be a mapping of columns to roles, such as {'model': 'pipeline'}; got "
+            f"{roles!r}"
+        )
+    present = list(columns)
+    for column, role in roles.items():
+        if column not in present:
+            raise UnknownNameError("column", str(column), present)
+        check_choice(f"roles: the role of {column!r}", role, ROLES)
+    ids = columns_with_role(roles, "id")
+    if len(ids) > 1:
+        raise DataError(
+            f"roles: one column holds the query ids; got {ids[0]!r} and {ids[1]!r} as 'id'"
+        )
+    return dict(roles)
+
+
+def columns_with_role(roles: Roles | None, role: Role) -> list[str]:
+    """The columns that the caller gives a role."""
+    return [column for column, stated in (roles or {}).items() if stated == role]
+
+
+def count_roles(roles: Iterable[ColumnRole]) -> str:
+    """How many columns became what, in one sentence; empty without columns.
+
+    Examples
+    --------
+    >>> count_roles([
+    ...     ColumnRole("qid", "id", "certain", "its name"),
+    ...     ColumnRole("recall", "metric", "certain", "a known metric"),
+    ...     ColumnRole("my_score", "metric", "likely", "it holds numbers"),
+    ... ])
+    "3 columns: 1 id, 2 metrics ('my_score' by its cells only)"
+    """
+    listed = list(roles)
+    if not listed:
+        return ""
+    counts = Counter(role.role for role in listed)
+    guessed = [r.column for r in listed if r.role == "metric" and r.confidence != "certain"]
+    parts = [f"{n} {role}{'s' if n > 1 else ''}" for role in ROLES if (n := counts[role])]
+    if guessed:
+        more = f" and {len(guessed) - 5} more" if len(guessed) > 5 else ""
+        whose = "its" if len(guessed) == 1 else "their"
+        guesses = f" ({', '.join(map(repr, guessed[:5]))}{more} by {whose} cells only)"
+        parts = [part + guesses if " metric" in part else part for part in parts]
+    noun = "column" if len(listed) == 1 else "columns"
+    return f"{len(listed)} {noun}: {', '.join(parts)}"
+
+
+def roles_frame(roles: Iterable[ColumnRole]) -> pd.DataFrame:
+    """The roles as a table: column, role, confidence, why."""
+    return pd.DataFrame(
+        [(role.column, role.role, role.confidence, role.why) for role in roles],
+        columns=["column", "role", "confidence", "why"],
+    )
+
+
+# -- what names and cells say
+
+TEXT_MEANING = "texts"
+
+# Words of the names of metrics.
+_METRIC_WORDS = re.compile(
+    r"(?i)score|rate|accura|qualit|relevan|correct|faithful|ground|complete|fluen|coheren|precision"
+    r"|recall|similar|tox|bias|halluc|safe|clar|concise|tone|style|match|help|metric|judge|eval"
+)
+# What pandas, pyarrow and this library call a column whose name is blank.
+_UNNAMED = re.compile(r"(?i)unnamed:? ?\d+(_level_\d+)?|__index_level_\d+__")
+_WEIGHTS = frozenset(("weight", "weights", "sample_weight", "query_weight", "case_weight"))
+
+# Words of names, and what a column with such a name holds; none of them scores an answer.
+_MEANINGS: tuple[tuple[str, str], ...] = (
+    (
+        r"^(k|top_?k|top_?n|top_?p|temperature|max_tokens|alpha|beta|dimension|dimensions|rrf_k)$"
+        r"|^(chunk|overlap|window|context)_(size|overlap|length|window)$|^chunk_overlap$",
+        "a setting",
+    ),
+    (r"(^|_)(rank|ranks|ranking|position|offset)$|^rank_of_", "a rank or a position"),
+    (
+        r"^(n|nr|num|number_of|count|count_of|cnt)_|_(count|counts|cnt|calls|retries)$"
+        r"|^(count|counts|n|calls|retries)$",
+        "a count",
+    ),
+    (
+        r"^unnamed|(^|_)(idx|index|row|row_number|row_no|line|line_number)$|^level_\d+$"
+        r"|^(test|case|item|question|query|sample|record)_(number|num|no|nr)$",
+        "row numbers",
+    ),
+    (r"(^|_)(label|labels|class|classes|category_code|class_id)$", "labels"),
+    (r"(^|_)(version|revision|release|build)$", "versions"),
+    (
+        r"(^|_)(cluster|clusters|group|fold|split|stratum|bucket|segment|batch|shard|partition)$",
+        "groups of queries",
+    ),
+    (
+        r"(^|_)(length|len|chars|characters|words|sentences|bytes|size|lines)$|^(len|length)_",
+        "lengths",
+    ),
+    (r"_tokens?$|^tokens_|^token_count", "a count of tokens"),
+    (r"(^|_)(seed|random_state)$", "seeds"),
+    (
+        r"(^|_)(timestamp|timestamps|datetime|date|created|updated|started|ended|finished|ts|year)$"
+        r"|_at$|^(start|end|created|updated)_(time|date|ts|ms)$",
+        "times",
+    ),
+    (r"^(month|day|hour|week|weekday|quarter)$", "times"),
+    (
+        r"(^|_)(page|chunk|section|paragraph|passage|sheet|slide)s?_?(number|num|no|nr)?_?\d*$"
+        r"|(^|_)(turn|step|hop|hops|round|level|depth|epoch|attempt)$",
+        "a number of a part",
+    ),
+    (r"(^|_)(zip|zip_?code|postal_?code|postcode|plz)$", "codes"),
+    (r"(^|_)(threshold|cutoff)$", "thresholds"),
+    (
+        r"^(is_)?(un)?answerable$|^(is_)?impossible$|^has_|(^|_)difficulty$|^episode_done$",
+        "a property of the question",
+    ),
+    (r"(_id|_ids|_hash|_uuid|_guid)$|^(doc|chunk|node|passage|document)_?id$", "ids"),
+    (r"^(order|prompt_idx|test_idx|repetition)$", "row numbers"),
+)
+
+
+def meaning_of(column: str) -> str | None:
+    """What a column with this name holds if it is not a known metric, and not a score.
+
+    Examples
+    --------
+    >>> [meaning_of(name) for name in ("gold_rank", "n_retrieved", "page_no", "my_quality")]
+    ['a rank or a position', 'a count', 'a number of a part', None]
+    """
+    name = normalise_name(column)
+    if name in TEXTS:
+        return TEXT_MEANING
+    if cluster_noun(column) is not None:
+        return "groups of queries"
+    # The module re keeps what it compiled; compiled on import, these would slow every script.
+    return next((meaning for pattern, meaning in _MEANINGS if re.search(pattern, name)), None)
+
+
+def is_blank_name(column: str) -> bool:
+    """Whether a name is blank, only dashes, or stands for a blank one, such as "Unnamed: 0"."""
+    return not normalise_name(column) or bool(_UNNAMED.fullmatch(column.strip()))
+
+
+def _meaning_of_numbers(cells: pd.Series) -> str | None:
+    """What the cells of a column of numbers are, if they can hardly be scores."""
+    # A few cells rule out nearly every column of scores, without a copy of the whole column.
+    first = cells.iloc[:_SAMPLE].dropna().to_numpy(dtype=np.float64)
+    is_bool = pd.api.types.is_bool_dtype(cells.dtype)
+    if is_bool or len(first) < _FEWEST_ROWS or not (first == np.round(first)).all():
+        return None
+    # Small numbers are no times, and equal ones no row numbers.
+    if first.min() < _EPOCH_SECONDS and len(np.unique(first)) < len(first):
+        return None
+    low, high = float(cells.min()), float(cells.max())
+    if low >= _EPOCH_SECONDS:
+        return "times or other numbers above a billion"
+    if low in (0.0, 1.0) and high - low == len(cells) - 1 and cells.is_unique:
+        return "row numbers"
+    return None
+
+
+def may_be_metric(cells: pd.Series, catalogue: Catalogue) -> bool:
+    """Whether a column may be a metric, by its name and its cells."""
+    known = catalogue.find(str(cells.name))
+    if known is None and meaning_of(str(cells.name)) is not None:
+        return False
+    return _has_numeric_type(cells) or _looks_numeric(cells, known)
+
+
+def _has_numeric_type(cells: pd.Series) -> bool:
+    dtype = cells.dtype
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
+
+
+def _looks_numeric(cells: pd.Series, known: Metric | None) -> bool:
+    """Whether a column of another type holds scores: many cells are numbers, or its name says so.
+
+    A column of texts of which half are numbers counts as a metric. Its other cells then raise an
+    error, where otherwise the whole column would be missing from the report without a note.
+    """
+    present, name = cells.dropna(), str(cells.name)
+    if not len(present):
+        return known is not None
+    # Evenly spaced, because files are often sorted.
+    sample = present.iloc[:: math.ceil(len(present) / _SAMPLE)]
+    are_durations = names_a_duration(name)
+    n_numbers, n_texts = count_numbers(sample, are_durations=are_durations)
+    if known is not None:
+        return n_numbers > 0 or any(_may_be_score(cell, name) for cell in sample)
+    if n_numbers == n_texts == 0:  # every cell of the sample failed: look at all cells
+        n_numbers, n_texts = count_numbers(present, are_durations=are_durations)
+    return n_numbers > 0 and n_numbers >= n_texts
+
+
+def _may_be_score(cell: object, name: str) -> bool:
+    """Whether a cell of a known metric makes its column one: dates and lists do not."""
+    if isinstance(cell, str):
+        return names_a_time(name) or not is_date(cell)
+    return isinstance(cell, timedelta) or is_single_number(cell)
+
+
+# -- all columns
+
+
+@dataclass
+class ColumnRoles:
+    """The columns of a table, divided into metrics and details, with the reason for each."""
+
+    sources: dict[str, pd.Series] = field(default_factory=dict)  # by normalised name, as numbers
+    known: dict[str, Metric | None] = field(default_factory=dict)  # the entry in the catalogue
+    details: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # the guesses that were made
+    states: dict[str, list[Any]] = field(default_factory=dict)  # why cells hold no number
+    scales: dict[str, ScoreRange] = field(default_factory=dict)  # written in the cells of a metric
+    shares: set[str] = field(default_factory=set)  # metrics whose percent are read as shares of 1
+    words: dict[str, set[str]] = field(default_factory=dict)  # that were read as scores
+    objects: set[str] = field(default_factory=set)  # metrics whose cells are objects
+    decided: list[ColumnRole] = field(default_factory=list)  # in the order of the table
+    renamed: dict[str, str] = field(default_factory=dict)  # details that belong to a metric
+
+    def add_detail(
+        self, label: str, why: str, *, role: Role = "detail", confidence: Confidence = "certain"
+    ) -> None:
+        """Add a column that is not a metric."""
+        self.details.append(label)
+        self.decided.append(ColumnRole(label, role, confidence, why))
+
+    def add_metric(self, cells: pd.Series, known: Metric | None, why: str | None) -> None:
+        """Add a column as a metric; without a reason, its name or its cells are the reason."""
+        label = str(cells.name)
+        name = normalise_name(label)
+        if not name:
+            raise DataError(
+                f"column {label!r} has no name that a metric can have; rename it, or leave it a "
+                "detail"
+            )
+        if name in self.sources:
+            raise DataError(
+                f"columns {self.sources[name].name!r} and {label!r} are both the metric {name!r}; "
+                "rename or drop one of them"
+            )
+        self.sources[name], self.known[name] = cells, known
+        if why is None and known is not None:
+            why = f"the known metric {known.title!r}"
+        confidence: Confidence = "likely" if why is None else "certain"
+        why = why or "it holds numbers, and its name is not known"
+        self.decided.append(ColumnRole(label, "metric", confidence, why))
+
+    def is_in_family(self, name: str) -> bool:
+        """Whether the tests of a metric count in a correction: if it is known, or requested.
+
+        Tokens and the like count only if the caller names them, whatever the format of the file
+        lists.
+        """
+        known = self.known[name]
+        if known is not None:
+            return known.in_family or name in self.listed_by_caller
+        return name in self._metrics_because(STATED, NAMED, _DESCRIBED, _IN_FORMAT)
+
+    @property
+    def listed_by_caller(self) -> set[str]:
+        """The metrics that the caller names, by normalised name."""
+        return self._metrics_because(STATED, NAMED)
+
+    def _metrics_because(self, *reasons: str) -> set[str]:
+        return {
+            normalise_name(role.column)
+            for role in self.decided
+            if role.role == "metric" and role.why in reasons
+        }
+
+
+def assign_roles(
+    frame: pd.DataFrame,
+    ids: pd.Series,
+    *,
+    id_column: str | None,
+    only: Collection[str] | None = None,
+    also: Collection[str] = (),
+    bounds: Mapping[str, ScoreRange] | None = None,
+    roles: Roles | None = None,
+    pipeline_columns: Collection[str] = (),
+    pipeline_confidence: Confidence = "certain",
+    unreadable: Unreadable = "raise",
+    by_caller: bool = True,
+) -> ColumnRoles:
+    """Decide what each column is: a metric, a detail, a state or reason, pipelines, or weights.
+
+    `only` has all metrics if the caller (`by_caller`) or the format of the file lists them; `also`
+    those that are described; `bounds` the bounds that are stated.
+
+    Raises
+    ------
+    DataError
+        If no column is a metric, more than a thousand are, a cell of a metric holds text, or two
+        columns whose names differ only in case or white space may both hold the ids.
+    UnknownNameError
+        If `only` or `also` names a column that does not exist.
+    """
+    catalogue = Catalogue()
+    stated = dict(roles or {})
+    labels = [label for label in frame.columns if label != id_column]
+    if only is None:
+        _check_count(frame)
+    listed = _find_columns(frame, labels, also if only is None else only, catalogue)
+    why_listed = _DESCRIBED if only is None else NAMED if by_caller else _IN_FORMAT
+    columns = ColumnRoles()
+    sorter = _ColumnSorter(columns, catalogue, ids, unreadable, bounds or {})
+    for label in labels:
+        kind = state_column_kind(label, labels)
+        if label in pipeline_columns:
+            why = "it names the pipeline of each row"
+            columns.add_detail(label, why, role="pipeline", confidence=pipeline_confidence)
+        elif stated.get(label) == "metric" or (label not in stated and label in listed):
+            sorter.add_metric(frame[label], STATED if label in stated else why_listed)
+        elif label in stated:
+            columns.add_detail(label, STATED, role=stated[label])
+        elif kind is not None:
+            why = f"it belongs to another column, by its name: {kind}s"
+            columns.add_detail(label, why, role=kind)
+        elif only is None:
+            sorter.add_column(frame[label])
+        else:
+            columns.add_detail(label, "it is not in the list of metrics")
+    if not columns.sources:
+        raise NoScoresError(_no_metric_message(frame[labels]))
+    columns.notes += _notes_on_similar_names(frame, id_column, {*stated, *listed})
+    if only is None and not listed:
+        columns.notes += _doubts_on_objects(columns)
+    _attach_states(columns)
+    return columns
+
+
+def _doubts_on_objects(columns: ColumnRoles) -> list[str]:
+    """A doubt if all metrics are objects with a score, and no name is one of a metric."""
+    names = [str(cells.name) for cells in columns.sources.values()]
+    are_unknown = not any(columns.known.values()) and not any(map(_METRIC_WORDS.search, names))
+    if len(names) < 2 or columns.objects != set(columns.sources) or not are_unknown:
+        return []
+    listed = named(names)
+    doubt = Doubt(
+        "columns_of_pipelines",
+        f"columns {listed} hold objects with a score each, and none has the name of a metric: they "
+        "may be pipelines, which are to be compared, and not metrics of one pipeline",
+        "If they are pipelines, write one row per question and pipeline, with the columns "
+        f"'pipeline' and 'score'; if they are metrics, name them: metrics={names[:2]!r}",
+    )
+    return [doubt.note]
+
+
+def _attach_states(columns: ColumnRoles) -> None:
+    """Give the columns that the caller calls states or reasons the names of their metrics."""
+    for role in columns.decided:
+        if role.why != STATED or role.role not in ("state", "reason"):
+            continue
+        spelled = normalise_name(role.column)
+        names = list(columns.sources)
+        owners = names if len(names) == 1 else [n for n in names if spelled.startswith(f"{n}_")]
+        if not owners:
+            raise DataError(
+                f"roles: column {role.column!r} is a {role.role}, but of which metric is not "
+                f"clear; rename it to '<metric>_{role.role}', with one of {named(names)}"
+            )
+        # The longest name: "recall@5_note" belongs to "recall@5", not to "recall".
+        columns.renamed[role.column] = f"{max(owners, key=len)}_{role.role}"
+
+
+def _find_columns(
+    frame: pd.DataFrame, labels: list[str], names: Collection[str], catalogue: Catalogue
+) -> set[str]:
+    """The columns of these names; the error for an unknown name lists the likely metrics."""
+    resolve = resolver(labels, catalogue)
+    try:
+        return {resolve(name) for name in names}
+    except UnknownNameError as exc:
+        likely = [
+            label
+            for label in labels
+            if may_be_metric(frame[label], catalogue) and state_column_kind(label, labels) is None
+        ]
+        near = get_close_matches(exc.name, labels, n=1)  # even if it does not look like a metric
+        raise UnknownNameError("metric", exc.name, {*likely, *near} or labels) from None
+
+
+def _check_count(frame: pd.DataFrame) -> None:
+    n_numeric = sum(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes)
+    if n_numeric > MOST_METRICS:
+        raise DataError(
+            f"{n_numeric:,} columns hold numbers; expected at most {MOST_METRICS:,} metrics. Is "
+            "the table transposed, or does it hold vectors? Keep the columns that are metrics, or "
+            "name them: metrics=[...]"
+        )
+
+
+def resolver(columns: Iterable[object], catalogue: Catalogue | None = None) -> Callable[[str], str]:
+    """A function that finds the column of a metric by any of the metric's names.
+
+    Examples
+    --------
+    >>> resolver(["reciprocal_rank", "recall@5"])("MRR")
+    'reciprocal_rank'
+    """
+    labels = [str(column) for column in columns]
+    # Reversed, so that the first of two columns with one normal form is found.
+    spelled = {normalise_name(label): label for label in reversed(labels)}
+
+    def resolve(name: str) -> str:
+        if name in labels:
+            return name
+        label = spelled.get(normalise_name(name))
+        return _find_synonym(name, labels, catalogue or Catalogue()) if label is None else label
+
+    return resolve
+
+
+def _find_synonym(name: str, labels: list[str], catalogue: Catalogue) -> str:
+    """The one column that holds the same metric under another name."""
+    metric = catalogue.find(name)
+    synonyms = []
+    if metric is not None:
+        pairs = ((label, catalogue.find(label)) for label in labels)
+        synonyms = [label for label, other in pairs if other and other.known_as == metric.known_as]
+    if len(synonyms) > 1:
+        raise DataError(f"{name!r} may mean any of {named(synonyms)}; use one of these names")
+    if not synonyms:
+        raise UnknownNameError("metric", name, labels)
+    return synonyms[0]
+
+
+def _no_metric_message(frame: pd.DataFrame) -> str:
+    examples = [f"{label!r} {_example(frame[label])}" for label in frame.columns[:8]]
+    more = f" and {frame.shape[1] - 8} more" if frame.shape[1] > 8 else ""
+    return (
+        "no column holds scores: expected at least one column of numbers. Columns: "
+        f"{', '.join(examples) + more if examples else 'only the ids'}. If the rows are records "
+        "(questions, answers, documents), compute scores from them: "
+        "score(read_records(path), metrics). If a column holds scores, name it with metrics=[...]"
+    )
+
+
+def _example(column: pd.Series) -> str:
+    present = column.dropna()
+    return f"(such as {str(present.iloc[0])[:30]!r})" if len(present) else "(empty)"
+
+
+def _notes_on_similar_names(
+    frame: pd.DataFrame, id_column: str | None, stated: Collection[str]
+) -> list[str]:
+    """A note on each group of columns whose names differ only in case or white space."""
+    groups: dict[str, list[str]] = {}
+    for label in frame.columns:
+        groups.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    notes = []
+    for spelled, group in groups.items():
+        if not spelled or len(group) < 2 or any(label in stated for label in group):
+            continue
+        if id_column in group:
+            _check_ids(frame, id_column, [label for label in group if label != id_column])
+        listed = " and ".join(map(repr, group))
+        notes.append(f"columns {listed} differ only in case or white space, and all are kept")
+    return notes
+
+
+def _check_ids(frame: pd.DataFrame, id_column: str, others: Iterable[str]) -> None:
+    """Refuse another column of ids with other cells: rows would be paired by the wrong one."""
+    ids = frame[id_column].astype(str)
+    for other in others:
+        differing = (ids != frame[other].astype(str)).to_numpy()
+        if differing.any():
+            row = int(differing.argmax())
+            raise DataError(
+                f"columns {named([id_column, other])} differ only in case or white space, and may "
+                f"both hold the query ids: row {row}, counted from 0, has {ids.iloc[row]!r} and "
+                f"{str(frame[other].iloc[row])!r}. Rename or drop one of them, or say which it is: "
+                f"roles={{{id_column!r}: 'id'}}"
+            )
+
+
+# -- one column
+
+
+@dataclass(frozen=True)
+class _ColumnSorter:
+    """Sorts columns one by one into metrics and details."""
+
+    columns: ColumnRoles
+    catalogue: Catalogue
+    ids: pd.Series
+    unreadable: Unreadable
+    bounds: Mapping[str, ScoreRange]
+
+    def add_column(self, cells: pd.Series) -> None:
+        """Add a column as a metric or as a detail, depending on its name and its cells."""
+        label = str(cells.name)
+        add_detail = self.columns.add_detail
+        known = self.catalogue.find(label)
+        is_number, meaning = _has_numeric_type(cells), meaning_of(label)
+        if is_blank_name(label):
+            add_detail(label, "it has no name, as the index of a table", confidence="likely")
+            self.columns.notes.append(
+                f"column {label!r} {_example(cells)} has no name, so it is taken for an index and "
+                "is a detail; if it is a metric, give it a name"
+            )
+        elif meaning == TEXT_MEANING:
+            add_detail(label, "a usual name of a column of texts")
+        elif known is None and is_number and normalise_name(label) in _WEIGHTS:
+            add_detail(label, "its name says weights", role="weight", confidence="likely")
+        elif known is None and meaning is not None:
+            add_detail(label, f"its name says {meaning}", confidence="likely")
+        # A column "run" of a table without repeated ids may well be a metric. The ids are asked
+        # last, because hashing a large table's ids takes time and memory.
+        elif known is None and is_counter_name(label) and not self.ids.is_unique:
+            add_detail(label, "it numbers the repeated rows of a query", confidence="likely")
+        elif is_number:
+            self._add_numbers(cells)
+        elif _looks_numeric(cells, known):
+            self.add_metric(cells)
+        else:
+            add_detail(label, "it does not hold numbers")
+            if known is not None:
+                self.columns.notes.append(
+                    f"column {label!r} has the name of a metric, but holds dates, lists or "
+                    f"objects such as {_example(cells)[9:-1]}, and becomes a detail"
+                )
+
+    def _add_numbers(self, cells: pd.Series) -> None:
+        label = str(cells.name)
+        known = self.catalogue.search(label)
+        if known is not None:
+            self.columns.add_metric(cells, known, None)
+            return
+        # Without a number and without a known name nothing shows that it is a metric.
+        if bool(cells.iloc[:1].isna().all() and cells.isna().all()):
+            self.columns.add_detail(label, "it is empty", confidence="likely")
+            self.columns.notes.append(f"column {label!r} is empty and becomes a detail")
+            return
+        date = date_in_numbers(label, numbers_of(cells))
+        meaning = _meaning_of_numbers(cells)
+        if date is not None:
+            meaning = f"dates, such as {cells.dropna().iloc[0]} for {date}"
+        if meaning is None:
+            self.columns.add_metric(cells, None, None)
+            return
+        self.columns.add_detail(label, f"its cells are {meaning}", confidence="likely")
+        self.columns.notes.append(
+            f"column {label!r} becomes a detail, because its cells are {meaning}. If it is a "
+            f"metric, pass roles={{{label!r}: 'metric'}}"
+        )
+
+    def add_metric(self, cells: pd.Series, why: str | None = None) -> None:
+        """Add a column as a metric, with its cells read as scores."""
+        label = str(cells.name)
+        name = normalise_name(label)
+        known = self.catalogue.search(label)
+        if _has_numeric_type(cells):
+            self.columns.add_metric(cells, known, why)
+            return
+        stated = self.bounds.get(name)
+        catalogued = None if known is None else known.bounds
+        column = CellColumn(label, self.ids.tolist(), stated, catalogued)
+        values = cells.tolist()
+        parsed = read_cells(values, column)
+        check_parsed(parsed, values, column)
+        if parsed.unread and self.unreadable == "raise":
+            raise DataError(
+                f"metric {label!r} must hold numbers; got {_list_unread(values, parsed, column)}. "
+                "Make them numbers, leave them empty if there is no score, or name the columns "
+                "that are metrics: metrics=[...]"
+            )
+        self.columns.add_metric(pd.Series(parsed.numbers, name=label), known, why)
+        self.columns.states |= state_columns(label, parsed.states, parsed.reasons)
+        if parsed.other_fields:
+            self.columns.states[f"{label}_details"] = list(parsed.other_fields)
+        if parsed.scale is not None:
+            self.columns.scales[name] = parsed.scale
+        if parsed.are_shares:
+            self.columns.shares.add(name)
+        self.columns.words[name] = set(parsed.words)
+        if any(isinstance(value, Mapping) for value in values):
+            self.columns.objects.add(name)
+        self.columns.notes += (*parsed.notes, *_parsing_notes(values, parsed, column))
+
+
+def _list_unread(cells: list[Any], parsed: ParsedCells, column: CellColumn) -> str:
+    return column.list_texts({row: str(cells[row]) for row in parsed.unread})
+
+
+def _parsing_notes(cells: list[Any], parsed: ParsedCells, column: CellColumn) -> list[str]:
+    """Notes on words that were read as scores, and on cells that hold no score."""
+    notes = []
+    unread = set(parsed.unread)
+    words = [
+        cell.strip()
+        for row, cell in enumerate(cells)
+        if isinstance(cell, str)
+        and cell.strip()
+        and math.isnan(parsed.numbers[row])
+        and row not in unread
+    ]
+    if words:
+        quoted = named(sorted(set(words)), MOST_NAMED)
+        notes.append(f"{len(words)} cells of {column.name!r} say {quoted}: unscored")
+    if parsed.words.keys() - {"true", "false"}:
+        pairs = sorted(parsed.words.items())
+        values = ", ".join(f"{word!r} is read as {number:g}" for word, number in pairs)
+        notes.append(f"{column.name!r}: {values}")
+    if unread:
+        notes.append(
+            f"{len(unread)} cells of {column.name!r} hold no score and count as failed: "
+            f"{_list_unread(cells, parsed, column)}"
+        )
+    return notes
+
+
+def numbers_of(cells: pd.Series) -> FloatArray:
+    """The cells as float64, NaN if empty; float64 cells are not copied."""
+    if isinstance(cells.dtype, np.dtype):
+        return cells.to_numpy(dtype=np.float64)
+    return cells.to_numpy(dtype=np.float64, na_value=np.nan)

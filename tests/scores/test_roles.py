@@ -1,0 +1,402 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report import RAGPipelineEvaluation, inspect, read_scores
+from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
+from rageval_report.scores import resolver, score_table
+from rageval_report.scores.roles import ColumnRole, count_roles
+
+
+def table_of(cells, name="my_metric", **options):
+    ids = [f"q{i}" for i in range(len(cells))]
+    return score_table({"query_id": ids, "recall": [1.0] * len(cells), name: cells}, **options)
+
+
+# -- texts that are numbers
+
+
+def test_a_column_of_texts_that_are_numbers_is_a_metric():
+    table = table_of(["0.5", " 1 ", "+.25", "1e-3"])
+    assert table.scores["my_metric"].tolist() == [0.5, 1.0, 0.25, 0.001]
+
+
+@pytest.mark.parametrize(
+    "word", ["(Failed)", "n/a", "NA", "null", "None", "nan", "-", "error", "FAILED", ""]
+)
+def test_what_frameworks_write_for_no_score_is_unscored(word):
+    scores = table_of(["0.5", word, "1", None]).scores["my_metric"]
+    assert scores.isna().tolist() == [False, True, False, True]
+
+
+def test_words_for_no_score_are_counted_in_a_note():
+    table = table_of(["0.5", "(Failed)", "n/a", "(Failed)", None, " "])
+    assert table.notes == ("3 cells of 'my_metric' say '(Failed)', 'n/a': unscored",)
+
+
+def test_a_metric_of_text_is_told_cell_by_cell():
+    cells = ["0.8 (pass)", "0.5", "0.2 (fail)", "1"]
+    message = (
+        r"metric 'faithfulness' must hold numbers; got '0.8 \(pass\)' at 'q0', '0.2 \(fail\)' at "
+        r"'q2'\. Make them numbers, leave them empty .* metrics=\[\.\.\.\]"
+    )
+    with pytest.raises(DataError, match=message):
+        table_of(cells, name="faithfulness")
+
+
+def test_a_column_of_which_half_is_numbers_is_not_dropped_without_a_word():
+    with pytest.raises(DataError, match=r"'my_metric' must hold numbers; got 'good' at 'q1'"):
+        table_of(["0.5", "good", "0.25"])
+
+
+def test_a_column_of_texts_with_a_few_numbers_is_a_detail():
+    table = table_of(["42", "the answer", "a question", "a book"])
+    assert list(table.details) == ["my_metric"]
+
+
+@pytest.mark.parametrize("cell", ["1_00", "0x10", "1,5,5", "½", "1 2", "6/5", "half"])
+def test_what_python_or_people_read_as_a_number_is_not_guessed(cell):
+    with pytest.raises(DataError, match=r"metric 'faithfulness' must hold numbers; got"):
+        table_of(["0.5", cell], name="faithfulness")
+
+
+@pytest.mark.parametrize("name", ["question", "answer", "contexts", "reference", "reason"])
+def test_texts_are_details_whatever_they_hold(name):
+    assert name in table_of(["1", "2"], name=name).details
+
+
+# -- columns that could be a metric or not
+
+
+@pytest.mark.parametrize("name", ["turn", "Top K", "row id", "doc_id", "Unnamed: 0", "chunk_idx"])
+def test_numbers_that_say_nothing_of_the_answer_are_details(name):
+    assert list(table_of([1, 2], name=name).details) == [name]
+
+
+def test_an_empty_column_that_nobody_knows_is_a_detail_and_noted():
+    table = table_of([np.nan, np.nan])
+    assert list(table.details) == ["my_metric"]
+    assert table.notes == ("column 'my_metric' is empty and becomes a detail",)
+
+
+@pytest.mark.parametrize("cells", [[np.nan, np.nan], [None, None], ["", "n/a"]])
+def test_an_empty_column_that_is_a_known_metric_is_a_metric_with_nothing_scored(cells):
+    assert table_of(cells, name="faithfulness").scores["faithfulness"].isna().all()
+
+
+def test_complex_numbers_dates_and_decimals_are_told_apart():
+    assert "my_metric" in table_of([1j, 2j]).details
+    assert "my_metric" in table_of([pd.Timestamp("2026-01-01")] * 2).details
+    assert "my_metric" in table_of(pd.to_timedelta([1, 2], unit="s")).details
+    assert "my_metric" in table_of([Decimal("0.5"), Decimal("0.25")]).scores
+    assert "my_metric" in table_of([[0.1, 0.2], [0.3]]).details
+
+
+# -- the caller names the metrics
+
+
+def test_only_the_named_columns_are_metrics():
+    table = table_of([1, 2], metrics=["my metric"])
+    assert (list(table.scores), list(table.details)) == (["my_metric"], ["recall"])
+
+
+def test_a_name_that_is_no_column_is_told_with_the_nearest():
+    with pytest.raises(UnknownNameError, match=r"named 'recal'\. Did you mean 'recall'\?"):
+        table_of([1, 2], metrics=["recal"])
+
+
+# -- tables without metrics, and with too many
+
+
+def test_a_table_without_a_metric_is_told_what_its_columns_hold():
+    message = (
+        r"no column holds scores: expected at least one column of numbers\. Columns: "
+        r"'question' \(such as 'why\?'\), 'note' \(empty\)\. If the rows are records .* compute "
+        r"scores from them: score\(read_records\(path\), metrics\)\. "
+        r".* name it with metrics=\[\.\.\.\]"
+    )
+    with pytest.raises(DataError, match=message):
+        score_table({"query_id": ["a"], "question": ["why?"], "note": [None]})
+
+
+def test_ten_thousand_columns_of_numbers_are_no_metrics():
+    wide = pd.DataFrame(np.zeros((2, 10_000))).add_prefix("d")
+    message = (
+        r"10,000 columns hold numbers; expected at most 1,000 metrics\. Is the table "
+        r"transposed, or does it hold vectors\?"
+    )
+    with pytest.raises(DataError, match=message):
+        score_table(wide.assign(query_id=["a", "b"]))
+
+
+def test_two_columns_that_are_one_metric_are_both_named():
+    message = r"columns 'Recall@5' and 'recall_at_5' are both the metric 'recall@5'; rename"
+    with pytest.raises(DataError, match=message):
+        score_table({"query_id": ["a"], "Recall@5": [1.0], "recall_at_5": [0.5]})
+
+
+# -- names are resolved
+
+
+def test_a_name_means_the_column_that_is_spelled_like_it_before_one_that_means_the_same():
+    resolve = resolver(["mrr", "reciprocal_rank", "recall@5"])
+    assert resolve("MRR") == "mrr"
+    assert resolve("Reciprocal Rank") == "reciprocal_rank"
+    assert resolve("recall_at_5") == "recall@5"
+
+
+def test_a_name_that_may_mean_two_columns_is_refused():
+    with pytest.raises(DataError, match=r"'rr' may mean any of 'mrr', 'document_mrr'; use one of"):
+        resolver(["mrr", "document_mrr"])("rr")
+
+
+# -- numbers
+
+
+# -- what is no metric
+
+
+@pytest.mark.parametrize("counter", ["query_run", "run", "trial", "repeat_no", "Epoch"])
+def test_a_counter_beside_repeated_ids_is_no_metric(counter):
+    rows = {"query_id": ["a", "a", "b"], counter: [1, 2, 1], "recall": [1.0, 0.5, 0.0]}
+    table = score_table(rows, duplicates="mean")
+    assert list(table.metrics) == ["recall"]
+    assert counter in table.details
+
+
+def test_a_name_that_ends_like_a_counter_is_a_metric_where_no_id_repeats():
+    table = score_table({"query_id": ["a", "b"], "dry_run": [0.5, 1.0]})
+    assert list(table.metrics) == ["dry_run"]
+
+
+def test_a_misspelt_metric_is_met_with_metrics_and_not_with_texts():
+    rows = {
+        "query_id": ["a", "b"],
+        "question": ["x?", "y?"],
+        "domain": ["tax", "law"],
+        "recall": [1.0, 0.5],
+        "recall_reason": ["2", "3"],
+        "seed": [1, 2],
+    }
+    with pytest.raises(UnknownNameError) as error:
+        score_table(rows, metrics=["recal"])
+    assert error.value.known == ["recall"]
+
+
+def test_the_title_of_a_percentage_that_became_a_share_has_no_percent_sign():
+    titles = {
+        cells: table_of([cells, cells], name="Answer Rel %").metrics["answer_rel_%"].title
+        for cells in ("90 %", "90")
+    }
+    assert titles == {"90 %": "Answer Rel", "90": "Answer Rel %"}
+
+
+ROWS = 24
+
+
+def table(**columns):
+    return {"query_id": [f"q{i}" for i in range(ROWS)], "recall": [0.5] * ROWS, **columns}
+
+
+def role_of(column, cells, **options):
+    roles = RAGPipelineEvaluation("run", table(**{column: cells}), **options).roles
+    return roles.set_index("column").loc[column]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        *("gold_rank", "rank", "Best Rank", "n_retrieved", "num_chunks", "doc_count", "label"),
+        *("gold_label", "version", "prompt_version", "cluster", "split", "answer_length"),
+        *("context_chars", "judge_tokens", "seed", "created_at", "timestamp", "start_time"),
+        *("temperature", "top_k", "chunkSize", "page", "hop", "faithfulness_threshold", "year"),
+    ],
+)
+def test_bookkeeping_is_a_detail_and_says_why(column):
+    role = role_of(column, list(np.arange(ROWS) % 7 * 0.1))
+    assert role["role"] == "detail"
+    assert role["confidence"] == "likely"
+    assert "its name says" in role["why"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "log_rank_score",
+        "reciprocal_rank",
+        "prompt_tokens",
+        "latency_ms",
+        "my_quality",
+        "total_score",
+    ],
+)
+def test_scores_with_similar_names_are_metrics(column):
+    assert role_of(column, [0.25] * ROWS)["role"] == "metric"
+
+
+@pytest.mark.parametrize(
+    ("cells", "meaning"),
+    [
+        (range(ROWS), "row numbers"),
+        (range(1, ROWS + 1), "row numbers"),
+        ([1_760_000_000 + i * 60 for i in range(ROWS)], "dates, such as 1760000000"),
+    ],
+)
+def test_cells_that_can_hardly_be_scores_are_a_detail_with_a_note(cells, meaning):
+    data = table(thing=list(cells))
+    evaluation = RAGPipelineEvaluation("run", data)
+    assert list(evaluation.scores) == ["recall"]
+    [note] = [note for note in evaluation.notes if "'thing'" in note]
+    assert meaning in note
+    assert "roles={'thing': 'metric'}" in note
+    shuffled = pd.DataFrame(data).sample(frac=1, random_state=3)
+    assert list(RAGPipelineEvaluation("run", shuffled).scores) == ["recall"]
+    stated = RAGPipelineEvaluation("run", data, roles={"thing": "metric"})
+    assert list(stated.scores) == ["recall", "thing"]
+
+
+# -- what the caller says
+
+
+def test_a_stated_role_wins_over_a_known_name():
+    evaluation = RAGPipelineEvaluation("run", table(mrr=[1.0] * ROWS), roles={"mrr": "detail"})
+    assert list(evaluation.scores) == ["recall"]
+    assert list(evaluation.details) == ["mrr"]
+    assert evaluation.roles.set_index("column").loc["mrr", "why"] == "roles= says so"
+
+
+@pytest.mark.parametrize("metric", ["recall", "recall@5"])
+def test_a_stated_reason_belongs_to_its_metric(metric):
+    note = f"{metric}_note"
+    data = {"query_id": ["a", "b"], metric: [1.0, None], "other_score": [0.5, 0.5]}
+    data[note] = ["fine", "timeout"]
+    evaluation = RAGPipelineEvaluation("run", data, roles={note: "reason"})
+    assert evaluation.details[f"{metric}_reason"].tolist() == ["fine", "timeout"]
+
+
+def test_a_reason_of_nothing_is_refused():
+    data = {"query_id": ["a"], "recall": [1.0], "mrr": [1.0], "why": ["x"]}
+    with pytest.raises(DataError, match="of which metric is not clear"):
+        RAGPipelineEvaluation("run", data, roles={"why": "reason"})
+
+
+def test_a_column_that_is_not_there_and_a_role_that_does_not_exist_are_refused():
+    with pytest.raises(UnknownNameError, match="recal"):
+        RAGPipelineEvaluation("run", table(), roles={"recal": "metric"})
+    with pytest.raises(UnknownValueError, match="metrik"):
+        RAGPipelineEvaluation("run", table(), roles={"recall": "metrik"})
+    with pytest.raises(DataError, match="mapping"):
+        RAGPipelineEvaluation("run", table(), roles=["recall"])
+    with pytest.raises(DataError, match="one column holds the query ids"):
+        RAGPipelineEvaluation("run", table(), roles={"recall": "id", "query_id": "id"})
+
+
+# -- the line at the end of a report
+
+
+def test_a_report_ends_with_what_the_columns_became():
+    data = table(my_quality=[0.5] * ROWS, n_chunks=[3] * ROWS, question=["?"] * ROWS)
+    report = RAGPipelineEvaluation("run", data).evaluation_report()
+    assert report.notes[-1] == (
+        "5 columns: 1 id, 2 metrics ('my_quality' by its cells only), 2 details"
+    )
+    assert report.notes[-1] in str(report)
+
+
+@pytest.mark.parametrize(
+    ("n", "sentence"),
+    [
+        (1, "1 column: 1 metric ('m0' by its cells only)"),
+        (5, "5 columns: 5 metrics ('m0', 'm1', 'm2', 'm3', 'm4' by their cells only)"),
+        (6, "6 columns: 6 metrics ('m0', 'm1', 'm2', 'm3', 'm4' and 1 more by their cells only)"),
+    ],
+)
+def test_five_of_the_metrics_that_are_guessed_are_named(n, sentence):
+    guessed = [ColumnRole(f"m{i}", "metric", "likely", "it holds numbers") for i in range(n)]
+    assert count_roles(guessed) == sentence
+    certain = [ColumnRole("recall", "metric", "certain", "known"), *guessed[:0]]
+    assert count_roles(certain) == "1 column: 1 metric"
+    assert count_roles([ColumnRole("w", "weight", "certain", ""), *certain * 2]) == (
+        "3 columns: 2 metrics, 1 weight"
+    )
+
+
+ROWS_2 = {"query_id": ["q1", "q2", "q3"], "recall": [0.5, 1.0, 0.0]}
+
+
+def saved(frame, kind, folder):
+    """The frame in a file of a kind."""
+    path = folder / f"table.{kind}"
+    if kind == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    elif kind == "parquet":
+        frame.to_parquet(path)
+    elif kind == "xlsx":
+        frame.to_excel(path, index=False)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "xlsx"])
+@pytest.mark.parametrize("name", ["", " ", "\t", "\xa0", "Unnamed: 0", "unnamed: 3", "---"])
+def test_a_column_without_a_name_is_a_detail_with_a_note(name, kind, tmp_path):
+    frame = pd.DataFrame({name: [10.5, 11.25, 12.0], **ROWS_2})
+    [evaluation] = read_scores(saved(frame, kind, tmp_path)).values()
+    assert list(evaluation.scores) == ["recall"]
+    assert evaluation.scores["recall"].mean() == 0.5
+    [note] = [note for note in evaluation.notes if "has no name" in note]
+    assert "10.5" in note
+    assert "give it a name" in note
+
+
+@pytest.mark.parametrize("options", [{"metrics": [""]}, {"roles": {"": "metric"}}])
+def test_a_metric_needs_a_name(options):
+    with pytest.raises(DataError, match=r"column '' has no name that a metric can have; rename"):
+        RAGPipelineEvaluation("a", {**ROWS_2, "": [0.5, 1.0, 0.5]}, **options)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "xlsx"])
+@pytest.mark.parametrize("pair", [("recall", "Recall"), ("my score", " My Score"), ("MRR", "mrr")])
+def test_two_metrics_that_differ_in_case_or_white_space_are_refused(pair, kind, tmp_path):
+    frame = pd.DataFrame({"query_id": ["q1", "q2"], **{name: [0.5, 0.25] for name in pair}})
+    with pytest.raises(DataError, match=r"both the metric|more than once"):
+        read_scores(saved(frame, kind, tmp_path))
+
+
+@pytest.mark.parametrize("pair", [("Topic", "topic "), ("subject area", "Subject  Area")])
+def test_two_details_with_similar_names_are_kept_with_a_note(pair):
+    first, second = pair
+    evaluation = RAGPipelineEvaluation("a", {**ROWS_2, first: list("abc"), second: list("xyz")})
+    assert evaluation.details[first].tolist() == ["a", "b", "c"]
+    assert evaluation.details[second].tolist() == ["x", "y", "z"]
+    assert any("differ only in case or white space" in note for note in evaluation.notes)
+
+
+@pytest.mark.parametrize("other", ["Query_ID", "query_id "])
+def test_two_columns_of_ids_with_similar_names_and_other_cells_are_refused(other):
+    data = {**ROWS_2, other: ["a", "q2", "q3"]}
+    with pytest.raises(DataError, match=r"may both hold the query ids: row 0.*'q1' and 'a'"):
+        RAGPipelineEvaluation("a", data)
+    evaluation = RAGPipelineEvaluation("a", data, roles={other: "id"})
+    assert evaluation.scores.index.tolist() == ["a", "q2", "q3"]
+    alike = RAGPipelineEvaluation("a", {**ROWS_2, other: ROWS_2["query_id"]})
+    assert alike.scores.index.tolist() == ROWS_2["query_id"]
+
+
+@pytest.mark.parametrize("column", ["flavour", "Index type"])
+def test_pipelines_that_the_cells_show_are_likely_wherever_roles_are_shown(column):
+    rows = {
+        "question": [f"{word}?" for word in "why who how what".split() for _ in range(2)],
+        column: ["plain", "fancy"] * 4,
+        "recall": [0.5, 1.0, 0.25, 0.5, 0.0, 1.0, 0.5, 0.75],
+    }
+    runs = read_scores(pd.DataFrame(rows))
+    assert list(runs) == ["plain", "fancy"]
+    inspected = inspect(pd.DataFrame(rows)).frame.set_index("column")
+    for roles in (*(run.roles.set_index("column") for run in runs.values()), inspected):
+        assert roles.loc[column, ["role", "confidence"]].tolist() == ["pipeline", "likely"]
