@@ -30,15 +30,17 @@ FLOORS = (
     {"names"},
     {"http", "scores", "results"},
     {"records"},
-    {"stats", "render", "plots", "rankings", "reports.sentences"},
-    {"metrics", "readers", "embeddings", "datasets", "runner"},
+    {"stats", "render", "plots", "metrics", "reports.sentences"},
+    {"readers", "embeddings", "datasets", "runner"},
     {"sources"},  # they open tables and documents, which readers read
     {"analysis", "judges"},
     {"records.golden_drafts"},  # written by a chat model, so it is above the judges' chats
     {"golden", "reports"},
     {"scale"},  # the same questions of lazy tables, with the page of their answers
     {"evaluation"},
-    {"scoring", "run_history", "loggers"},
+    {"metrics.record_guard", "run_history", "loggers"},
+    {"metrics.scoring"},  # the verbs that make an evaluation, beside it
+    {"metrics.judged_sets", "metrics.trace_results"},
     {"evaluating"},  # one call for all steps of an evaluation, so it is above every one of them
     {"__init__"},
     {"demo"},
@@ -48,7 +50,7 @@ FLOORS = (
 OF_THEIR_OWN = {room for rooms in FLOORS for room in rooms if "." in room}
 READING = {"stats", "analysis", "results", "render", "plots", "reports"}
 MAKING = {*("records", "readers", "sources", "embeddings", "datasets", "runner")}
-MAKING |= {"http", "rankings", "metrics", "judges", "golden", "records.golden_drafts"}
+MAKING |= {"http", "metrics", "judges", "golden", "records.golden_drafts"}
 HEAVY = {"scipy", "matplotlib", "tabulate", "dask", "duckdb", "narwhals", "polars", "click"}
 HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx2", "openpyxl", "yaml"}
 # Imported inside the functions that need them, because nothing heavy loads unasked.
@@ -135,13 +137,12 @@ UPWARD_BY_NAME = {
     ("results", "render"): "a Result prints and saves itself, and renderers take Results",
     ("analysis.compare", "reports"): "a Comparison has report(), as an evaluation has",
     ("analysis.rank", "reports"): "a Ranking has report(), as an evaluation has",
-    ("scores.catalogue", "rankings"): "a metric's entry names its function beside its description",
     ("scores.catalogue", "metrics"): "a metric's entry names its function beside its description",
     ("plots.subjects", "analysis"): "the results that plots draw, for type checkers alone",
     ("analysis.compare", "loggers"): "a Comparison saves itself as a run of MLflow",
     ("sources.mlflow", "loggers"): "an evaluation is saved to MLflow with its report",
     ("analysis.arguments", "evaluation"): "rank takes a folder, whose files it reads",
-    ("metrics.__init__", "scoring"): "score_traces is a public name of metrics; it gives a Result",
+    ("metrics.__init__", "metrics.trace_results"): "score_traces is a public name of metrics; it gives a Result",
 }
 
 
@@ -478,7 +479,7 @@ NOT_FOR_A_REPORT = HEAVY - {"scipy", "click"}
 NOT_FOR_A_REPORT |= {"scipy.stats", "scipy.optimize", "scipy.fft"}
 NOT_FOR_A_REPORT |= {
     "rageval_report.analysis.compare",
-    *("rageval_report.rankings.inputs", "rageval_report.rankings.trec", "rageval_report.records"),
+    *("rageval_report.metrics.ranking_inputs", "rageval_report.records"),
     *("rageval_report.http.transport", "rageval_report.judges", "rageval_report.datasets"),
     *("rageval_report.scale.scan", "rageval_report.reports.report"),
 }

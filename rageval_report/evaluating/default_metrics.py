@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from rageval_report.metrics.record_scores import computable
 from rageval_report.metrics.views import VIEWS
 from rageval_report.scores.catalogue.dialects import DialectName, dialect_of_name
-from rageval_report.scoring.compute import computable
 
 Fields = tuple[str, ...]
 Names = tuple[str, ...]

@@ -16,13 +16,13 @@ from rageval_report.errors import DataError
 from rageval_report.evaluating.config import EvalConfig
 from rageval_report.evaluating.default_metrics import allowed_metrics
 from rageval_report.evaluating.scoring import ScoringPlan, tools_of
+from rageval_report.metrics.record_guard import ids_of_records, needed_fields
 from rageval_report.records import record_table
 from rageval_report.records.id_changes import match_record_ids
 from rageval_report.records.id_search import QueryIds, doubts_about_ids
 from rageval_report.runner.first_answers import FIRST_ANSWERS, CheckFirst
 from rageval_report.scores.catalogue.dialects import dialect_of_name
 from rageval_report.scores.guard import Doubt, notes_with_doubts
-from rageval_report.scoring.guard import ids_of_records, needed_fields
 
 # One id in two forms, or several in one text, stay so whatever else is retrieved.
 _OF_FORMS = ("ids_differ", "joined_ids")

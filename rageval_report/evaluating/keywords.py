@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rageval_report.analysis.objectives import Objective
     from rageval_report.judges.chats import Chat
     from rageval_report.metrics.performance import Prices
-    from rageval_report.rankings.inputs import DuplicateDocs
-    from rageval_report.rankings.score_tables import NoRelevant
+    from rageval_report.metrics.ranking_inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_scores import NoRelevant
     from rageval_report.records.levels import LevelOption
     from rageval_report.runner.run_config import (
         CallableSection,

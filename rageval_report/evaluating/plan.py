@@ -8,10 +8,10 @@ from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.evaluating.scoring import ScoringPlan, Tell, tools_of
 from rageval_report.judges import Rubric
 from rageval_report.judges.options import JudgeOptions
+from rageval_report.metrics.record_scores import computable
+from rageval_report.metrics.scoring import split_metrics
 from rageval_report.records.id_changes import parse_changes
 from rageval_report.scores.guard import check_allowed
-from rageval_report.scoring.compute import computable
-from rageval_report.scoring.records import split_metrics
 
 
 def scoring_plan(config: EvalConfig, setup: JudgeSetup, tell: Tell) -> ScoringPlan:

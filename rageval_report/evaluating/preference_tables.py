@@ -7,8 +7,8 @@ import pandas as pd
 from rageval_report.evaluating.judge_setup import judges_results
 from rageval_report.judges import Preferences
 from rageval_report.judges.rubric import JUDGES
+from rageval_report.metrics.scoring import build_evaluation
 from rageval_report.results import Result
-from rageval_report.scoring.evaluations import build_evaluation
 
 _NAME = "preference"
 

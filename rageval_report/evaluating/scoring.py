@@ -11,21 +11,19 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.errors import DataError, JudgeError, PipelineError, is_doubt
-from rageval_report.evaluating.blocks import RecordBlocks, is_large
 from rageval_report.evaluating.config import EvalConfig
 from rageval_report.evaluating.default_metrics import allowed_metrics, allowed_rubrics
 from rageval_report.evaluating.eval_queries import QuerySource
 from rageval_report.judges import Rubric
 from rageval_report.judges.chats import Chat
 from rageval_report.judges.options import JudgeOptions
+from rageval_report.metrics.ranking_inputs import DuplicateDocs
+from rageval_report.metrics.record_scores import lacking_fields
+from rageval_report.metrics.scoring import JudgedEvaluation, score_and_judge
 from rageval_report.metrics.views import Tools, tools_in_dialect
-from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.record_files import read_records
 from rageval_report.runner import FinishedRun
 from rageval_report.scores.catalogue.dialects import Dialect, dialect_of_name
-from rageval_report.scoring.blocks import score_blocks
-from rageval_report.scoring.compute import lacking_fields
-from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
 
 # The names under which a server's configuration may hold the model that gives the answers.
 _GENERATORS = ("llm_model", "generator_model", "generation_model", "generator", "model")
@@ -124,8 +122,7 @@ def score_answers(
     JudgeError
         If the judge fails, and nothing was to be computed.
     """
-    blocks = RecordBlocks(finished, tell) if is_large(finished) else None
-    records = read_answers(finished) if blocks is None else blocks.sketch()
+    records = read_answers(finished)
     named = config.judge.generator if config.judge is not None else None
     generator = named or generator_of(finished.config)
     model, price_notes = priced_model(records, config, generator)
@@ -139,36 +136,18 @@ def score_answers(
     notes = (*filter(is_doubt, finished.notes), *price_notes)
 
     def score(metrics: Sequence[str | Rubric]) -> JudgedEvaluation:
-        if blocks is None:
-            return score_and_judge(
-                records,
-                metrics,
-                name=name,
-                tools=tools,
-                lacking="unscored",
-                chat=plan.chats or None,
-                judging=judging if plan.how else None,
-                config=about,
-                created=finished.created,
-                match_ids=config.match_ids,
-                notes=notes,
-                strict=config.strict,
-                allow=config.allow,
-            )
-        return score_blocks(
-            blocks,
+        return score_and_judge(
+            records,
             metrics,
             name=name,
             tools=tools,
+            lacking="unscored",
             chat=plan.chats or None,
             judging=judging if plan.how else None,
-            notes=(
-                *notes,
-                f"the whole texts of this large run are in {finished.records}",
-            ),
             config=about,
             created=finished.created,
             match_ids=config.match_ids,
+            notes=notes,
             strict=config.strict,
             allow=config.allow,
         )

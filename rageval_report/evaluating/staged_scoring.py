@@ -35,6 +35,7 @@ from rageval_report.evaluating.scoring import (
 )
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import GrowingJudging, growing_judging
+from rageval_report.metrics.scoring import JudgedEvaluation, score_and_judge
 from rageval_report.records import record_table
 from rageval_report.results import Result
 from rageval_report.runner import FinishedRun
@@ -42,7 +43,6 @@ from rageval_report.runner.query_source import queries_of
 from rageval_report.runner.staged_asking import Stages
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_of_name
-from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
 
 # The ordinary intervals of a stopped evaluation assume that the number of queries was fixed.
 NOTE_ON_ORDER = (

@@ -20,10 +20,10 @@ from rageval_report.evaluating.staged_scoring import (
 from rageval_report.judges import Rubric, growing_judging
 from rageval_report.judges.chats import Chat
 from rageval_report.judges.options import JudgeOptions
+from rageval_report.metrics.scoring import JudgedEvaluation, score_and_judge
 from rageval_report.records.draws import draw_keys
 from rageval_report.results import Result
 from rageval_report.runner.staged_asking import asking_order
-from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
 
 
 def judge_until(

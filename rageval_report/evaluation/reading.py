@@ -12,7 +12,7 @@ from rageval_report.scores.roles.column_role import Roles
 from rageval_report.scores.table import Duplicates, MetricsArgument
 
 if TYPE_CHECKING:
-    from rageval_report.rankings.inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_inputs import DuplicateDocs
     from rageval_report.readers.base import Reader, ReaderOptions
     from rageval_report.readers.table_inputs import ScoreInput
     from rageval_report.sources.base import FilesArgument

@@ -13,31 +13,30 @@ import pandas as pd
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError
-from rageval_report.metrics.answers import Answers
 from rageval_report.metrics.citation import Citations, citations_of
-from rageval_report.metrics.cosines import (
-    Embed,
-    Similarities,
-    answer_similarities,
-    similarities_of_texts,
-)
 from rageval_report.metrics.dialect_metrics import (
     GoldAndTraces,
     ListedHits,
     LiteralRefusals,
     gold_and_traces,
 )
-from rageval_report.metrics.negative_references import NegativeReferences
 from rageval_report.metrics.performance import Performance, Prices, performance_of
+from rageval_report.metrics.ranking_inputs import DuplicateDocs, hits_of
+from rageval_report.metrics.ranking_scores import NoRelevant
 from rageval_report.metrics.refusal import (
     RefusalRule,
     Refusals,
     abstention_recall,
     refusals_of,
 )
-from rageval_report.rankings.hits import Hits
-from rageval_report.rankings.inputs import DuplicateDocs
-from rageval_report.rankings.score_tables import NoRelevant, hits_of
+from rageval_report.metrics.retrieval import Hits
+from rageval_report.metrics.similarity import (
+    Embed,
+    Similarities,
+    answer_similarities,
+    similarities_of_texts,
+)
+from rageval_report.metrics.text import Answers, NegativeReferences
 from rageval_report.records.levels import LevelOption
 from rageval_report.scores.catalogue.dialects import Dialect, DialectName, dialect_of_name
 
@@ -100,20 +99,7 @@ def tools_in_dialect(
     level: LevelOption | None = None,
     no_relevant: NoRelevant | None = None,
 ) -> Tools:
-    """The tools with the rules of a dialect, or with the usual ones for what is None.
-
-    Raises
-    ------
-    UnknownNameError
-        If no dialect has that name.
-    DataError
-        If an option contradicts the dialect.
-
-    Examples
-    --------
-    >>> tools_in_dialect("haystack").no_relevant, tools_in_dialect(None).no_relevant
-    ('zero', 'skip')
-    """
+    """The tools with the rules of a dialect, or with the usual ones for what is None."""
     rules = dialect_of_name(dialect)
     if rules is None:
         return Tools(embed, prices, refusals, duplicates, level or "auto", no_relevant or "skip")
@@ -140,15 +126,7 @@ def tools_in_dialect(
 
 @dataclass(frozen=True)
 class View:
-    """How records become what some metrics are computed from.
-
-    Parameters
-    ----------
-    build : callable
-        A function of the records and of the tools.
-    fields : tuple of str
-        The fields of the records that the view cannot do without.
-    """
+    """How records become what some metrics are computed from."""
 
     build: Callable[[pd.DataFrame, Tools], object]
     fields: tuple[str, ...] = ()

@@ -18,9 +18,14 @@ import pandas as pd
 
 from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.source import LARGE, Source
-from rageval_report.rankings.from_rows import IdRows, from_frame
-from rageval_report.rankings.trec.bytes import Text, text_of
-from rageval_report.rankings.trec.files import read_beir_run, read_trec_qrels, read_trec_run
+from rageval_report.metrics.joining import IdRows, from_frame
+from rageval_report.metrics.trec_files import (
+    Text,
+    read_beir_run,
+    read_trec_qrels,
+    read_trec_run,
+    text_of,
+)
 from rageval_report.readers.cell_values import number_or_none
 from rageval_report.readers.delimited import best_delimiters
 from rageval_report.readers.ranking_kinds import (
@@ -74,7 +79,7 @@ class RankingFile:
     Parameters
     ----------
     content : path, mapping, frame, or IdRows
-        What `rageval_report.rankings.score_tables.score_table_of_rankings` takes.
+        What `rageval_report.metrics.ranking_scores.score_table_of_rankings` takes.
     notes : tuple of str
         What was guessed, such as ranks in place of scores; the notes of a run's source are apart.
     tag : str, optional

@@ -19,10 +19,10 @@ from rageval_report.readers.ranking_kinds import (
 )
 
 if TYPE_CHECKING:
-    from rageval_report.rankings.inputs import DuplicateDocs
-    from rageval_report.rankings.joined import Ties
-    from rageval_report.rankings.ranking_options import Judgments
-    from rageval_report.rankings.score_tables import NoRelevant
+    from rageval_report.metrics.joining import Ties
+    from rageval_report.metrics.ranking_inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_options import Judgments
+    from rageval_report.metrics.ranking_scores import NoRelevant
     from rageval_report.readers.ranking_files import Values
     from rageval_report.records.id_changes import MatchIds
     from rageval_report.scores.catalogue.dialects import DialectName
@@ -73,7 +73,7 @@ def read_rankings(
         The judgments; without them, a ranking is refused.
     metrics : str, iterable of str, or mapping, optional
         Names such as "ndcg@10"; of a mapping, its keys. If omitted,
-        `rageval_report.rankings.ranking_options.DEFAULT_METRICS`.
+        `rageval_report.metrics.ranking_options.DEFAULT_METRICS`.
     duplicates : {"error", "best", "keep"}
         What to do with a document that was retrieved twice for a query; "error" leaves it to the
         dialect if there is one.
@@ -81,7 +81,7 @@ def read_rankings(
         What the numbers of a ranking without column names are; if omitted, numbers that count
         1, 2, 3 in every query are ranks.
     ties, relevance_level, no_relevant, drop_self
-        As for `rageval_report.rankings.score_tables.score_table_of_rankings`, or a text that spells
+        As for `rageval_report.score_rankings`, or a text that spells
         the value; its own values if omitted.
     match_ids : str or iterable of str
         Changes of form after which ids are compared, as in `rageval_report.score_rankings`.

@@ -17,21 +17,18 @@ import pandas as pd
 from rageval_report.errors import AlignmentError, DataError, ReaderError, check_choice
 from rageval_report.files.inputs import STANDARD_INPUT, is_file_input
 from rageval_report.files.source import Source
-from rageval_report.rankings.dialects import (
+from rageval_report.metrics.joining import IdRows, Ties
+from rageval_report.metrics.ranking_ids import doubts_about_rankings, match_ranking_ids
+from rageval_report.metrics.ranking_inputs import DuplicateDocs
+from rageval_report.metrics.ranking_options import DEFAULT_METRICS, Judgments
+from rageval_report.metrics.ranking_scores import (
+    NoRelevant,
+    RankedScores,
     default_ranking_metrics,
     ranked_metrics,
     ranking_dialect,
-    tables_in_dialect,
-)
-from rageval_report.rankings.from_rows import IdRows
-from rageval_report.rankings.inputs import DuplicateDocs
-from rageval_report.rankings.joined import Ties
-from rageval_report.rankings.ranking_ids import doubts_about_rankings, match_ranking_ids
-from rageval_report.rankings.ranking_options import DEFAULT_METRICS, Judgments
-from rageval_report.rankings.score_tables import (
-    NoRelevant,
-    RankedScores,
     score_table_of_rankings,
+    tables_in_dialect,
 )
 from rageval_report.readers.base import ScoreFile
 from rageval_report.readers.ranking_files import (

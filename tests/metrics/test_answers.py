@@ -1,31 +1,16 @@
 """The view of answers and references."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 from rageval_report.errors import DataError
-from rageval_report.metrics.answers import Answers
-from rageval_report.metrics.tokens import characters_or_words
+from rageval_report.metrics.text import Answers, characters_or_words
 
 
 def test_the_best_of_each_query_is_taken():
     answers = Answers(["a", None, "b", "c"], [["x", "y"], ["x"], [], ["z"]])
     assert answers.pairs == [("a", "x"), ("a", "y"), ("c", "z")]
     np.testing.assert_array_equal(answers.best([0.2, 0.7, 0.1]), [0.7, np.nan, np.nan, 0.1])
-
-
-def test_an_empty_answer_is_an_answer():
-    assert Answers([""], [["x"]]).best([0.0]).tolist() == [0.0]
-
-
-def test_no_query_has_no_score():
-    assert Answers([], []).best([]).shape == (0,)
-
-
-def test_where_no_query_can_be_scored_all_are_unscored():
-    assert np.isnan(Answers([None, "a"], [["x"], []]).best([])).all()
 
 
 def test_answers_and_references_of_different_lengths_raise():
@@ -36,11 +21,6 @@ def test_answers_and_references_of_different_lengths_raise():
 def test_one_text_for_references_raises():
     with pytest.raises(DataError, match="references of row 1 must be a list; got the text 'Rome'"):
         Answers(["a", "b"], [["a"], "Rome"])
-
-
-def test_answers_travel_to_other_processes():
-    answers = pickle.loads(pickle.dumps(Answers(["a"], [["b"]])))
-    assert answers.pairs == [("a", "b")]
 
 
 def test_scripts_without_blanks_are_cut_into_characters_and_others_into_words():

@@ -6,9 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.metrics import cosines as module
-from rageval_report.metrics.answers import Answers
-from rageval_report.metrics.cosines import (
+from rageval_report.metrics.similarity import (
     answer_similarities,
     as_rows,
     cosines,
@@ -16,6 +14,7 @@ from rageval_report.metrics.cosines import (
     similarities,
     similarities_of_texts,
 )
+from rageval_report.metrics.text import Answers
 
 
 def table_of(view, query):
@@ -46,10 +45,6 @@ def test_cosines_are_scikit_learn_s():
     )
 
 
-def test_vectors_of_zeros_are_near_nothing():
-    assert cosines(np.zeros((1, 3)), np.ones((1, 3))).tolist() == [[0.0]]
-
-
 @settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_queries_of_all_shapes_have_the_cosines_of_their_pairs(seed):
@@ -63,42 +58,6 @@ def test_queries_of_all_shapes_have_the_cosines_of_their_pairs(seed):
         table = table_of(view, query)
         assert table.shape == (len(ours), len(theirs))
         np.testing.assert_allclose(table.ravel(), np.ravel(by_pair), atol=1e-14)
-
-
-def test_blocks_of_the_cache_s_size_change_nothing(monkeypatch):
-    rng = np.random.default_rng(1)
-    retrieved, truths = rng.standard_normal((9, 4, 5)), rng.standard_normal((9, 2, 5))
-    whole = similarities(retrieved, truths)
-    monkeypatch.setattr(module, "_BLOCK_BYTES", 700)
-    parts = similarities(list(retrieved), list(truths))
-    assert len(whole.blocks) == 1 < len(parts.blocks)
-    for query in range(9):
-        np.testing.assert_array_equal(table_of(whole, query), table_of(parts, query))
-
-
-def test_a_side_without_rows_may_have_any_width():
-    for truths in (np.empty((2, 0, 7)), [[], np.empty((0, 7))]):
-        view = similarities(np.ones((2, 3, 5)), truths)
-        assert sum(block.values.shape[0] for block in view.blocks) == 2
-        assert all(block.values.shape[1:] == (3, 0) for block in view.blocks)
-
-
-def test_no_query_at_all_has_no_block():
-    assert (
-        similarities([], []).blocks == similarities(np.ones((0, 2, 3)), np.ones((0, 1, 3))).blocks
-    )
-
-
-def test_single_precision_is_kept_and_whole_numbers_become_double():
-    assert as_rows(np.ones((2, 3), np.float32), "x").dtype == np.float32
-    assert as_rows(np.ones((2, 3), np.float16), "x").dtype == np.float32
-    assert as_rows([[1, 2]], "x").dtype == np.float64
-
-
-def test_one_flat_vector_is_one_row_and_nothing_is_none():
-    assert as_rows([1.0, 2.0], "x").shape == (1, 2)
-    assert as_rows(np.ones(3), "x").shape == (1, 3)
-    assert len(as_rows([], "x")) == len(as_rows(np.empty((0, 384)), "x")) == 0
 
 
 @pytest.mark.parametrize("given", [[[1.0], [1.0, 2.0]], [["a"]], 3.0, [[[1.0]]], [[], []]])
@@ -116,11 +75,6 @@ def test_a_vector_that_is_not_finite_raises(bad):
 def test_vectors_of_two_models_raise():
     with pytest.raises(DataError, match="query 1 has results of 3 and truths of 2 dimensions"):
         similarities([[[1.0]], [[1.0, 2.0, 3.0]]], [[[1.0]], [[1.0, 2.0]]])
-
-
-def test_runs_of_different_lengths_raise():
-    with pytest.raises(DataError, match="got 1 and 2"):
-        similarities([[[1.0]]], [[[1.0]], [[1.0]]])
 
 
 def test_each_different_text_is_embedded_once_in_batches():
@@ -146,10 +100,6 @@ def test_texts_have_the_cosines_of_their_vectors():
     view = similarities_of_texts([["ab", "c"], None], [["a"], ["b"]], letters)
     np.testing.assert_allclose(table_of(view, 0), [[np.sqrt(0.5)], [0.0]])
     assert view.n_queries == 2
-
-
-def test_no_text_at_all_is_no_cosine():
-    assert similarities_of_texts([[]], [[]], letters).blocks[0].values.shape == (1, 0, 0)
 
 
 def test_an_answer_is_compared_with_each_of_its_references():

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.metrics.log_rank import (
+from rageval_report.metrics.retrieval import (
+    hit_table,
     hybrid_log_rank,
     hybrid_log_rank_score_exact,
     hybrid_of_ranks,
     log_rank_score,
 )
-from rageval_report.rankings.hits import hit_table
 
 CHUNKS = st.lists(st.sampled_from("abcdefgh"), max_size=8)
 
@@ -23,15 +23,6 @@ def test_the_score_falls_from_one_to_zero_with_the_logarithm_of_the_rank():
     scores = [log_rank_score(rank, 4) for rank in (1, 2, 3, 4)]
     assert scores == [1.0, 1 - math.log(2) / math.log(4), 1 - math.log(3) / math.log(4), 0.0]
     assert scores == [1.0, 0.5, 0.20751874963942185, 0.0]
-
-
-def test_gamma_says_how_steeply_it_falls():
-    assert log_rank_score(2, 4, 10) == 0.3017168876848263
-    assert log_rank_score(2, 4, 0.1) == 0.6367257560865931
-
-
-def test_the_only_rank_scores_one():
-    assert log_rank_score(1, 1) == log_rank_score(1, 1, gamma=7) == 1.0
 
 
 @pytest.mark.parametrize("gamma", [0, 1e-12, 1e-300])
@@ -55,57 +46,10 @@ def test_a_gamma_below_zero_raises(gamma):
         log_rank_score(1, 3, gamma)
 
 
-def test_a_perfect_ranking_of_two_scores_three_quarters_unless_normalized():
-    assert hybrid_log_rank_score_exact(["a", "b"], ["a", "b"]) == 0.75
-    assert hybrid_log_rank_score_exact(["a", "b"], ["a", "b"], normalized=True) == 1.0
-
-
-def test_truths_at_ranks_two_and_four_of_five():
-    score = hybrid_log_rank_score_exact(["x", "a", "y", "b", "z"], ["a", "b"])
-    earned = 2 - (math.log(2) + math.log(4)) / math.log(5)
-    assert score == pytest.approx(0.5 + 0.5 * earned / 2)
-    assert score == 0.6769925814449552
-
-
-def test_alpha_weighs_recall_against_ranks():
-    retrieved, truths = ["x", "a", "y"], ["a", "b"]
-    assert hybrid_log_rank_score_exact(retrieved, truths, alpha=1.0) == 0.5
-    by_ranks = hybrid_log_rank_score_exact(retrieved, truths, alpha=0.0)
-    assert by_ranks == pytest.approx((1 - math.log(2) / math.log(3)) / 2)
-
-
-def test_the_first_of_two_equal_results_counts_and_both_take_a_rank():
-    twice = hybrid_log_rank_score_exact(["a", "a", "x"], ["a"])
-    assert twice == hybrid_log_rank_score_exact(["a", "y", "x"], ["a"]) == 1.0
-
-
-def test_normalized_with_more_truths_than_results_divides_by_what_is_reachable():
-    score = hybrid_log_rank_score_exact(["a", "b"], ["a", "b", "c"], alpha=0.0, normalized=True)
-    assert score == 1.0
-
-
-def test_nothing_retrieved_is_zero():
-    assert hybrid_log_rank_score_exact([], ["a"]) == 0.0
-    assert hybrid_log_rank_score_exact([], ["a"], normalized=True) == 0.0
-
-
-@pytest.mark.parametrize("retrieved", [[], ["a"]])
-def test_no_truth_raises_even_where_nothing_was_retrieved(retrieved):
-    with pytest.raises(ValueError, match="ground_truth_chunks must have at least one"):
-        hybrid_log_rank_score_exact(retrieved, [])
-
-
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, math.nan])
 def test_an_alpha_outside_the_unit_raises(alpha):
     with pytest.raises(DataError, match="alpha must be a number between 0 and 1"):
         hybrid_log_rank_score_exact(["a"], ["a"], alpha=alpha)
-
-
-def test_chunks_that_are_no_texts_or_ids_raise():
-    with pytest.raises(DataError, match="retrieved_chunks must contain texts or ids"):
-        hybrid_log_rank_score_exact([["a"]], ["a"])
-    with pytest.raises(DataError, match="ground_truth_chunks must contain texts or ids"):
-        hybrid_log_rank_score_exact(["a"], [["a"]])
 
 
 def test_queries_without_a_truth_are_unscored():
@@ -163,13 +107,3 @@ def table(**options):
 
 def test_the_metric_of_rankings_is_the_function_of_one_query():
     assert hybrid_log_rank(table()).tolist() == [0.6769925814449552]
-
-
-def test_a_cutoff_leaves_the_rest_of_the_ranking_out():
-    cut = hybrid_log_rank_score_exact(["x", "a", "y"], ["a", "b"])
-    assert hybrid_log_rank(table(), 3).tolist() == [cut]
-
-
-def test_the_level_of_relevance_says_what_a_truth_is():
-    strict = hybrid_log_rank_score_exact(["x", "y", "z", "b", "w"], ["b"])
-    assert hybrid_log_rank(table(relevance_level=2)).tolist() == [strict]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rageval_report import score
 from rageval_report.errors import DataError
-from rageval_report.metrics.negative_references import NegativeReferences, negative_reference_hit
+from rageval_report.metrics.text import NegativeReferences, negative_reference_hit
 
 
 def hit(answer, negatives, references=()):

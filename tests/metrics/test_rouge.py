@@ -1,25 +1,20 @@
 """rouge-score 0.1.2, bit by bit, and datapizza-ai's aggregation spelt out."""
 
-import random
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.metrics.answers import Answers
-from rageval_report.metrics.tokens import characters_or_words
+from rageval_report.metrics.text import Answers, characters_or_words
 
 rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer")
 
-from rageval_report.metrics import _overlap as overlap  # noqa: E402
-from rageval_report.metrics.rouge import (  # noqa: E402
+from rageval_report.metrics.overlap import (  # noqa: E402
     ROUGE_TYPES,
     corpus_rouge_scores,
     rouge_1,
     rouge_2,
-    rouge_fmeasures,
     rouge_l,
     rouge_score,
     rouge_scores,
@@ -56,50 +51,6 @@ def test_every_figure_is_rouge_score_s_to_the_last_bit(pairs, stem):
     assert ours(texts, references, stem=stem) == told(texts, references, stem)
 
 
-def some_texts(n, seed):
-    draw = random.Random(seed)
-    return [" ".join(draw.choices(PIECES, k=draw.randint(0, 60))) for _ in range(n)]
-
-
-def test_pairs_keep_their_figures_over_the_borders_of_blocks(monkeypatch):
-    texts, references = some_texts(100, 0), some_texts(100, 1)
-    monkeypatch.setattr(overlap, "_PAIRS_PER_BLOCK", 7)
-    assert ours(texts, references) == told(texts, references, stem=True)
-
-
-def test_more_tokens_than_characters_are_compared_as_numbers(monkeypatch):
-    texts, references = some_texts(30, 2), some_texts(30, 3)
-    spelt = ours(texts, references)
-    monkeypatch.setattr(overlap, "_N_CHARACTERS", 0)
-    assert ours(texts, references) == spelt
-
-
-def test_stems_make_forms_of_a_word_equal():
-    scores = rouge_score("the dogs jumped over the dog", "the dog jumps over the dogs")
-    assert scores == {name: dict.fromkeys(FIGURES, 1.0) for name in ROUGE_TYPES}
-
-
-def test_the_figures_by_hand():
-    scores = rouge_score("a b c d", "a c b")
-    assert scores["rouge1"] == {"precision": 3 / 4, "recall": 1.0, "fmeasure": 6 / 7}
-    assert scores["rouge2"] == dict.fromkeys(FIGURES, 0.0)
-    assert scores["rougeL"]["recall"] == 2 / 3
-
-
-def test_the_flat_view_holds_f_alone():
-    assert rouge_fmeasures(rouge_score("a b c d", "a c b")) == {
-        "rouge1": 6 / 7,
-        "rouge2": 0.0,
-        "rougeL": pytest.approx(2 * (1 / 2) * (2 / 3) / (1 / 2 + 2 / 3)),
-    }
-
-
-@pytest.mark.parametrize(("text", "reference"), [("", "a"), ("a", ""), ("", ""), ("é!", "é")])
-def test_texts_without_a_token_score_zero(text, reference):
-    scores = rouge_score(text, reference)
-    assert scores == {name: dict.fromkeys(FIGURES, 0.0) for name in ROUGE_TYPES}
-
-
 def test_a_tokenizer_serves_other_scripts_as_rouge_score_would_use_it():
     class Theirs:
         def tokenize(self, text):
@@ -123,16 +74,6 @@ def test_a_query_takes_the_chunk_of_the_highest_recall_for_each_truth():
             best.append(max(each, key=lambda one: one["recall"]))  # the first of equals
         expected[name] = {f: sum(one[f] for one in best) / len(truths) for f in FIGURES}
     assert corpus_rouge_scores(chunks, truths) == expected
-
-
-def test_a_query_without_results_is_zero_even_without_truths():
-    zeros = {name: dict.fromkeys(FIGURES, 0.0) for name in ROUGE_TYPES}
-    assert corpus_rouge_scores([], []) == corpus_rouge_scores([], ["a"]) == zeros
-
-
-def test_results_without_truths_raise():
-    with pytest.raises(ValueError, match="ground_truth_chunks must have at least one"):
-        corpus_rouge_scores(["a"], [])
 
 
 @pytest.mark.parametrize(

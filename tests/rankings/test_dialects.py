@@ -4,8 +4,7 @@ import pandas as pd
 import pytest
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.rankings.dialects import (
-    default_ranking_metrics,
+from rageval_report.metrics.ranking_scores import (
     metrics_in_dialect,
     ranked_metrics,
     ranking_dialect,
@@ -23,31 +22,6 @@ def test_a_ranking_has_the_dialects_of_rankings_only():
             ranking_dialect(name)
     with pytest.raises(UnknownNameError, match="haystak"):
         ranking_dialect("haystak")
-
-
-def test_the_default_metrics_are_those_of_the_system_that_need_no_texts():
-    assert default_ranking_metrics(HAYSTACK) == [
-        "document_mrr", "document_map", "document_ndcg",
-        "document_recall_single_hit", "document_recall_multi_hit",
-    ]  # fmt: skip
-    assert default_ranking_metrics(DATAPIZZA)[:12] == [
-        f"{name}_at_{k}_exact" for name in ("precision", "recall", "f1") for k in (1, 3, 5, 10)
-    ]
-    assert "bleu_score" not in default_ranking_metrics(DATAPIZZA)
-
-
-def test_metrics_are_known_by_the_name_of_the_system():
-    known = ranked_metrics(["recall@5", "f1_at_3_exact"], DATAPIZZA)
-    assert {name: metric.known_as for name, metric in known.items()} == {
-        "recall_at_5_exact": "recall@5",
-        "f1_at_3_exact": "f1@3",
-    }
-
-
-def test_a_metric_that_needs_texts_is_refused():
-    assert list(metrics_in_dialect(["exact_match"], HAYSTACK)) == ["exact_match"]
-    with pytest.raises(DataError, match="'exact_match' cannot be computed from rankings"):
-        ranked_metrics(["document_mrr", "exact_match"], HAYSTACK)
 
 
 def test_a_metric_that_the_system_lacks_is_named_with_those_it_has():

@@ -4,14 +4,10 @@ The outcomes are worked out by hand.
 """
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from rageval_report import score_rankings
 from rageval_report.errors import AlignmentError, DataError
-from rageval_report.rankings.score_tables import score_table_of_rankings
+from rageval_report.metrics.ranking_scores import score_table_of_rankings
 
 NAMES = ["mrr", "ndcg@10", "map", "bpref", "recall@2"]
 
@@ -117,43 +113,12 @@ SELF_RUN = {"q1": {"q1": 9.0, "a": 1.0, "b": 0.5}, "q2": {"b": 2.0, "q1": 1.0}}
 SELF_QRELS = {"q1": {"b": 1}, "q2": {"q1": 1}}
 
 
-def test_a_document_that_bears_its_querys_id_stays(given_as):
-    ranked = score_table_of_rankings(*given_as(SELF_RUN, SELF_QRELS), "mrr")
-    assert ranked.scores["mrr"].tolist() == [1 / 3, 1 / 2]
-    assert ranked.notes == ()
-
-
 def test_on_request_it_is_left_out_and_counted(given_as):
     # of q1 the first; what bears the id of another query stays
     ranked = score_table_of_rankings(*given_as(SELF_RUN, SELF_QRELS), "mrr", drop_self=True)
     assert ranked.scores["mrr"].tolist() == [1 / 2, 1 / 2]
     assert ranked.details["n_retrieved"].tolist() == [2, 2]
     assert ranked.notes == ("drop_self: 1 retrieved document has its query's id and is left out",)
-
-
-def test_the_evaluation_tells_of_what_was_left_out():
-    evaluation = score_rankings(SELF_RUN, SELF_QRELS, "mrr", drop_self=True)
-    assert evaluation.get_aggregated_scores("mrr") == 1 / 2
-    assert any("drop_self: 1 retrieved" in note for note in evaluation.evaluation_report().notes)
-
-
-def test_the_input_is_not_changed():
-    # BEIR's evaluation takes the documents out of the caller's own dict
-    run = {"q1": {"q1": 9.0, "a": 1.0}}
-    score_rankings(run, {"q1": {"a": 1}}, "mrr", drop_self=True)
-    assert run == {"q1": {"q1": 9.0, "a": 1.0}}
-
-
-def test_a_query_that_retrieved_only_itself_has_retrieved_nothing(given_as):
-    pair = given_as(
-        {"q1": {"q1": 9.0}, "q2": {"q2": 1.0, "a": 0.5}}, {"q1": {"a": 1}, "q2": {"a": 1}}
-    )
-    ranked = score_table_of_rankings(*pair, "mrr", drop_self=True)
-    assert ranked.scores["mrr"].tolist() == [0.0, 1.0]
-    assert ranked.notes[0] == (
-        "drop_self: 2 retrieved documents have their query's id and are left out"
-    )
-    assert "'q1'" in ranked.notes[1]
 
 
 def test_a_run_of_nothing_but_its_queries_has_no_query_left(given_as):
@@ -179,76 +144,4 @@ def test_arguana_whose_queries_are_documents_loses_a_rank_to_each(real_data):
     assert dropped.notes[0].startswith("drop_self: 150 retrieved documents")
 
 
-@settings(
-    max_examples=30,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(
-    run=st.dictionaries(
-        st.sampled_from("abc"),
-        st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 3), min_size=1),
-        min_size=1,
-    )
-)
-def test_dropping_is_as_if_it_had_never_been_retrieved(given_as, run):
-    qrels = {query: {"d": 1, "e": 2} for query in run} | {"z": {"d": 1}}
-    never = {query: {d: x for d, x in docs.items() if d != query} for query, docs in run.items()}
-    if not any(never.values()):
-        return  # nothing is left to score
-    dropped = score_table_of_rankings(*given_as(run, qrels), NAMES, drop_self=True)
-    expected = score_table_of_rankings(never, qrels, NAMES)
-    assert dropped.scores.equals(expected.scores)
-    assert dropped.details.equals(expected.details)
-
-
 # -- repeats
-
-
-def test_a_document_that_stands_twice_counts_on_request_where_it_ranks_best(frame_of, tmp_path):
-    frame = frame_of({"q": {"a": 1.0, "b": 2.0}}, "score")
-    frame.loc[2] = ["q", "a", 3.0]
-    path = tmp_path / "run"
-    path.write_text("q Q0 a 3 1.0 t\nq Q0 b 2 2.0 t\nq Q0 a 1 3.0 t\n")
-    for run in ({"q": ["a", "b", "a"]}, frame, path):
-        ranked = score_table_of_rankings(run, {"q": {"b": 1, "a": 0}}, "mrr", duplicates="best")
-        assert ranked.scores["mrr"].tolist() == [1 / 2]
-        assert ranked.details["n_retrieved"].tolist() == [2]
-        assert ranked.notes == (
-            "duplicates: 1 document was retrieved again and counts only at the best rank",
-        )
-
-
-def test_repeated_judgments_are_refused_all_the_same(tmp_path):
-    path = tmp_path / "qrels"
-    path.write_text("q 0 a 1\nq 0 a 1\n")
-    with pytest.raises(DataError, match=r"line 2: .*appears twice, first in line 1"):
-        score_rankings({"q": ["a"]}, path, "mrr", duplicates="best")
-
-
-def test_with_repeats_left_out_no_score_exceeds_one():
-    # several tools count a document twice and report a recall of 2
-    run = {"q": ["a", "a", "b", "a"]}
-    scores = score_rankings(run, {"q": ["a"]}, ["recall@3", "ndcg@3", "map"], duplicates="best")
-    assert scores.scores.loc["q"].tolist() == [1.0, 1.0, 1.0]
-
-
-@settings(max_examples=30)
-@given(
-    rows=st.lists(
-        st.tuples(st.sampled_from("pq"), st.sampled_from("abcde"), st.integers(0, 9)), min_size=1
-    )
-)
-def test_the_best_of_repeats_is_the_highest_score(rows):
-    best = {}
-    for query, doc, value in rows:
-        docs = best.setdefault(query, {})
-        docs[doc] = max(value, docs.get(doc, value))
-    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
-    qrels = {query: {"a": 2, "c": 1} for query in "pq"}
-    ranked = score_table_of_rankings(frame, qrels, NAMES, duplicates="best")
-    expected = score_table_of_rankings(best, qrels, NAMES)
-    assert ranked.scores.equals(expected.scores)
-    n_repeats = len(rows) - sum(map(len, best.values()))
-    assert any(note.startswith(f"duplicates: {n_repeats} ") for note in ranked.notes) == (
-        n_repeats > 0
-    )

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rageval_report.errors import DataError
-from rageval_report.rankings.score_tables import score_table_of_rankings
+from rageval_report.metrics.ranking_scores import score_table_of_rankings
 
 FORMS = ["dict", "frame", "file"]
 
@@ -48,36 +47,6 @@ def test_scores_differ_in_double_precision(given_run):
 def test_scores_rank_and_not_the_order_of_the_rows(given_run):
     assert ranks_of(given_run({"q": {"low": -3.5, "top": 2e3, "mid": 0}}), ["top", "mid", "low"]) \
         == [0, 1, 2]  # fmt: skip
-
-
-def test_the_column_of_ranks_of_a_file_is_not_asked_for(tmp_path):
-    path = tmp_path / "run"
-    path.write_text("q Q0 a 1 0.1 t\nq Q0 b 2 0.9 t\n")
-    assert ranks_of(path, ["b", "a"]) == [0, 1]
-
-
-def test_infinite_scores_rank(given_run):
-    run = given_run({"q": {"a": float("-inf"), "b": 0.0, "c": float("inf")}})
-    assert ranks_of(run, ["c", "b", "a"]) == [0, 1, 2]
-
-
-def test_ties_can_be_refused(given_run):
-    run = given_run({"q1": {"a": 0.5, "b": 0.5}, "q2": {"a": 1.0}})
-    with pytest.raises(DataError, match="equal scores in 1 queries: 'q1'"):
-        score_table_of_rankings(run, {"q1": ["a"], "q2": ["a"]}, "mrr", ties="error")
-
-
-def test_the_share_of_tied_documents_is_told(given_run):
-    run = given_run({"q1": {"a": 0.5, "b": 0.5, "c": 0.1, "d": 0.0}, "q2": {"a": 1.0}})
-    ranked = score_table_of_rankings(run, {"q1": ["c"], "q2": ["a"]}, "mrr")
-    assert ranked.details["tied_share"].tolist() == [0.5, 0.0]
-    assert "1 of 2 queries has documents of equal score" in ranked.notes[0]
-
-
-def test_neighbouring_queries_of_equal_scores_are_not_tied(given_run):
-    run = given_run({"q1": {"a": 1}, "q2": {"b": 1}})
-    ranked = score_table_of_rankings(run, {"q1": ["a"], "q2": ["b"]}, "mrr", ties="error")
-    assert ranked.notes == ()
 
 
 def test_a_constant_score_gives_no_perfect_ranking(given_run):

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import score, score_rankings
+from rageval_report import score_rankings
 from rageval_report.errors import DataError
-from rageval_report.rankings import retrieval
-from rageval_report.rankings.score_tables import hits_of, score_table_of_rankings
+from rageval_report.metrics import retrieval
+from rageval_report.metrics.ranking_inputs import hits_of
+from rageval_report.metrics.ranking_scores import score_table_of_rankings
 from rageval_report.scores.metric import METRICS, Catalogue
 
 # The functions of the module, by the names of their metrics.
@@ -117,28 +118,6 @@ def test_exponential_ndcg_is_linear_ndcg_of_exponential_grades(k):
     assert ours.to_dict() == {query: one[f"ndcg_cut_{k}"] for query, one in theirs.items()}
 
 
-def test_a_judgment_of_two_hundred_million_is_a_gain_like_any_other():
-    hits = hits_of([["b", "a"]], [{"a": 200_000_000, "b": 1}])
-    second = 1 / math.log2(3)
-    expected = (1 + 2e8 * second) / (2e8 + second)
-    assert retrieval.ndcg(hits) == pytest.approx([expected])
-    assert retrieval.ndcg_exp(hits) == pytest.approx([second])  # 2^200000000 drowns the other
-
-
-def test_a_steep_gain_is_no_less_exact_for_being_scaled():
-    plain, scaled = ([{"a": top, "b": top - 1}] for top in (500, 1000))
-    values = [retrieval.ndcg_exp(hits_of([["b", "a"]], judged))[0] for judged in (plain, scaled)]
-    half = 1 / math.log2(3)
-    assert values == pytest.approx([(0.5 + half) / (1 + 0.5 * half)] * 2, rel=1e-14)
-
-
-def test_grades_with_fractions_are_gains():
-    hits = hits_of([["b", "a"]], [{"a": 1.5, "b": 0.5}])
-    second = 1 / math.log2(3)
-    assert retrieval.ndcg(hits) == pytest.approx([(0.5 + 1.5 * second) / (1.5 + 0.5 * second)])
-    assert hits.n_relevant.tolist() == [1]  # 0.5 is below the level of 1
-
-
 def test_bpref_charges_each_judged_nonrelevant_document_above():
     # R = 2 and one of two judged non-relevant stands above the second: (1 + (1 - 1/2)) / 2
     hits = hits_of([["a", "n", "u", "b", "m"]], [{"a": 1, "b": 1, "n": 0, "m": 0}])
@@ -191,13 +170,6 @@ def test_a_cutoff_beyond_the_lists_changes_nothing_but_precision(seed):
         np.testing.assert_array_equal(RETRIEVAL[name](hits, None), RETRIEVAL[name](hits, 1000))
 
 
-def test_counts_within_a_cutoff_tell_judged_from_relevant():
-    hits = hits_of([["a", "n", "x", "b", "j"]], [{"a": 1, "n": 0, "b": 1, "j": -1}])
-    assert retrieval.n_relevant_retrieved(hits, 3).tolist() == [1]
-    assert retrieval.n_judged_retrieved(hits, 3).tolist() == [2]
-    assert retrieval.n_judged_retrieved(hits).tolist() == [3]  # below 0 counts as not judged
-
-
 # -- single hit and multi hit, of Haystack's proposal and of Haystack 2
 
 
@@ -224,43 +196,6 @@ def test_both_meanings_of_hits_come_from_rankings(name):
     assert skipped.scores[name].tolist() == pytest.approx(
         [*HIT_SCORES[name][:4], math.nan], nan_ok=True
     )
-
-
-@pytest.mark.parametrize("name", HIT_SCORES)
-def test_both_meanings_of_hits_come_from_records(name):
-    rows = [
-        {"query_id": query, "retrieved": docs, "relevant": HIT_QRELS[query]}
-        for query, docs in HIT_RUN.items()
-    ]
-    zero = score(rows, name, no_relevant="zero").scores[name]
-    assert zero.tolist() == pytest.approx(HIT_SCORES[name])
-    skipped = score(rows, name).scores[name]
-    assert skipped.tolist() == pytest.approx([*HIT_SCORES[name][:4], math.nan], nan_ok=True)
-
-
-@settings(max_examples=30)
-@given(seed=st.integers(0, 10**6), k=st.integers(1, 40))
-def test_each_meaning_is_a_metric_that_the_field_knows(seed, k):
-    hits = score_table_of_rankings(*made(seed), "mrr").hits
-    same = {
-        "single_hit": retrieval.precision(hits, 1),
-        "multi_hit": retrieval.precision(hits, k),
-        "document_recall_single_hit": retrieval.hit(hits, k),
-        "document_recall_multi_hit": retrieval.recall(hits, k),
-    }
-    for name, expected in same.items():
-        np.testing.assert_array_equal(RETRIEVAL[name](hits, k), expected)
-
-
-@settings(max_examples=30)
-@given(seed=st.integers(0, 10**6), k=st.integers(1, 40))
-def test_a_hit_at_the_first_place_is_a_hit_anywhere(seed, k):
-    hits = score_table_of_rankings(*made(seed), "mrr").hits
-    first, anywhere = (
-        RETRIEVAL[name](hits, k) for name in ("single_hit", "document_recall_single_hit")
-    )
-    assert (first <= anywhere).all()
-    assert ((retrieval.multi_hit(hits, k) > 0) == (anywhere == 1)).all()
 
 
 @pytest.mark.parametrize(

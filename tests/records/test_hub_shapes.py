@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rageval_report.datasets import load_dataset
-from rageval_report.scoring.records import score
+from rageval_report.metrics.scoring import score
 
 TEXTS = pa.list_(pa.string())
 

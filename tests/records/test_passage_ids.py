@@ -12,9 +12,9 @@ import pytest
 
 from rageval_report import read_records, score
 from rageval_report.errors import DataError
+from rageval_report.metrics.judged_sets import evaluate_judged_set
 from rageval_report.records import record_table
 from rageval_report.records.table import note_of_table
-from rageval_report.scoring.judged_sets import evaluate_judged_set
 
 # What was retrieved, the document, the chunk, and the text.
 BOTH_IDS = {

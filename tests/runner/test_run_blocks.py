@@ -7,8 +7,8 @@ import pytest
 
 import rageval_report
 from rageval_report.errors import DataError, ReaderError
+from rageval_report.metrics.record_scores import score_records
 from rageval_report.runner import RunConfig, collect_answers, record_blocks
-from rageval_report.scoring.compute import score_records
 
 METRICS = ["recall@1", "ndcg@5", "exact_match", "token_f1", "latency_ms"]
 

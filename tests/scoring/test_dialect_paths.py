@@ -17,9 +17,9 @@ from rageval_report import (
     score,
     score_rankings,
 )
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError
 from rageval_report.judges import ScriptedChat
-from rageval_report.scoring.traces import score_traces
+from rageval_report.metrics.trace_results import score_traces
 
 # The last document of q1 is a repeat, and q3 has no gold that is relevant.
 RUN = "\n".join(
@@ -65,15 +65,6 @@ def test_a_ranking_that_is_read_has_the_scores_of_score_rankings(files, dialect,
         assert metric.title == scored.metrics[name].title
 
 
-def test_the_repeat_and_the_query_without_gold_count_as_in_haystack(files):
-    run, qrels = files
-    metrics = ["document_mrr", "document_recall_multi_hit"]
-    [read] = read_scores(run, qrels=qrels, metrics=metrics, dialect="haystack").values()
-    # Of the tied b and c, b stands first in the file; q3 has nothing relevant, which is 0.
-    assert read.scores["document_mrr"].tolist() == pytest.approx([1 / 3, 1 / 2, 0.0])
-    assert read.scores["document_recall_multi_hit"].tolist() == [0.5, 1.0, 0.0]
-
-
 @pytest.mark.parametrize(
     ("dialect", "first"), [("haystack", "document_mrr"), ("datapizza", "precision_at_1_exact")]
 )
@@ -100,13 +91,6 @@ def test_a_ranking_refuses_what_contradicts_its_dialect(files, options, message)
     run, qrels = files
     with pytest.raises(DataError, match=message):
         read_scores(run, qrels=qrels, **{"metrics": ["mrr"], "dialect": "haystack", **options})
-
-
-def test_a_ranking_without_a_dialect_has_none(files):
-    run, qrels = files
-    [read] = read_scores(run, qrels=qrels, metrics=["mrr"], duplicates="keep").values()
-    assert "dialect" not in read.config
-    assert list(read.scores) == ["mrr"]
 
 
 # -- traces
@@ -182,11 +166,6 @@ def test_traces_refuse_what_contradicts_their_scorer(options, message):
         score_traces(GOLD, TRACE, **{"dialect": "wfgy", **options})
 
 
-def test_an_unknown_dialect_of_traces_is_refused():
-    with pytest.raises(UnknownNameError, match="dialect must be"):
-        score_traces(GOLD, TRACE, dialect="wfyg")
-
-
 # -- judges
 
 
@@ -216,10 +195,3 @@ def test_judged_metrics_alone_keep_the_dialect_and_its_percentiles():
 
 
 # -- paths that have no dialect
-
-
-def test_a_reader_that_has_no_dialect_says_which_have(tmp_path):
-    path = tmp_path / "scores.csv"
-    path.write_text("query_id,mrr\na,0.5\nb,1.0\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"has no option 'dialect'.*files of Haystack and ragbench"):
-        read_scores(path, dialect="haystack")

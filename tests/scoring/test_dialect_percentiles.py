@@ -9,8 +9,7 @@ import statistics
 import numpy as np
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, compare, score
-from rageval_report.analysis.slices import slice_summary
+from rageval_report import RAGPipelineEvaluation
 
 LATENCIES = [410.0, 120.0, 95.0, 300.0, 101.0, 990.0, 130.0, 88.0, 92.0, 110.0]
 
@@ -80,13 +79,6 @@ def test_the_notes_say_which_rule_holds(dialect):
             assert f"dialect:{dialect}" in result.signature
 
 
-@pytest.mark.parametrize("threshold", [100.0, "mean"])
-def test_a_threshold_that_is_no_percentile_has_no_rule(threshold):
-    listed = evaluation_in("ragbench").failures("latency_ms", threshold)
-    assert "percentile_method" not in listed.settings
-    assert not any(note.startswith("percentiles") for note in listed.notes)
-
-
 @pytest.mark.parametrize("method", ["linear", "exclusive", "upper"])
 def test_the_rule_of_a_call_goes_before_that_of_the_dialect(method):
     witness = {"linear": usual_percentile, "exclusive": haystack_percentile}
@@ -106,37 +98,3 @@ def test_the_rule_of_a_call_goes_before_that_of_the_dialect(method):
 def test_a_gate_measures_the_percentile_of_the_dialect(dialect, figure, p):
     row = evaluation_in(dialect).gate(f"{figure}(latency_ms) <= 2000").frame.iloc[0]
     assert row["value"] == pytest.approx(RULES[dialect](LATENCIES, p))
-
-
-def test_a_gate_of_a_comparison_measures_each_pipeline_by_its_own_dialect():
-    baseline = evaluation_in("ragbench")
-    candidate = evaluation_in("ragbench", [2 * value for value in LATENCIES]).with_name("new")
-    result = compare(baseline, candidate).gate("p50(latency_ms) <= 1000")
-    doubled = [2 * value for value in LATENCIES]
-    assert result.frame["value"].tolist() == [ragbench_percentile(doubled, 0.5)]
-    assert any(note.startswith("percentiles: upper") for note in result.notes)
-
-
-@pytest.mark.parametrize("dialect", RULES)
-def test_slices_and_the_note_on_latency_have_the_same_percentiles(dialect):
-    evaluation = evaluation_in(dialect)
-    frame = slice_summary(evaluation, "type").frame.set_index("type")
-    for start, group in enumerate(("odd", "even")):
-        expected = RULES[dialect](LATENCIES[start::2], 0.5)
-        assert frame.loc[group, "p50"] == pytest.approx(expected)
-    report = evaluation.evaluation_report()
-    [note] = [note for note in report.notes if note.startswith("latency_ms: median")]
-    p95 = RULES[dialect](LATENCIES, 0.95)
-    assert f"median {RULES[dialect](LATENCIES, 0.5):g} " in note
-    assert f"p95 {p95:.4g} " in note
-
-
-def test_the_order_of_the_queries_moves_no_percentile():
-    rows = [{"query_id": n, "latency_ms": value} for n, value in enumerate(LATENCIES)]
-    cuts = {
-        score(order, "latency_ms", dialect="ragbench")
-        .failures("latency_ms", "p95")
-        .settings["threshold"]
-        for order in (rows, rows[::-1], rows[3:] + rows[:3])
-    }
-    assert cuts == {990.0}

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
-from scipy import stats
 
 from rageval_report import score
 from rageval_report.datasets import load_dataset
-from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
+from rageval_report.errors import DataError, RagevalWarning
 from rageval_report.golden import highly_relevant
 from rageval_report.judges.chats import ScriptedChat
-from rageval_report.scoring.judged_sets import evaluate_judged_set
+from rageval_report.metrics.judged_sets import evaluate_judged_set
 
 # Found and right, found and wrong, lost and right, lost and wrong, no answer at all.
 ROWS = [
@@ -54,32 +51,6 @@ def test_a_judge_that_says_true_or_false_fills_the_table():
     assert cells(found) == cells(by_string)
     assert list(found.evaluation.metrics)[-1] == "answer_correct"
     assert found.judged is not None
-
-
-def test_accuracy_has_scipy_s_exact_interval():
-    """SciPy 1.15 and later: binomtest(1, 2)."""
-    row = evaluate_judged_set(RECORDS, generation="exact_match").table.frame.iloc[0]
-    expected = stats.binomtest(1, 2).proportion_ci(method="exact")
-    assert row["accuracy"] == 0.5
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((expected.low, expected.high))
-
-
-def test_every_query_is_scored_though_one_fails_its_gate():
-    found = evaluate_judged_set(RECORDS, generation="exact_match")
-    queries = found.queries.frame.set_index("query_id")
-    assert queries["found"].tolist()[:4] == [1, 2, 0, 1]
-    assert math.isnan(queries.loc["q5", "found"])
-    assert queries["retrieval"].tolist() == [
-        *("found", "found", "not found", "not found", "not scored"),
-    ]
-    assert not found.evaluation.gate("min(recall@10) >= 0.8").passed
-
-
-def test_documents_of_low_grade_are_neither_expected_nor_asked_for():
-    found = evaluate_judged_set(RECORDS, generation="exact_match")
-    assert "q6" not in found.evaluation.scores.index
-    assert found.queries.frame["expected"].tolist() == [1, 2, 1, 2, 1]
-    assert "1 without a highly relevant document are left out" in found.table.notes[0]
 
 
 def test_recall_that_no_ranking_can_reach_is_said(real_data):
@@ -136,13 +107,6 @@ def test_judged_chunks_with_grades_are_counted_at_either_level():
         assert tuple(found.queries.frame[["expected", "recall"]].iloc[0]) == expected
 
 
-def test_pipeline_ids_of_documents_are_mapped_below_their_chunks():
-    passages = [{"doc_id": "note-7", "chunk_id": "7.1"}, {"doc_id": "note-8", "chunk_id": "8.1"}]
-    row = {**RECORDS[1], "retrieved": passages}
-    found = evaluate_judged_set([row], generation="exact_match", mapping={"a": "note-7"})
-    assert found.evaluation.scores["recall@10"].tolist() == [0.5]
-
-
 SECTIONS = [
     {
         **RECORDS[1],
@@ -176,28 +140,6 @@ def test_citations_are_scored_by_document_and_section():
     assert any("gold and citations carry both ids" in note for note in found.notes)
 
 
-def test_citations_are_scored_at_the_level_of_documents_on_request():
-    found = evaluate_judged_set(SECTIONS, generation="exact_match", level="document").evaluation
-    # guide and notes are both relevant documents
-    assert found.scores["section_accuracy"].tolist() == [1.0]
-
-
-def test_ids_of_the_pipeline_are_mapped_in_citations_too():
-    row = {**RECORDS[1], "retrieved": ["note-7"], "citations": ["note-7", "note-8"]}
-    found = evaluate_judged_set([row], generation="exact_match", mapping={"a": "note-7"})
-    assert found.evaluation.scores["section_accuracy"].tolist() == [0.5]
-    assert found.evaluation.scores["citation_recall"].tolist() == [0.5]
-
-
-def test_without_citations_there_is_no_metric_of_citations():
-    found = evaluate_judged_set(RECORDS, generation="exact_match").evaluation
-    assert "section_accuracy" not in found.scores
-    some = [RECORDS[0], {**RECORDS[1], "citations": ["a"]}]
-    scores = evaluate_judged_set(some, generation="exact_match").evaluation
-    assert math.isnan(scores.scores.loc["q1", "section_accuracy"])
-    assert scores.scores.loc["q2", "section_accuracy"] == 1.0
-
-
 def test_questions_without_an_answer_are_left_out():
     rows = [RECORDS[1], {**RECORDS[0], "answerable": False}]
     found = evaluate_judged_set(rows, generation="exact_match")
@@ -214,11 +156,6 @@ def test_ids_of_the_pipeline_are_mapped_and_what_has_none_stays_expected():
     assert any("1 expected documents are not in the mapping" in one for one in found.table.notes)
 
 
-def test_one_id_of_the_pipeline_is_of_one_document():
-    with pytest.raises(DataError, match="the id 'n' belongs to two documents, 'a' and 'b'"):
-        evaluate_judged_set(RECORDS, generation="exact_match", mapping={"a": "n", "b": "n"})
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -233,11 +170,6 @@ def test_one_id_of_the_pipeline_is_of_one_document():
 def test_arguments_that_make_no_sense_are_refused(options, told):
     with pytest.raises(DataError, match=told):
         evaluate_judged_set(RECORDS, **{"generation": "exact_match", **options})
-
-
-def test_an_unknown_way_to_count_is_answered_with_the_nearest():
-    with pytest.raises(UnknownNameError, match='duplicates must be "keep" or "best"; got "mean"'):
-        evaluate_judged_set(RECORDS, generation="exact_match", duplicates="mean")
 
 
 def test_records_that_nobody_answered_are_refused():

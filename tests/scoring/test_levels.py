@@ -9,15 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from rageval_report import score, score_rankings
-from rageval_report.errors import DataError
-from rageval_report.records import record_table
-from rageval_report.scoring.blocks import score_blocks
-
-NAN = math.nan
 
 
 def chunk(name):
@@ -121,53 +115,7 @@ def test_repeats_that_keep_their_rank_count_as_in_haystack_and_ragbench(seed):
     np.testing.assert_allclose(ranked.iloc[0], evaluation)
 
 
-def test_a_document_that_is_retrieved_twice_may_be_refused():
-    rows = [row(RETRIEVED, GOLD_DOCUMENTS)]
-    with pytest.raises(DataError, match=r"twice in query 'q': 'a', 'b'; duplicates=\"best\""):
-        score(rows, "mrr", duplicates="error")
-    twice = [{"query_id": "q", "retrieved": ["a", "a"], "relevant": ["a"]}]
-    with pytest.raises(DataError, match="twice in query 'q': 'a'"):
-        score(twice, "mrr")
-
-
 # -- repeats in runs of every form
 
 
-RUN = [("a", 0.9), ("b", 0.8), ("a", 0.7), ("c", 0.7), ("b", 0.7), ("d", 0.1)]
-
-
-@pytest.mark.parametrize("form", ["lists", "frame", "file"])
-@pytest.mark.parametrize(
-    ("duplicates", "rank"),
-    # Ties go by id, descending: a, b, then c, b, a (0.7 each), then d. With "input" a, b, a, c.
-    [("best", {"docid": 3, "input": 3}), ("keep", {"docid": 3, "input": 4})],
-)
-@pytest.mark.parametrize("ties", ["docid", "input"])
-def test_repeats_of_frames_and_files_are_those_of_lists(tmp_path, form, duplicates, rank, ties):
-    ordered = [doc for doc, _ in RUN]
-    if ties == "docid":
-        ordered = ["a", "b", "c", "b", "a", "d"]
-    run = {"q": ordered}
-    if form == "frame":
-        run = pd.DataFrame(RUN, columns=["doc_id", "score"]).assign(query_id="q")
-    elif form == "file":
-        run = tmp_path / "a.run"
-        lines = [f"q Q0 {doc} {n} {value} tag" for n, (doc, value) in enumerate(RUN)]
-        run.write_text("\n".join(lines) + "\n")
-    evaluation = score_rankings(run, {"q": ["c"]}, ["mrr"], duplicates=duplicates, ties=ties)
-    assert evaluation.get_aggregated_scores("mrr") == pytest.approx(1 / rank[ties])
-    assert evaluation.details["n_retrieved"].tolist() == [4 if duplicates == "best" else 6]
-    assert "duplicates: 2 documents were retrieved again" in evaluation.notes[0]
-
-
 # -- tables one at a time
-
-
-def test_the_level_of_tables_one_at_a_time_is_that_of_all_together():
-    rows = [row(["a1", "b1"], ["b"], query_id="q1"), row(["a1", "c1"], ["a1"], query_id="q2"),
-            row(["c1", "b1"], ["b"], query_id="q3")]  # fmt: skip
-    whole = score(rows, ["mrr", "recall@1"])
-    found = score_blocks(lambda: [record_table([cells]) for cells in rows], ["mrr", "recall@1"])
-    assert whole.scores["mrr"].tolist() == [1 / 2, 0, 1 / 2]  # a1 is no document
-    pd.testing.assert_frame_equal(found.evaluation.scores, whole.scores)
-    assert set(whole.notes) <= set(found.evaluation.notes)

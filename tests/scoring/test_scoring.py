@@ -5,10 +5,10 @@ import json
 import pandas as pd
 import pytest
 
-from rageval_report import METRICS, compare, score, score_rankings
-from rageval_report.errors import AlignmentError, DataError, UnknownNameError
+from rageval_report import METRICS, score, score_rankings
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.judges import FunctionChat, Rubric, ScriptedChat
-from rageval_report.scoring.records import build_evaluation, score_and_judge, split_metrics
+from rageval_report.metrics.scoring import build_evaluation, score_and_judge
 
 RUN = {"q1": {"a": 0.9, "b": 0.8}, "q2": {"c": 0.7}, "q4": {"x": 1.0}}
 QRELS = {"q1": {"b": 1}, "q2": {"c": 2, "d": 1}, "q3": {"a": 1}}
@@ -25,44 +25,12 @@ def test_records_become_an_evaluation_with_their_texts():
     assert evaluation.failures("mrr", 0.5).frame["question"].tolist() == ["who?"]
 
 
-def test_a_score_that_was_measured_keeps_its_field_beside_it():
-    rows = [{"query_id": "q", "latency_ms": 30.0}]
-    evaluation = score(rows, "latency_ms")
-    assert evaluation.get_aggregated_scores("latency_ms") == 30.0
-    assert evaluation.details["latency_ms_given"].tolist() == [30.0]
-
-
 def test_rankings_become_an_evaluation_that_tells_what_was_missing():
     evaluation = score_rankings(RUN, QRELS, ["mrr", "recall@2"], name="run")
     assert evaluation.scores["mrr"].to_dict() == {"q1": 0.5, "q2": 1.0, "q3": 0.0}
     notes = " ".join(evaluation.evaluation_report().notes)
     assert "q3" in notes
     assert "q4" in notes
-
-
-def test_two_rankings_are_compared_like_any_two_runs():
-    other = score_rankings({"q1": ["b"], "q2": ["d"]}, QRELS, "mrr", name="new")
-    frame = compare(score_rankings(RUN, QRELS, "mrr", name="old"), other).frame
-    assert frame["n"].tolist() == [3]
-    assert frame["difference"].iloc[0] == pytest.approx((0.5 + 0 + 0) / 3)
-
-
-def test_frames_are_rankings_too():
-    run = pd.DataFrame({"query_id": ["q1"], "doc_id": ["b"], "score": [1.0]})
-    qrels = pd.DataFrame({"query_id": ["q1"], "doc_id": ["b"], "relevance": [1]})
-    assert score_rankings(run, qrels, "mrr").get_aggregated_scores("mrr") == 1.0
-
-
-def test_a_files_own_name_is_the_pipelines(tmp_path):
-    run, qrels = tmp_path / "bm25.run", tmp_path / "test.qrels"
-    run.write_text("q1 Q0 b 1 0.5 tag\n", encoding="utf-8")
-    qrels.write_text("q1 0 b 1\n", encoding="utf-8")
-    assert score_rankings(run, qrels, "mrr").name == "bm25"
-
-
-def test_rankings_without_a_common_query_are_refused():
-    with pytest.raises(AlignmentError):
-        score_rankings({"x": ["a"]}, QRELS, "mrr")
 
 
 def test_the_real_runs_of_trec_dl19_have_trec_evals_figures(real_data):
@@ -107,15 +75,6 @@ def test_what_a_metric_is_not_about_is_not_applicable_and_what_ended_in_an_error
     assert any("'time-out' 1" in note for note in evaluation.evaluation_report().notes)
 
 
-def test_a_document_of_which_two_chunks_were_retrieved_counts_once_where_that_is_asked_for():
-    rows = [{"query_id": "q", "retrieved": ["a", "a", "b"], "relevant": ["b"]}]
-    with pytest.raises(DataError, match="name each document once; twice in query 'q': 'a'"):
-        score(rows, ["mrr"])
-    assert score(rows, ["mrr"], duplicates="best").get_aggregated_scores("mrr") == 0.5
-    with pytest.raises(UnknownNameError, match="duplicates must be"):
-        score(rows, ["mrr"], duplicates="first")
-
-
 # -- computed and judged
 
 ASKED = [
@@ -147,12 +106,6 @@ def test_computed_and_judged_metrics_stand_beside_each_other():
     assert any("judge-1 was asked 2 times" in note for note in found.notes)
 
 
-def test_what_is_only_judged_needs_nothing_that_is_computed():
-    chat = ScriptedChat([said(5), said(3)])
-    found = score(ASKED[:2], "coherence", chat=chat, judging={"concurrency": 1})
-    assert found.scores["coherence"].tolist() == [1.0, 0.5]
-
-
 def test_a_rubric_of_ones_own_keeps_its_direction_and_stays_out_of_the_catalogue():
     found = score(ASKED[:2], BLUR, chat=likes_here)
     assert found.metrics["blur_z"].greater_is_better is False
@@ -160,35 +113,15 @@ def test_a_rubric_of_ones_own_keeps_its_direction_and_stays_out_of_the_catalogue
     assert "blur_z" not in METRICS
 
 
-def test_other_columns_of_numbers_stay_details_beside_a_rubric_of_ones_own():
-    rows = [{**row, "n_documents": 3} for row in ASKED[:2]]
-    found = score(rows, [BLUR, "exact_match"], chat=likes_here)
-    assert list(found.metrics) == ["exact_match", "blur_z"]
-    assert found.details["n_documents"].tolist() == [3, 3]
-
-
 def test_a_judged_metric_needs_a_chat_and_says_so():
     with pytest.raises(DataError, match=r"faithfulness needs a judge\. Pass the chat model"):
         score(ASKED, ["exact_match", "faithfulness"])
-
-
-def test_nothing_is_judged_where_something_cannot_be_computed():
-    chat = ScriptedChat(likes_here)
-    with pytest.raises(DataError, match="the records have no retrieved"):
-        score(ASKED, ["coherence", "mrr"], chat=chat)
-    assert chat.asked == []
 
 
 def test_a_name_that_nobody_knows_is_sought_among_metrics_and_judges():
     for wrong, meant in (("harmlesness", "harmlessness"), ("exct_match", "exact_match")):
         with pytest.raises(UnknownNameError, match=f"Did you mean '{meant}'"):
             score(ASKED, wrong)
-
-
-def test_metrics_are_computed_even_where_somebody_judges():
-    computed, rubrics = split_metrics(["mrr", "is_matching", BLUR])
-    assert computed == ["mrr"]
-    assert [rubric.name for rubric in rubrics] == ["is_matching", "blur_z"]
 
 
 def test_what_judges_took_and_how_they_waver_can_be_had():

@@ -1,7 +1,5 @@
 """Gold and traces: the figures are the metrics' business; here is what is made of them."""
 
-import json
-
 import pytest
 
 from rageval_report import compare
@@ -44,12 +42,6 @@ def test_each_gate_stands_beside_its_figure():
     assert not frame.loc["precision", "passed"]
 
 
-def test_the_report_has_numbers_as_numbers():
-    report = json.loads(json.dumps(score_traces(GOLD, BAD, gates={"precision": 0.8}).report()))
-    assert report["pass"] is False
-    assert report["gate_results"]["precision"]["value"] == pytest.approx(1 / 3)
-
-
 def test_two_traces_are_compared_question_by_question():
     good = score_traces(GOLD, GOOD, gates={}, name="good").evaluation
     bad = score_traces(GOLD, BAD, gates={}, name="bad").evaluation
@@ -82,7 +74,3 @@ def test_gold_that_is_retrieved_under_another_form_is_the_first_note(ending):
         score_traces(*traces_of(6, ending), strict=True)
     allowed = score_traces(*traces_of(6, ending), strict=True, allow="ids_differ")
     assert not allowed.notes[0].startswith("Doubt")
-
-
-def test_gold_that_is_retrieved_as_it_is_raises_no_doubt():
-    assert not any(note.startswith("Doubt") for note in score_traces(*traces_of(6, "")).notes)

@@ -29,10 +29,10 @@ from rageval_report.judges import (
     read_rubric,
 )
 from rageval_report.judges.options import JudgeOptions
+from rageval_report.metrics.scoring import JudgedEvaluation, score_and_judge
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.scores.write import csv_text
-from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
 
 _DEFAULT = ("faithfulness", "answer_relevancy")
 

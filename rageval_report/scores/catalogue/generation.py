@@ -91,7 +91,7 @@ GENERATION: tuple[Metric, ...] = (
         "Popović 2015",
         *("chrf_score", "chrf_score(mode=fmeasure)"),
         title="chrF",
-        compute="rageval_report.metrics.bleu:chrf",
+        compute="rageval_report.metrics.overlap:chrf",
         needs="answers",
     ),
     binary(
@@ -99,7 +99,7 @@ GENERATION: tuple[Metric, ...] = (
         "generation",
         "Whether the answer contains a negative reference, a text that would be wrong.",
         "the evaluation guide of datapizza-ai (negative references)",
-        compute="rageval_report.metrics.negative_references:negative_reference_hit",
+        compute="rageval_report.metrics.text:negative_reference_hit",
         needs="negatives",
         greater_is_better=False,
     ),
@@ -117,7 +117,7 @@ GENERATION: tuple[Metric, ...] = (
         "bleu_score",
         "sentence_bleu",
         title="BLEU",
-        compute="rageval_report.metrics.bleu:bleu",
+        compute="rageval_report.metrics.overlap:bleu",
         needs="answers",
     ),
     proportion(
@@ -128,7 +128,7 @@ GENERATION: tuple[Metric, ...] = (
         "rouge1",
         "rouge",
         title="ROUGE-1",
-        compute="rageval_report.metrics.rouge:rouge_1",
+        compute="rageval_report.metrics.overlap:rouge_1",
         needs="answers",
     ),
     proportion(
@@ -138,7 +138,7 @@ GENERATION: tuple[Metric, ...] = (
         "Lin 2004",
         "rouge2",
         title="ROUGE-2",
-        compute="rageval_report.metrics.rouge:rouge_2",
+        compute="rageval_report.metrics.overlap:rouge_2",
         needs="answers",
     ),
     proportion(
@@ -148,7 +148,7 @@ GENERATION: tuple[Metric, ...] = (
         "Lin 2004",
         *("rougel", "rouge_lsum", "rougelsum", "rouge_score(mode=fmeasure)"),
         title="ROUGE-L",
-        compute="rageval_report.metrics.rouge:rouge_l",
+        compute="rageval_report.metrics.overlap:rouge_l",
         needs="answers",
     ),
     proportion(

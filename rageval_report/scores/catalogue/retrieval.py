@@ -19,7 +19,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "mean_reciprocal_rank",
         "document_mrr",
         "doc_mrr",
-        compute="rageval_report.rankings.retrieval:reciprocal_rank",
+        compute="rageval_report.metrics.retrieval:reciprocal_rank",
         needs="rankings",
     ),
     binary(
@@ -27,7 +27,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "retrieval",
         "Whether the first result is relevant (whether any result is: document_recall_single_hit).",
         HAYSTACK_PROPOSAL,
-        compute="rageval_report.rankings.retrieval:single_hit",
+        compute="rageval_report.metrics.retrieval:single_hit",
         needs="rankings",
     ),
     proportion(
@@ -36,7 +36,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "The share of the results that are relevant (the share of the relevant documents that were "
         "retrieved: document_recall_multi_hit).",
         HAYSTACK_PROPOSAL,
-        compute="rageval_report.rankings.retrieval:multi_hit",
+        compute="rageval_report.metrics.retrieval:multi_hit",
         needs="rankings",
     ),
     binary(
@@ -48,7 +48,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "doc_recall_single",
         "doc_recall_single_hit",
         title="Document Recall (Single Hit)",
-        compute="rageval_report.rankings.retrieval:document_recall_single_hit",
+        compute="rageval_report.metrics.retrieval:document_recall_single_hit",
         needs="rankings",
     ),
     proportion(
@@ -60,7 +60,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "doc_recall_multi",
         "doc_recall_multi_hit",
         title="Document Recall (Multi Hit)",
-        compute="rageval_report.rankings.retrieval:document_recall_multi_hit",
+        compute="rageval_report.metrics.retrieval:document_recall_multi_hit",
         needs="rankings",
     ),
     proportion(
@@ -70,7 +70,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         TREC,
         "p",
         "retrieval_precision",
-        compute="rageval_report.rankings.retrieval:precision",
+        compute="rageval_report.metrics.retrieval:precision",
         needs="rankings",
     ),
     proportion(
@@ -80,7 +80,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         TREC,
         "retrieval_recall",
         "document_recall",
-        compute="rageval_report.rankings.retrieval:recall",
+        compute="rageval_report.metrics.retrieval:recall",
         needs="rankings",
     ),
     proportion(
@@ -91,7 +91,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "f1_measure",
         "f_measure",
         "retrieval_f1",
-        compute="rageval_report.rankings.retrieval:f1",
+        compute="rageval_report.metrics.retrieval:f1",
         needs="rankings",
     ),
     binary(
@@ -102,7 +102,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "hit_rate",
         "success",
         "retrieval_hit",
-        compute="rageval_report.rankings.retrieval:hit",
+        compute="rageval_report.metrics.retrieval:hit",
         needs="rankings",
     ),
     proportion(
@@ -115,7 +115,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "mean_average_precision",
         "document_map",
         "doc_map",
-        compute="rageval_report.rankings.retrieval:average_precision",
+        compute="rageval_report.metrics.retrieval:average_precision",
         needs="rankings",
     ),
     proportion(
@@ -127,7 +127,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "doc_ndcg",
         "normalized_dcg",
         title="nDCG",
-        compute="rageval_report.rankings.retrieval:ndcg",
+        compute="rageval_report.metrics.retrieval:ndcg",
         needs="rankings",
     ),
     proportion(
@@ -137,7 +137,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "Burges et al. 2005",
         "ndcg_burges",
         title="nDCG (exponential)",
-        compute="rageval_report.rankings.retrieval:ndcg_exp",
+        compute="rageval_report.metrics.retrieval:ndcg_exp",
         needs="rankings",
     ),
     proportion(
@@ -146,7 +146,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "The precision after as many results as there are relevant documents.",
         TREC,
         "rprec",
-        compute="rageval_report.rankings.retrieval:r_precision",
+        compute="rageval_report.metrics.retrieval:r_precision",
         needs="rankings",
     ),
     proportion(
@@ -154,7 +154,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "retrieval",
         "How often judged relevant documents rank above judged non-relevant ones.",
         "Buckley & Voorhees 2004; " + TREC,
-        compute="rageval_report.rankings.retrieval:bpref",
+        compute="rageval_report.metrics.retrieval:bpref",
         needs="rankings",
     ),
     proportion(
@@ -162,7 +162,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "retrieval",
         "Relevant documents retrieved over those that could have been within the cutoff.",
         "hits over min(k, relevant)",
-        compute="rageval_report.rankings.retrieval:reachable_recall",
+        compute="rageval_report.metrics.retrieval:reachable_recall",
         needs="rankings",
     ),
     proportion(
@@ -172,7 +172,7 @@ RETRIEVAL: tuple[Metric, ...] = (
         "datapizza-ai",
         *("hybrid_log_rank_score", "hybrid_log_rank_score_exact"),
         title="Hybrid Log-Rank",
-        compute="rageval_report.metrics.log_rank:hybrid_log_rank",
+        compute="rageval_report.metrics.retrieval:hybrid_log_rank",
         needs="rankings",
     ),
     proportion(
