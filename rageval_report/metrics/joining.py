@@ -283,11 +283,11 @@ def _match(docs: Ids, code: IntArray, judged_docs: Ids, judged_code: IntArray) -
     if not index.is_unique or not pd.Index(keys).is_unique:
         return None
     place: IntArray = index.get_indexer(keys)
-    found = np.flatnonzero(place >= 0)
-    other = place[found]
+    matched = np.flatnonzero(place >= 0)
+    other = place[matched]
     # A hash finds ids that may be equal; they are compared in full.
-    is_same = (words[found] == judged_words[other]).all(axis=1)
-    is_same &= code[found] == judged_code[other]
+    is_same = (words[matched] == judged_words[other]).all(axis=1)
+    is_same &= code[matched] == judged_code[other]
     return place if is_same.all() else None
 
 
@@ -371,8 +371,8 @@ def _read_numbers(runs: Tables, judged: Tables) -> tuple[FloatArray, FloatArray,
             grades += judgments.values()
             judged_scores += map(docs.get, judgments, repeat(_NAN))
         parts.append([_floats(numbers) for numbers in (scores, grades, judged_scores)])
-    scored, graded, found = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return scored, graded, found
+    scored, graded, judged_scored = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return scored, graded, judged_scored
 
 
 def _floats(numbers: list[Any]) -> FloatArray:

@@ -8,7 +8,7 @@ before any gate is evaluated.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -281,13 +281,8 @@ def _cut_rankings(
     table["retrieved"] = pd.Series(cut, index=table.index, dtype=object)
     # Of several chunks of a document, one is expected at the level of documents.
     table["highly_relevant_count"] = table["relevant"].map(len)
-    notes = [
-        _few_note(len(table), n_before),
-        _reach_note(table["highly_relevant_count"].to_numpy(), k),
-        _chunk_note(rankings, k) if duplicates == "keep" else "",
-        _unmapped_note(table, mapping),
-    ]
-    return tuple(note for note in notes if note), table
+    keeps = duplicates == "keep"
+    return (*_set_notes(table, n_before, k, mapping), *_chunk_notes(rankings, k) * keeps), table
 
 
 def _invert_mapping(mapping: Mapping[str, str | Sequence[str]]) -> dict[str, str]:
@@ -312,46 +307,43 @@ def _first_documents(ranking: Sequence[str], k: int, duplicates: Repeats) -> lis
     return list(dict.fromkeys(ranking))[:k]
 
 
-def _few_note(n: int, n_before: int) -> str:
-    n_without = n_before - n
+def _set_notes(
+    table: pd.DataFrame,
+    n_before: int,
+    k: int,
+    mapping: Mapping[str, str | Sequence[str]] | None,
+) -> Iterator[str]:
+    """Notes on the queries and on the documents that they expect."""
+    n, n_without = len(table), n_before - len(table)
     left_out = f"; {n_without} without a highly relevant document are left out" * (n_without > 0)
     few = f" are few: the intervals are wide, use {_FEW} to 100" if n < _FEW else ""
-    return f"{n} queries{few}{left_out}" if few or left_out else ""
-
-
-def _reach_note(expected: np.ndarray, k: int) -> str:
+    if few or left_out:
+        yield f"{n} queries{few}{left_out}"
+    expected = table["highly_relevant_count"].to_numpy()
     beyond = int((expected > k).sum())
-    if not beyond:
-        return ""
-    best = float(np.minimum(1.0, k / expected).mean())
-    return (
-        f"{beyond} of {len(expected)} queries expect more than {k} documents, so the mean of "
-        f"recall@{k} cannot exceed {best:.3f}; reachable_recall@{k} can be 1"
-    )
+    if beyond:
+        best = float(np.minimum(1.0, k / expected).mean())
+        yield (
+            f"{beyond} of {n} queries expect more than {k} documents, so the mean of "
+            f"recall@{k} cannot exceed {best:.3f}; reachable_recall@{k} can be 1"
+        )
+    known = set(map(str, mapping or ()))
+    unmapped = [doc for grades in table["relevant"] for doc in grades if doc not in known]
+    if mapping is not None and unmapped:
+        yield (
+            f"{len(unmapped)} expected documents are not in the mapping, and count as not found: "
+            f"{named(list(dict.fromkeys(unmapped)))}"
+        )
 
 
-def _chunk_note(rankings: Sequence[Sequence[str] | None], k: int) -> str:
+def _chunk_notes(rankings: Sequence[Sequence[str] | None], k: int) -> list[str]:
     tops = [ranking[:k] for ranking in rankings if ranking is not None]
     n_repeated = sum(len(set(top)) < len(top) for top in tops)
-    if not n_repeated:
-        return ""
-    return (
+    note = (
         f"the first {k} results of {n_repeated} queries hold several chunks of one document, so "
         f'fewer than {k} documents count; duplicates="best" takes the first {k} documents'
     )
-
-
-def _unmapped_note(table: pd.DataFrame, mapping: Mapping[str, str | Sequence[str]] | None) -> str:
-    if mapping is None:
-        return ""
-    known = set(map(str, mapping))
-    unmapped = [doc for grades in table["relevant"] for doc in grades if doc not in known]
-    if not unmapped:
-        return ""
-    return (
-        f"{len(unmapped)} expected documents are not in the mapping, and count as not found: "
-        f"{named(list(dict.fromkeys(unmapped)))}"
-    )
+    return [note] if n_repeated else []
 
 
 # -- the tables

@@ -319,7 +319,7 @@ def score_and_judge(
         },
         created=created,
         doubts=doubts,
-        judged=() if judged is None else tuple(map(str, judged.scores)),
+        judged=() if judged is None else tuple(str(name) for name in judged.scores),
         strict=strict,
         allow=allow,
     )

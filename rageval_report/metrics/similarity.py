@@ -7,7 +7,7 @@ block of queries; every metric, cutoff and threshold uses them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,75 +103,26 @@ def similarities(
         raise DataError(
             f"retrieved and truths must have one length; got {len(retrieved)} and {len(truths)}"
         )
-    if _is_stack(retrieved) and _is_stack(truths):
-        blocks = _blocks_of_stacks(np.asarray(retrieved), np.asarray(truths))
-    else:
-        blocks = _blocks_of_lists(retrieved, truths)
-    return Similarities(len(retrieved), tuple(blocks))
-
-
-def _is_stack(vectors: object) -> bool:
-    """Whether the vectors of all queries are one array of floats already."""
-    return isinstance(vectors, np.ndarray) and vectors.ndim == 3 and vectors.dtype in _FLOATS
-
-
-def _blocks_of_stacks(left: Vectors, right: Vectors) -> Iterator[Cosines]:
-    """The cosines of queries of one shape, block by block; nothing is copied."""
-    _check_dimensions(left, right, "the first query")
-    size = _queries_per_block(left[:1], right[:1])
-    for start in range(0, len(left), size):
-        part = slice(start, start + size)
-        queries = np.arange(len(left))[part]
-        yield Cosines(queries, _tables(left[part], right[part]))
-
-
-def _blocks_of_lists(
-    retrieved: Sequence[ArrayLike | None], truths: Sequence[ArrayLike | None]
-) -> Iterator[Cosines]:
-    """The cosines of queries of any shapes; queries of one shape share blocks."""
-    groups: dict[tuple[Any, ...], QueryVectors] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[tuple[int, Vectors, Vectors]]] = defaultdict(list)
     for query, (ours, theirs) in enumerate(zip(retrieved, truths, strict=True)):
         if ours is not None and theirs is not None:
-            left, right = _row_pair(ours, theirs, query)
+            left = as_rows(ours, f"the vectors retrieved by query {query}")
+            right = as_rows(theirs, f"the true vectors of query {query}")
+            if left.size and right.size and left.shape[1] != right.shape[1]:
+                raise DataError(
+                    f"query {query} has results of {left.shape[1]} and truths of {right.shape[1]} "
+                    "dimensions: embed both with one model"
+                )
             shape = (left.shape, right.shape, left.dtype.char, right.dtype.char)
             groups[shape].append((query, left, right))
+    blocks = []
     for group in groups.values():
-        size = _queries_per_block(*group[0][1:])
+        size = max(1, _BLOCK_BYTES // max(1, group[0][1].nbytes + group[0][2].nbytes))
         for start in range(0, len(group), size):
-            yield _block(group[start : start + size])
-
-
-# A query and the rows of its results and of its truths.
-QueryVectors = list[tuple[int, Vectors, Vectors]]
-
-
-def _queries_per_block(left: Vectors, right: Vectors) -> int:
-    """How many queries of the size of this one fit into a block."""
-    return max(1, _BLOCK_BYTES // max(1, left.nbytes + right.nbytes))
-
-
-def _row_pair(ours: ArrayLike, theirs: ArrayLike, query: int) -> tuple[Vectors, Vectors]:
-    """The rows of the results and of the truths of a query, with one dimension."""
-    left = as_rows(ours, f"the vectors retrieved by query {query}")
-    right = as_rows(theirs, f"the true vectors of query {query}")
-    _check_dimensions(left, right, f"query {query}")
-    return left, right
-
-
-def _check_dimensions(left: Vectors, right: Vectors, whose: str) -> None:
-    if left.size and right.size and left.shape[-1] != right.shape[-1]:
-        raise DataError(
-            f"{whose} has results of {left.shape[-1]} and truths of {right.shape[-1]} "
-            "dimensions: embed both with one model"
-        )
-
-
-def _block(part: QueryVectors) -> Cosines:
-    """The cosines of a few queries of one shape; joining their rows is a copy within the cache."""
-    queries, lefts, rights = zip(*part, strict=True)
-    left = np.concatenate(lefts).reshape(len(part), *lefts[0].shape)
-    right = np.concatenate(rights).reshape(len(part), *rights[0].shape)
-    return Cosines(np.array(queries, dtype=np.int64), _tables(left, right))
+            queries, lefts, rights = zip(*group[start : start + size], strict=True)
+            values = _tables(np.stack(lefts), np.stack(rights))
+            blocks.append(Cosines(np.array(queries, dtype=np.int64), values))
+    return Similarities(len(retrieved), tuple(blocks))
 
 
 def _tables(left: Vectors, right: Vectors) -> Vectors:
@@ -190,20 +141,17 @@ def embed_lists(
     """The vectors of lists of texts; each distinct text is embedded once."""
     # Chunks are retrieved by many queries, and each embedding costs time or money.
     distinct = list(dict.fromkeys(text for listed in texts for text in listed or ()))
-    batches = [distinct[at : at + batch_size] for at in range(0, len(distinct), batch_size)]
-    parts = [_rows_of(batch, embed) for batch in batches]
+    parts = []
+    for start in range(0, len(distinct), batch_size):
+        batch = distinct[start : start + batch_size]
+        parts.append(as_rows(embed(batch), "embeddings"))
+        if len(parts[-1]) != len(batch):
+            raise DataError(
+                f"embed must return one row per text; got {len(parts[-1])} for {len(batch)} texts"
+            )
     rows = np.concatenate(parts) if parts else np.empty((0, 0))
     row_of = {text: row for row, text in enumerate(distinct)}
     return [None if listed is None else rows[[row_of[text] for text in listed]] for listed in texts]
-
-
-def _rows_of(batch: list[str], embed: Embed) -> Vectors:
-    rows = as_rows(embed(batch), "embeddings")
-    if len(rows) != len(batch):
-        raise DataError(
-            f"embed must return one row per text; got {len(rows)} for {len(batch)} texts"
-        )
-    return rows
 
 
 def similarities_of_texts(
@@ -225,21 +173,26 @@ def precision_similarity(
     view: Similarities, k: int | None = None, *, threshold: float = 0.8
 ) -> FloatArray:
     """The share of the first k results that are near any truth."""
-    return _of_near(view, k, threshold, lambda near: _precision(near, k))
+    # Results are counted one by one, without removing repeats, as in datapizza-ai.
+    return _of_near(view, k, threshold, lambda near: near.any(axis=2).sum(axis=1) / max(
+        near.shape[1] if k is None else k, 1))  # fmt: skip
 
 
 def recall_similarity(
     view: Similarities, k: int | None = None, *, threshold: float = 0.8
 ) -> FloatArray:
     """The share of the truths that are near any of the first k results."""
-    return _of_near(view, k, threshold, _recall)
+    return _of_near(view, k, threshold, lambda near: near.any(axis=1).sum(axis=1) / near.shape[2])
 
 
 def f1_similarity(
     view: Similarities, k: int | None = None, *, threshold: float = 0.8
 ) -> FloatArray:
     """The harmonic mean of `precision_similarity` and `recall_similarity`."""
-    return _of_near(view, k, threshold, lambda near: _f1(near, k))
+    precision = precision_similarity(view, k, threshold=threshold)
+    recall = recall_similarity(view, k, threshold=threshold)
+    both = precision + recall  # NaN if there is no truth
+    return np.divide(2 * (precision * recall), both, out=both.copy(), where=both > 0)
 
 
 def _of_near(
@@ -253,22 +206,6 @@ def _of_near(
         if block.values.shape[2]:
             scores[block.queries] = score(block.near(limit)[:, :cutoff])
     return scores
-
-
-def _precision(near: BoolArray, k: int | None) -> FloatArray:
-    # Results are counted one by one, without removing repeats, as in datapizza-ai.
-    n_near = near.any(axis=2).sum(axis=1)
-    return np.asarray(n_near / max(near.shape[1] if k is None else k, 1))
-
-
-def _recall(near: BoolArray) -> FloatArray:
-    return np.asarray(near.any(axis=1).sum(axis=1) / near.shape[2])
-
-
-def _f1(near: BoolArray, k: int | None) -> FloatArray:
-    precision, recall = _precision(near, k), _recall(near)
-    both = precision + recall
-    return np.divide(2 * (precision * recall), both, out=np.zeros_like(both), where=both > 0)
 
 
 def hybrid_log_rank_similarity(
