@@ -20,7 +20,7 @@ import sacrebleu
 from rouge_score.rouge_scorer import RougeScorer
 from timing import cpu_times, markdown, run_both_ways, seconds
 
-from rageval_report.metrics import _overlap
+from rageval_report.metrics import overlap
 from rageval_report.metrics.overlap import ROUGE_TYPES, bleu, chrf, rouge_scores
 from rageval_report.metrics.text import Answers, exact_match_squad, token_f1
 
@@ -65,7 +65,7 @@ def at_once(texts: list[str], references: list[str]) -> np.ndarray:
 
 
 def forgetful(texts: list[str], references: list[str]) -> np.ndarray:
-    _overlap._stem.cache_clear()
+    overlap._STEMMER.stem.cache_clear()
     return at_once(texts, references)
 
 

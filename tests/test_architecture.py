@@ -142,7 +142,7 @@ UPWARD_BY_NAME = {
     ("analysis.compare", "loggers"): "a Comparison saves itself as a run of MLflow",
     ("sources.mlflow", "loggers"): "an evaluation is saved to MLflow with its report",
     ("analysis.arguments", "evaluation"): "rank takes a folder, whose files it reads",
-    ("metrics.__init__", "metrics.trace_results"): "score_traces is a public name of metrics; it gives a Result",
+    ("metrics.__init__", "metrics.trace_results"): "a public name of metrics",
 }
 
 

@@ -143,28 +143,25 @@ def gold_and_traces(records: pd.DataFrame) -> GoldAndTraces:
             'dialect="wfgy" needs answerable for every query, true or false; it is missing for '
             f"{named(unknown)}"
         )
-    ids = [str(query) for query in records.index]
-    gold = [
-        {
-            "qid": query,
-            "answerable": bool(flag),
-            "gold_claim_substr": None if reference is None else list(reference),
-            "gold_citations": [doc for doc, grade in (relevant or {}).items() if grade > 0],
-        }
-        for query, flag, reference, relevant in zip(
-            ids, flags, column("reference"), column("relevant"), strict=True
+    gold, traces = [], []
+    names = ("reference", "relevant", "retrieved", "answer", "citations")
+    for query, flag, *texts in zip(records.index, flags, *map(column, names), strict=True):
+        reference, relevant, retrieved, answer, citations = texts
+        gold.append(
+            {
+                "qid": str(query),
+                "answerable": bool(flag),
+                "gold_claim_substr": None if reference is None else list(reference),
+                "gold_citations": [doc for doc, grade in (relevant or {}).items() if grade > 0],
+            }
         )
-    ]
-    traces = [
-        {
-            "qid": query,
-            "retrieved_ids": list(retrieved or ()),
-            "answer_json": {"claim": answer or "", "citations": list(citations or ())},
-        }
-        for query, retrieved, answer, citations in zip(
-            ids, column("retrieved"), column("answer"), column("citations"), strict=True
+        traces.append(
+            {
+                "qid": str(query),
+                "retrieved_ids": list(retrieved or ()),
+                "answer_json": {"claim": answer or "", "citations": list(citations or ())},
+            }
         )
-    ]
     return GoldAndTraces(gold, traces, np.array(flags, dtype=bool))
 
 

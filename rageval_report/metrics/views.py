@@ -13,19 +13,17 @@ import pandas as pd
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError
-from rageval_report.metrics.citation import Citations, citations_of
+from rageval_report.metrics.citation import citations_of
 from rageval_report.metrics.dialect_metrics import (
-    GoldAndTraces,
     ListedHits,
     LiteralRefusals,
     gold_and_traces,
 )
-from rageval_report.metrics.performance import Performance, Prices, performance_of
+from rageval_report.metrics.performance import Prices, performance_of
 from rageval_report.metrics.ranking_inputs import DuplicateDocs, hits_of
 from rageval_report.metrics.ranking_scores import NoRelevant
 from rageval_report.metrics.refusal import (
     RefusalRule,
-    Refusals,
     abstention_recall,
     refusals_of,
 )
@@ -167,35 +165,10 @@ def negatives_view(records: pd.DataFrame, tools: Tools) -> NegativeReferences:  
     return NegativeReferences(answers, _lists(records["negative_reference"]), references)
 
 
-def citations_view(records: pd.DataFrame, tools: Tools) -> Citations:  # noqa: ARG001
-    """The cited ids beside the gold."""
-    return citations_of(records)
-
-
-def refusals_view(records: pd.DataFrame, tools: Tools) -> Refusals:
-    """Which answers refuse, and which questions can be answered."""
-    return refusals_of(records, tools.refusals)
-
-
-def gold_and_traces_view(records: pd.DataFrame, tools: Tools) -> GoldAndTraces:  # noqa: ARG001
-    """The records as a gold set and traces."""
-    return gold_and_traces(records)
-
-
-def performance_view(records: pd.DataFrame, tools: Tools) -> Performance:
-    """Latency, tokens and cost."""
-    return performance_of(records, tools.prices, model=tools.model)
-
-
 def similarities_view(records: pd.DataFrame, tools: Tools) -> Similarities:
     """How near each retrieved context is to each gold text."""
     contexts, truths = records["contexts"].tolist(), records["relevant_texts"].tolist()
     return similarities_of_texts(contexts, truths, _required_embed(tools))
-
-
-def answer_similarities_view(records: pd.DataFrame, tools: Tools) -> Similarities:
-    """How near each answer is to each of its references."""
-    return answer_similarities(answers_view(records, tools), _required_embed(tools))
 
 
 def _required_embed(tools: Tools) -> Embed:
@@ -214,14 +187,25 @@ def _lists(column: pd.Series) -> list[list[str]]:
 VIEWS: Registry[View] = Registry(
     "view of the records",
     {
-        "answer_similarities": View(answer_similarities_view, ("answer", "reference")),
+        "answer_similarities": View(
+            lambda records, tools: answer_similarities(
+                answers_view(records, tools), _required_embed(tools)
+            ),
+            ("answer", "reference"),
+        ),
         "answers": View(answers_view, ("answer", "reference")),
-        "citations": View(citations_view, ("citations",)),
-        "gold_and_traces": View(gold_and_traces_view, ("answer", "answerable")),
+        "citations": View(lambda records, _: citations_of(records), ("citations",)),
+        "gold_and_traces": View(
+            lambda records, _: gold_and_traces(records), ("answer", "answerable")
+        ),
         "negatives": View(negatives_view, ("answer", "negative_reference")),
-        "performance": View(performance_view),
+        "performance": View(
+            lambda records, tools: performance_of(records, tools.prices, model=tools.model)
+        ),
         "rankings": View(rankings_view, ("retrieved", "relevant")),
-        "refusals": View(refusals_view, ("answer", "answerable")),
+        "refusals": View(
+            lambda records, tools: refusals_of(records, tools.refusals), ("answer", "answerable")
+        ),
         "similarities": View(similarities_view, ("contexts", "relevant_texts")),
     },
 )

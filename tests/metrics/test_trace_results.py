@@ -1,13 +1,87 @@
-"""Patterns in the figures of traces: one gold set, and pipelines that each do one thing wrong."""
+"""Traces as results: gates, patterns in the figures, doubts."""
+
+from __future__ import annotations
 
 import pytest
 from scipy.stats import binomtest
 
+from rageval_report import compare
+from rageval_report.errors import DataError, GateError
 from rageval_report.metrics import score_traces
+
+GOLD = [
+    {"qid": "a", "answerable": True, "gold_claim_substr": ["Paris"]},
+    {"qid": "b", "answerable": True, "gold_claim_substr": ["Lisbon"]},
+    {"qid": "c", "answerable": False},
+]
+
+
+def trace(qid, claim):
+    return {"qid": qid, "answer_json": {"claim": claim, "citations": []}}
+
+
+GOOD = [trace("a", "Paris."), trace("b", "Lisbon."), trace("c", "not in context")]
+BAD = [trace("a", "Rome."), trace("b", "Lisbon."), trace("c", "It is Bern.")]
+
+
+def test_a_pipeline_that_passes_its_gates_has_passed():
+    result = score_traces(GOLD, GOOD, gates="precision=0.8,under=0.05", name="good")
+    assert result.passed
+    assert "passed" in result.title
+    result.raise_for_failure()
+
+
+def test_a_gate_that_fails_is_named_with_its_value():
+    result = score_traces(GOLD, BAD, gates={"precision": 0.8, "under": 0.05})
+    assert not result.passed
+    with pytest.raises(GateError, match=r"precision: 0\.3333 is not >= 0\.8"):
+        result.raise_for_failure()
+
+
+def test_each_gate_stands_beside_its_figure():
+    frame = score_traces(GOLD, BAD, gates={"precision": 0.8}).frame.set_index("figure")
+    assert frame.loc["precision", "threshold"] == 0.8
+    assert frame.loc["precision", "value"] == pytest.approx(1 / 3)  # a right one of three answers
+    assert not frame.loc["precision", "passed"]
+
+
+def test_two_traces_are_compared_question_by_question():
+    good = score_traces(GOLD, GOOD, gates={}, name="good").evaluation
+    bad = score_traces(GOLD, BAD, gates={}, name="bad").evaluation
+    frame = compare(bad, good, metrics="hallucinated_answer").frame
+    assert (frame["n"].iloc[0], frame["difference"].iloc[0]) == (1, -1.0)
+
+
+def traces_of(n, ending):
+    """Questions whose gold is retrieved under its own name with an ending."""
+    gold = [
+        {"qid": f"a{i}", "answerable": True, "gold_claim_substr": ["Paris"]}
+        | {"gold_citations": [f"doc{i}"]}
+        for i in range(n)
+    ]
+    traces = [
+        {"qid": f"a{i}", "retrieved_ids": [f"doc{i}{ending}"]}
+        | {"answer_json": {"claim": "It is Paris.", "citations": [f"doc{i}{ending}"]}}
+        for i in range(n)
+    ]
+    return gold, traces
+
+
+@pytest.mark.parametrize("ending", [".md", "#2", "_chunk_1"])
+def test_gold_that_is_retrieved_under_another_form_is_the_first_note(ending):
+    result = score_traces(*traces_of(6, ending))
+    assert result.notes[0].startswith("Doubt: 0 of 6 gold ids")
+    assert f"'doc0{ending}'" in result.notes[0]
+    assert "gold_citations" in result.notes[0]
+    with pytest.raises(DataError, match="ids_differ"):
+        score_traces(*traces_of(6, ending), strict=True)
+    allowed = score_traces(*traces_of(6, ending), strict=True, allow="ids_differ")
+    assert not allowed.notes[0].startswith("Doubt")
+
 
 N = 40  # questions with an answer; as many without one
 
-GOLD = [
+QUESTIONS = [
     {
         "qid": f"q{n}",
         "answerable": True,
@@ -60,7 +134,7 @@ FAULTS = {
 
 
 def patterns(traces, **options):
-    frame = score_traces(GOLD, traces, **options).diagnosis.frame
+    frame = score_traces(QUESTIONS, traces, **options).diagnosis.frame
     return frame.set_index("pattern")
 
 
@@ -75,7 +149,7 @@ def test_a_fault_is_named_with_the_questions_that_show_it(name):
 
 
 def test_a_pipeline_without_a_fault_has_no_pattern():
-    result = score_traces(GOLD, RIGHT + REFUSED).diagnosis
+    result = score_traces(QUESTIONS, RIGHT + REFUSED).diagnosis
     assert result.frame.empty
     assert "every figure is on the right side" in result.notes[0]
     assert "every figure is on the right side" in str(result)
@@ -83,7 +157,7 @@ def test_a_pipeline_without_a_fault_has_no_pattern():
 
 def test_few_questions_may_show_a_pattern_by_chance_and_many_do_not():
     few = [*FAULTS["refusals with the gold at hand"][:3], *RIGHT[3:8]]  # 3 of 8 refused, and none
-    gold = [*GOLD[:8], *GOLD[N:]]
+    gold = [*QUESTIONS[:8], *QUESTIONS[N:]]
     frame = score_traces(gold, [*few, *REFUSED]).diagnosis.frame.set_index("pattern")
     assert frame.loc["refusals with the gold at hand", "certainty"] == "may be chance"
     many = patterns(FAULTS["refusals with the gold at hand"])
@@ -104,7 +178,7 @@ def test_a_missed_figure_without_a_pattern_is_said():
     # Each figure of the answerable questions holds; what is missed has no question behind it but
     # the answers to questions without an answer, which the gate on refusals allows here.
     traces = RIGHT + [guess(n) for n in range(N)]
-    result = score_traces(GOLD, traces, gates="under=1.0").diagnosis
+    result = score_traces(QUESTIONS, traces, gates="under=1.0").diagnosis
     assert result.frame.empty
     [note] = result.notes
     assert note.startswith("no pattern explains precision 0.5 < 0.8; chr 0.5 < 0.75")
@@ -112,7 +186,7 @@ def test_a_missed_figure_without_a_pattern_is_said():
 
 def test_each_figure_has_its_count_and_the_exact_interval():
     traces = [answer(n, "It is so.") for n in range(13)] + RIGHT[13:] + REFUSED[:30]
-    frame = score_traces(GOLD, traces, missing="skip").frame.set_index("figure")
+    frame = score_traces(QUESTIONS, traces, missing="skip").frame.set_index("figure")
     # SciPy 1.11 or later: binomtest(...).proportion_ci(method="exact").
     for figure, right, n in [("precision", 27, 40), ("chr", 40, 40), ("under_refusal", 0, 30)]:
         limits = binomtest(right, n).proportion_ci(0.95, method="exact")

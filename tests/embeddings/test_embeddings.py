@@ -1,8 +1,13 @@
-"""Embeddings over a real socket, from a server that keeps the protocol, and from one that errs."""
+"""Embeddings over a real socket, and by a stand-in of sentence-transformers."""
+
+from __future__ import annotations
 
 import functools
+import importlib
 import json
 import logging
+import sys
+import textwrap
 import traceback
 
 import numpy as np
@@ -11,8 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rageval_report import score
-from rageval_report.embeddings import openai_embeddings
-from rageval_report.errors import DataError
+from rageval_report.embeddings import (
+    EMBEDDERS,
+    check_vectors,
+    openai_embeddings,
+    sentence_transformer,
+)
+from rageval_report.errors import DataError, MissingDependencyError
 from rageval_report.http import RequestError
 
 SECRET = "sk-very-secret-0123456789"
@@ -227,3 +237,78 @@ def test_what_makes_no_sense_is_refused_at_once(options, told):
     with pytest.raises(ValueError, match=told) as caught:
         openai_embeddings(**{"model": "toy", "base_url": "http://localhost:1/v1", **options})
     assert "SECRET" not in str(caught.value)
+
+
+STAND_IN = """
+import numpy as np
+
+
+class SentenceTransformer:
+    def __init__(self, model_name_or_path=None, *, device=None, trust_remote_code=False,
+                 revision=None):
+        if model_name_or_path == "no-such-model":
+            raise OSError("no-such-model is not a local folder and is not a valid identifier")
+        self.told = {"device": device, "trust_remote_code": trust_remote_code}
+        self.calls = []
+
+    def encode(self, inputs, prompt_name=None, prompt=None, batch_size=32, show_progress_bar=None,
+               output_value="sentence_embedding", precision="float32", convert_to_numpy=True,
+               convert_to_tensor=False, device=None, normalize_embeddings=False):
+        self.calls.append((list(inputs), batch_size, show_progress_bar, prompt_name))
+        if prompt_name == "nonsense":
+            return np.full((len(inputs), 2), np.nan)
+        return np.array([[len(text), text.count(" ") + 1.0] for text in inputs], dtype=precision)
+"""
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """A small module of the library's name, where Python looks first."""
+    (tmp_path / "sentence_transformers.py").write_text(textwrap.dedent(STAND_IN))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "sentence_transformers", raising=False)
+    importlib.invalidate_caches()
+    yield
+    sys.modules.pop("sentence_transformers", None)
+
+
+def test_the_library_is_told_what_was_asked_and_shows_no_bar(library):
+    embed = sentence_transformer("toy", device="cpu", batch_size=7, encode={"prompt_name": "query"})
+    embed(["a"])
+    assert embed.model.told == {"device": "cpu", "trust_remote_code": False}
+    assert embed.model.calls == [(["a"], 7, False, "query")]
+
+
+def test_a_model_that_gives_no_numbers_is_told(library):
+    with pytest.raises(DataError, match="the vector of text 0 has NaN"):
+        sentence_transformer("toy", encode={"prompt_name": "nonsense"})(["a"])
+
+
+def test_the_table_knows_it_and_metrics_take_it(library):
+    embed = EMBEDDERS["sentence-transformers"]("toy")
+    rows = [{"query_id": "q", "answer": "a b", "reference": ["c d"]}]
+    evaluation = score(rows, "semantic_answer_similarity", embed=embed)
+    assert evaluation.get_aggregated_scores("semantic_answer_similarity") == pytest.approx(1.0)
+
+
+def test_without_the_library_the_line_that_installs_it_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingDependencyError, match="'sentence_transformers', which is not"):
+        sentence_transformer("toy")
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([[1.0, 2.0]], "a vector for each of 2 texts; got 1"),
+        ([1.0, 2.0], r"array of shape \(2,\)"),
+        ([[1.0], [2.0, 3.0]], "must have one length"),
+        ([[True], [False]], "type bool"),
+        ([["a"], ["b"]], "type <U1"),
+        ([[1.0], [np.inf]], "the vector of text 1 has NaN, infinity"),
+        ([], "expected 2 vectors of numbers"),
+    ],
+)
+def test_anything_else_is_told(rows, told):
+    with pytest.raises(DataError, match=told):
+        check_vectors(rows, 2)

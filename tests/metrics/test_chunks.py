@@ -1,4 +1,6 @@
-"""Figures by hand from the formula, and the arrays against the function of one query."""
+"""The metrics of datapizza-ai for one query: figures by hand, and loops over the definition."""
+
+from __future__ import annotations
 
 import math
 
@@ -8,15 +10,98 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
+from rageval_report.metrics.chunks import (
+    f1_at_k_exact,
+    f1_at_k_similarity,
+    hybrid_log_rank_score_exact,
+    hybrid_log_rank_score_similarity,
+    precision_at_k_exact,
+    precision_at_k_similarity,
+    recall_at_k_exact,
+    recall_at_k_similarity,
+)
 from rageval_report.metrics.retrieval import (
     hit_table,
     hybrid_log_rank,
-    hybrid_log_rank_score_exact,
     hybrid_of_ranks,
     log_rank_score,
 )
 
-CHUNKS = st.lists(st.sampled_from("abcdefgh"), max_size=8)
+FUNCTIONS = (precision_at_k_exact, recall_at_k_exact, f1_at_k_exact)
+CHUNKS = st.lists(st.sampled_from("abcdef"), max_size=8)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_negative_cutoff_raises_instead_of_slicing_from_the_end(function):
+    with pytest.raises(ValueError, match=r"k must be an integer >= 0; got -1"):
+        function(["a", "b"], ["a"], -1)
+
+
+@pytest.mark.parametrize("k", [2.0, "2", None])
+def test_a_cutoff_that_is_no_whole_number_raises(k):
+    with pytest.raises(DataError, match="k must be an integer >= 0"):
+        precision_at_k_exact(["a"], ["a"], k)
+
+
+def test_one_text_is_not_taken_for_its_letters():
+    with pytest.raises(DataError, match="ground_truth_chunks must be a list of texts"):
+        recall_at_k_exact(["a"], "abc", 1)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_chunks_that_cannot_be_told_apart_by_equality_raise(function):
+    with pytest.raises(DataError, match="retrieved_chunks must contain texts or ids"):
+        function([{"text": "a"}], ["a"], 1)
+
+
+def test_a_number_is_no_list():
+    with pytest.raises(DataError, match="retrieved_chunks must be a list"):
+        recall_at_k_exact(5, ["a"], 1)
+
+
+@given(CHUNKS.filter(bool), CHUNKS.filter(bool), st.integers(1, 10))
+def test_values_are_those_of_the_definition(retrieved, truths, k):
+    found = sum(truth in retrieved[:k] for truth in dict.fromkeys(truths))
+    assert precision_at_k_exact(retrieved, truths, k) == found / k
+    assert recall_at_k_exact(retrieved, truths, k) == found / len(dict.fromkeys(truths))
+
+
+AT_K = (precision_at_k_similarity, recall_at_k_similarity, f1_at_k_similarity)
+A, B, C, D, E = np.eye(5).tolist()
+
+
+@pytest.mark.parametrize("function", AT_K)
+def test_a_negative_cutoff_raises(function):
+    with pytest.raises(ValueError, match="k must be an integer >= 0"):
+        function([A], [A], -1)
+
+
+@pytest.mark.parametrize("function", AT_K)
+@pytest.mark.parametrize("threshold", [1.01, -1.01])
+def test_a_threshold_that_is_no_cosine_raises(function, threshold):
+    with pytest.raises(ValueError, match="similarity_threshold"):
+        function([A], [A], 1, threshold)
+
+
+@pytest.mark.parametrize("function", AT_K)
+def test_arrays_lists_of_arrays_and_flat_vectors_are_taken(function):
+    rows = np.array([A, B])
+    told = function([A, B], [A], 2)
+    assert function(rows, rows[:1], 2) == told
+    assert function([rows[0], rows[1]], rows[0], 2) == told
+    assert function(A, rows[0], 1) == 1.0
+
+
+def test_texts_are_embedded_by_what_is_handed_in():
+    def embed(texts):
+        return [[text.count("a"), text.count("b")] for text in texts]
+
+    assert recall_at_k_similarity(["aa", "b"], ["a", "ab"], 2, embed=embed) == 0.5
+    assert hybrid_log_rank_score_similarity(["a"], ["aaa"], embed=embed) == 1.0
+    assert precision_at_k_similarity([], ["a"], 2, embed=embed) == 0.0
+
+
+LISTS = st.lists(st.sampled_from("abcdefgh"), max_size=8)
 
 
 def test_the_score_falls_from_one_to_zero_with_the_logarithm_of_the_rank():
@@ -59,7 +144,7 @@ def test_queries_without_a_truth_are_unscored():
 
 @settings(max_examples=60)
 @given(
-    st.lists(st.tuples(CHUNKS, CHUNKS.filter(bool)), min_size=1, max_size=5),
+    st.lists(st.tuples(LISTS, LISTS.filter(bool)), min_size=1, max_size=5),
     st.sampled_from([0.0, 0.3, 1.0, 5.0]),
     st.booleans(),
 )

@@ -1,13 +1,92 @@
-"""Queries and documents that do not match: missing, not judged, the query itself, repeats.
+"""Rankings of every form, arguments, order and coverage. Witnesses: arithmetic by hand, loops."""
 
-The outcomes are worked out by hand.
-"""
+from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from rageval_report.errors import AlignmentError, DataError
-from rageval_report.metrics.ranking_scores import score_table_of_rankings
+from rageval_report import score_rankings
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError
+from rageval_report.metrics.ranking_inputs import hits_of
+from rageval_report.metrics.ranking_scores import metric_of, score_table_of_rankings
+from rageval_report.scores.metric import METRICS, Metric
+
+# -- forms of input
+
+
+def test_lists_of_ids_are_taken_in_their_order():
+    ranked = score_table_of_rankings({"q": ["x", "b", "a"]}, {"q": ["a", "b"]}, ["mrr", "map"])
+    assert ranked.scores.loc["q"].tolist() == pytest.approx([1 / 2, (1 / 2 + 2 / 3) / 2])
+
+
+@pytest.mark.parametrize("run", [{1: {7: 1.0}}, {"1": {"7": 1.0}}, {np.int64(1): [7]}])
+@pytest.mark.parametrize("qrels", [{1: {7: 1}}, {"1": {"7": 1}}, {1: ["7"]}])
+def test_whole_numbers_as_ids_are_texts_on_both_sides(run, qrels):
+    ranked = score_table_of_rankings(run, qrels, "mrr")
+    assert ranked.scores["mrr"].to_dict() == {"1": 1.0}
+
+
+def test_hits_of_lists_name_the_query_in_an_error():
+    with pytest.raises(DataError, match="must name each document once; twice in query 'why': 'a'"):
+        hits_of([["b"], ["a", "a"]], [["b"], ["a"]], query_ids=["who", "why"])
+
+
+# -- names of metrics
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "k"),
+    [
+        ("nDCG@10", "ndcg", 10), ("ndcg_cut_10", "ndcg", 10), ("P_5", "precision", 5),
+        ("precision@5", "precision", 5), ("mrr", "reciprocal_rank", None), ("hit@1", "hit", 1),
+        ("success_1", "hit", 1), ("hit_rate@1", "hit", 1), ("ndcg_exp@10", "ndcg_exp", 10),
+        ("recip_rank", "reciprocal_rank", None), ("map@100", "average_precision", 100),
+        ("MRR@10", "reciprocal_rank", 10), ("Rprec", "r_precision", None),
+        ("Single Hit", "single_hit", None), ("multi-hit@3", "multi_hit", 3),
+        ("document_recall_multi_hit", "document_recall_multi_hit", None),
+        ("recall_single_hit@5", "document_recall_single_hit", 5),
+    ],
+)  # fmt: skip
+def test_the_fields_names_are_understood(name, function, k):
+    compute, cutoff = metric_of(name)
+    assert (compute.__name__, cutoff) == (function, k)
+
+
+def test_an_unknown_metric_gets_the_nearest(run, qrels):
+    with pytest.raises(UnknownNameError, match=r"named 'recal@5'. Did you mean 'recall'"):
+        score_table_of_rankings(run, qrels, "recal@5")
+
+
+def test_a_metric_that_rankings_do_not_give_is_refused(run, qrels):
+    with pytest.raises(UnknownNameError, match="no metric of rankings is named 'faithfulness'"):
+        score_table_of_rankings(run, qrels, "faithfulness")
+
+
+def test_a_metric_from_outside_is_computed(monkeypatch, run, qrels):
+    counted = Metric("n_found", needs="rankings", compute=lambda hits, k: hits.n_retrieved * 1.0)
+    monkeypatch.setitem(METRICS._entries, "n_found", counted)
+    assert score_table_of_rankings(run, qrels, "n_found").scores["n_found"].tolist() == [3.0, 2.0]
+
+
+# -- arguments
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options", "told"),
+    [
+        ([], {}, "metrics must name at least one metric"),
+        ("recall@0", {}, "k must be an integer >= 1"),
+        ("mrr", {"ties": "random"}, 'ties must be "docid", "input" or "error"; got "random"'),
+        ("mrr", {"no_relevant": "one"}, 'no_relevant must be "zero" or "skip"; got "one"'),
+        ("mrr", {"duplicates": "last"}, 'duplicates must be "error", "best" or "keep"; got "last"'),
+        ("mrr", {"relevance_level": 0}, "relevance_level must be a number > 0"),
+        ("mrr", {"relevance_level": "2"}, "relevance_level must be a number > 0"),
+    ],
+)
+def test_arguments_are_checked(run, qrels, metrics, options, told):
+    with pytest.raises((DataError, UnknownNameError), match=told):
+        score_rankings(run, qrels, metrics, **options)
+
 
 NAMES = ["mrr", "ndcg@10", "map", "bpref", "recall@2"]
 
@@ -145,3 +224,54 @@ def test_arguana_whose_queries_are_documents_loses_a_rank_to_each(real_data):
 
 
 # -- repeats
+
+
+FORMS = ["dict", "frame", "file"]
+
+
+@pytest.fixture(params=FORMS)
+def given_run(request, frame_of, write_run):
+    """A run as a dict, a frame or a file."""
+    forms = {"dict": dict, "frame": lambda run: frame_of(run, "score"), "file": write_run}
+    return forms[request.param]
+
+
+def ranks_of(run, docs, ties="docid"):
+    ranked = (score_table_of_rankings(run, {"q": [doc]}, "mrr", ties=ties) for doc in docs)
+    return [int(one.hits.rank[0]) for one in ranked]
+
+
+def test_of_equal_scores_the_later_id_goes_first(given_run):
+    run = given_run({"q": {"d1": 0.5, "d3": 0.5, "d2": 0.5, "d0": 0.9}})
+    assert ranks_of(run, ["d3", "d2", "d1"]) == [1, 2, 3]
+
+
+def test_on_request_equal_scores_stand_as_given(given_run):
+    run = given_run({"q": {"d1": 0.5, "d3": 0.5, "d2": 0.5, "d0": 0.9}})
+    assert ranks_of(run, ["d1", "d3", "d2"], "input") == [1, 2, 3]
+
+
+def test_ids_are_compared_by_code_point(given_run):
+    # a private-use character of two UTF-16 units still comes after one of a single unit
+    run = given_run({"q": {"z": 1, "é": 1, "\uffee": 1, "\U0001f600": 1}})
+    assert ranks_of(run, ["\U0001f600", "\uffee", "é", "z"]) == [0, 1, 2, 3]
+
+
+def test_scores_differ_in_double_precision(given_run):
+    # in single precision, as in trec_eval 9 and pytrec_eval, the two are one number
+    ranked = score_table_of_rankings(
+        given_run({"q": {"a": 16777217, "b": 16777216}}), {"q": ["a"]}, "mrr"
+    )
+    assert ranked.scores["mrr"].tolist() == [1.0]
+    assert ranked.details["tied_share"].tolist() == [0.0]
+
+
+def test_scores_rank_and_not_the_order_of_the_rows(given_run):
+    assert ranks_of(given_run({"q": {"low": -3.5, "top": 2e3, "mid": 0}}), ["top", "mid", "low"]) \
+        == [0, 1, 2]  # fmt: skip
+
+
+def test_a_constant_score_gives_no_perfect_ranking(given_run):
+    # a scorer that says 1 of everything once got an MRR of 1 where the input's order was kept
+    run = given_run({"q": {f"d{one}": 1.0 for one in range(10)}})
+    assert score_table_of_rankings(run, {"q": ["d0"]}, "mrr").scores["mrr"].item() == 1 / 10
