@@ -21,7 +21,6 @@ from rageval_report.metrics.views import VIEWS, Tools
 from rageval_report.records import record_table
 from rageval_report.records.levels import (
     LevelChoice,
-    LevelCounts,
     PassageField,
     choose_level,
     count_levels,
@@ -40,49 +39,49 @@ _NO_REFERENCE_REASON = "the question has no answer, so there is no reference for
 _UNANSWERABLE_REASON = "the question has no answer, so nothing is relevant to it"
 
 
-@dataclass(frozen=True)
-class RetrievalFacts:
-    """What was settled and what was counted while records were scored."""
+@dataclass(frozen=True, eq=False)
+class PreparedRecords:
+    """Records at the level of each view, and what was settled and counted for it.
 
+    `tables` and `choices` have the records and the level of each view that compares passages with
+    gold; `tools` the rule for repeats that holds; `without_gold` the queries without relevant
+    documents, and those that have no answer.
+    """
+
+    tools: Tools
     n: int = 0
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    choices: Mapping[str, LevelChoice] = field(default_factory=dict)
     without_gold: tuple[str, ...] = ()
     n_repeats: int = 0
-    levels: Mapping[str, LevelCounts] = field(default_factory=dict)
-    id_notes: tuple[str, ...] = ()
+    id_note: str = ""
 
-    def choices(self, tools: Tools) -> dict[str, LevelChoice]:
-        """The level of each view."""
-        return {
-            view: choose_level(counts, tools.level, PASSAGE_VIEWS[view])
-            for view, counts in self.levels.items()
-        }
-
-    def settings(self, tools: Tools) -> dict[str, Any]:
+    @property
+    def settings(self) -> dict[str, Any]:
         """The settings that can move a number; empty if no passages are compared with gold."""
-        choices = self.choices(tools)
-        levels = {view: choice.level or "ids as they are" for view, choice in choices.items()}
-        if not levels:
+        if not self.choices:
             return {}
-        settings: dict[str, Any] = {"level": " and ".join(dict.fromkeys(levels.values()))}
-        if "rankings" in choices:
-            settings["duplicates"] = duplicates_rule(tools.duplicates, choices["rankings"])
-            settings["no_relevant"] = tools.no_relevant
+        levels = [choice.level or "ids as they are" for choice in self.choices.values()]
+        settings: dict[str, Any] = {"level": " and ".join(dict.fromkeys(levels))}
+        if "rankings" in self.choices:
+            settings["duplicates"] = self.tools.duplicates
+            settings["no_relevant"] = self.tools.no_relevant
         return settings
 
-    def notes(self, tools: Tools) -> tuple[str, ...]:
+    @property
+    def notes(self) -> tuple[str, ...]:
         """Notes on ids, on the level, on repeats and on questions without gold."""
-        choices = self.choices(tools)
-        notes = [*self.id_notes, *(choice.note for choice in choices.values())]
+        notes = [self.id_note, *(choice.note for choice in self.choices.values())]
         if self.n_repeats:
-            rule = duplicates_rule(tools.duplicates, choices["rankings"])
-            notes.append(_note_on_repeats(self.n_repeats, rule, choices["rankings"]))
-        if self.without_gold and choices:
-            notes.append(note_on_no_relevant(self.without_gold, self.n, tools.no_relevant))
+            is_document = self.choices["rankings"].level == "document"
+            notes.append(_note_on_repeats(self.n_repeats, self.tools.duplicates, is_document))
+        if self.without_gold and self.choices:
+            notes.append(note_on_no_relevant(self.without_gold, self.n, self.tools.no_relevant))
         return tuple(note for note in notes if note)
 
 
-def _note_on_repeats(n: int, rule: DuplicateDocs, choice: LevelChoice) -> str:
-    what = ("chunk of a document", "chunks of documents") if choice.level == "document" else (
+def _note_on_repeats(n: int, rule: DuplicateDocs | None, is_document: bool) -> str:
+    what = ("chunk of a document", "chunks of documents") if is_document else (
         "passage", "passages")  # fmt: skip
     repeats = f"1 {what[0]} repeats an id" if n == 1 else f"{n} {what[1]} repeat ids"
     ranks = "the repeats keep their ranks"
@@ -91,53 +90,32 @@ def _note_on_repeats(n: int, rule: DuplicateDocs, choice: LevelChoice) -> str:
     return f"duplicates: {repeats} of the same ranking and do not count again; {ranks}"
 
 
-def duplicates_rule(duplicates: DuplicateDocs | None, choice: LevelChoice) -> DuplicateDocs:
-    """What is done with a passage that was retrieved twice."""
-    if duplicates is not None:
-        return duplicates
-    # Several chunks of one document are no mistake of the pipeline, unlike a chunk that is twice
-    # in one list.
-    return "best" if choice.level == "document" and choice.has_both else "error"
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedRecords:
-    """Records at the level of a view."""
-
-    tables: dict[str, pd.DataFrame]
-    tools: Tools
-    facts: RetrievalFacts
-
-
-def prepare_records(
-    records: pd.DataFrame,
-    needs: set[str],
-    tools: Tools,
-) -> PreparedRecords:
+def prepare_records(records: pd.DataFrame, needs: set[str], tools: Tools) -> PreparedRecords:
     """The records as the views take them, at the level of each."""
     views = {view: passages for view, passages in PASSAGE_VIEWS.items()
              if view in needs and {passages, "relevant"} <= set(records)}  # fmt: skip
+    if not views:
+        return PreparedRecords(tools, len(records))
     judged = records
-    has_answers = bool(views) and not tools.judges_unanswerable
-    if has_answers:
-        judged = records.assign(relevant=_answerable_gold(records))
-    if "relevant_sections" in judged and has_answers:
-        judged = judged.assign(relevant_sections=_answerable_gold(records, "relevant_sections"))
-    counts = {view: count_levels(judged, passages) for view, passages in views.items()}
-    facts = RetrievalFacts(len(records), levels=counts)
-    chosen = facts.choices(tools)
-    tables = {view: records_at_level(judged, chosen[view].level) for view in views}
-    if views:
-        is_relevant = has_relevant(next(iter(tables.values())), tools.relevance_level)
-        without = tuple(map(str, records.index[~is_relevant]))
-        id_note = note_of_table(records)
-        facts = replace(facts, without_gold=without, id_notes=(id_note,) if id_note else ())
+    if not tools.judges_unanswerable:
+        fields = [name for name in ("relevant", "relevant_sections") if name in records]
+        judged = records.assign(**{name: _answerable_gold(records, name) for name in fields})
+    choices = {view: choose_level(count_levels(judged, passages), tools.level, passages)
+               for view, passages in views.items()}  # fmt: skip
+    tables = {view: records_at_level(judged, choice.level) for view, choice in choices.items()}
+    is_relevant = has_relevant(next(iter(tables.values())), tools.relevance_level)
+    n_repeats = 0
     if "rankings" in tables:
-        rule = duplicates_rule(tools.duplicates, chosen["rankings"])
         rankings = tables["rankings"]["retrieved"]
         n_repeats = sum(len(ids) - len(set(ids)) for ids in rankings if ids is not None)
-        tools, facts = replace(tools, duplicates=rule), replace(facts, n_repeats=n_repeats)
-    return PreparedRecords(tables, tools, facts)
+        choice = choices["rankings"]
+        # Several chunks of one document are no mistake of the pipeline, unlike a chunk that is
+        # twice in one list.
+        is_usual = choice.level == "document" and choice.has_both
+        tools = replace(tools, duplicates=tools.duplicates or ("best" if is_usual else "error"))
+    without = tuple(map(str, records.index[~is_relevant]))
+    id_note = note_of_table(records) or ""
+    return PreparedRecords(tools, len(records), tables, choices, without, n_repeats, id_note)
 
 
 def _answerable_gold(records: pd.DataFrame, column: str = "relevant") -> pd.Series:
@@ -206,8 +184,7 @@ class ScoredRecords:
     records: pd.DataFrame
     states: pd.DataFrame
     metrics: dict[str, Metric]
-    facts: RetrievalFacts = field(default_factory=RetrievalFacts)
-    tools: Tools = field(default_factory=Tools)
+    prepared: PreparedRecords
 
 
 def score_records(
@@ -247,9 +224,7 @@ def score_records(
         _states(scores, table, computed, views, prepared),
         _states_without(without_fields, table.index),
     ]
-    return ScoredRecords(
-        scores, table, pd.concat(states, axis=1), requested, prepared.facts, prepared.tools
-    )
+    return ScoredRecords(scores, table, pd.concat(states, axis=1), requested, prepared)
 
 
 def _unscore_rankings(

@@ -298,7 +298,7 @@ def score_and_judge(
         judged = ask(records, rubrics)
     parts = [part for part in (further, scored, judged) if part is not None]
     rows = next(part.records for part in (scored, judged, further) if part is not None)
-    settings = {} if scored is None else scored.facts.settings(scored.tools)
+    settings = {} if scored is None else scored.prepared.settings
     if match_ids:
         settings = {**settings, "match_ids": [str(change) for change in parse_changes(match_ids)]}
     judged_notes = () if judged is None else (*_notes_on_judged(tools.dialect), *judged.notes)
@@ -365,15 +365,15 @@ _NOTE_ON_ACCURACY = (
 
 def _notes_of(scored: ScoredRecords) -> tuple[str, ...]:
     """Notes on the level, on repeats, on questions without gold, and on a name."""
-    notes = (*scored.facts.notes(scored.tools), *_notes_on_prices(scored))
-    if scored.tools.dialect is not None:
-        return (scored.tools.dialect.note, *notes)
+    notes = (*scored.prepared.notes, *_notes_on_prices(scored))
+    if scored.prepared.tools.dialect is not None:
+        return (scored.prepared.tools.dialect.note, *notes)
     return (*notes, _NOTE_ON_ACCURACY) if _RAGBENCH_ACCURACY in scored.metrics else notes
 
 
 def _notes_on_prices(scored: ScoredRecords) -> tuple[str, ...]:
     """With prices, where the costs come from."""
-    tools = scored.tools
+    tools = scored.prepared.tools
     if tools.prices is None or _COST not in {metric.known_as for metric in scored.metrics.values()}:
         return ()
     return notes_on_costs(scored.records, tools.prices, model=tools.model)
@@ -381,7 +381,7 @@ def _notes_on_prices(scored: ScoredRecords) -> tuple[str, ...]:
 
 def _descriptions(scored: ScoredRecords | None, judged: Judged | None) -> dict[str, Metric] | None:
     """The descriptions of metrics that are not those of the catalogue."""
-    in_dialect = scored is not None and scored.tools.dialect is not None
+    in_dialect = scored is not None and scored.prepared.tools.dialect is not None
     known = {
         **(scored.metrics if scored is not None and in_dialect else {}),
         **({} if judged is None else judged.metrics),
