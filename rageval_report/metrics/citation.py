@@ -104,7 +104,12 @@ def citations_between(
             rows.append((query, rank, *flags))
     table = np.array(rows, dtype=np.int64).reshape(-1, 7)
     is_known = np.array([ids is not None for ids in cited], dtype=bool)
-    return Citations(*table[:, :2].T, *table[:, 2:].astype(bool).T, n_gold, is_known, all_named)
+    flags_of = table[:, 2:].astype(bool).T
+    return Citations(
+        *(table[:, 0], table[:, 1]),
+        *(flags_of[0], flags_of[1], flags_of[2], flags_of[3], flags_of[4]),
+        *(n_gold, is_known, all_named),
+    )
 
 
 def _is_section(pair: Section, gold_pairs: Iterable[Section], gold: Iterable[str]) -> bool:

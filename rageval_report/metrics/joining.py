@@ -282,7 +282,7 @@ def _match(docs: Ids, code: IntArray, judged_docs: Ids, judged_code: IntArray) -
     index = pd.Index(judged_keys)
     if not index.is_unique or not pd.Index(keys).is_unique:
         return None
-    place: IntArray = index.get_indexer(keys)
+    place: IntArray = index.get_indexer(pd.Index(keys))
     matched = np.flatnonzero(place >= 0)
     other = place[matched]
     # A hash finds ids that may be equal; they are compared in full.

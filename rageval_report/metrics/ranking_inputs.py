@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import contains
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 import pandas as pd
@@ -61,12 +61,13 @@ def join_inputs(run: object, qrels: object, rules: JoinRules) -> JoinedInputs:
     left: IdRows | Mapping[Any, Any]
     left = run if isinstance(run, Mapping) else rows_of(run, is_run=True)
     right = qrels if isinstance(qrels, Mapping) else rows_of(qrels, is_run=False)
-    if rules.duplicates == "error" and not rules.drop_self and _has_bytes(left, right):
+    keeps_all = rules.duplicates == "error" and not rules.drop_self
+    if keeps_all and _has_bytes(left) and _has_bytes(right):
         joined = join_rows(left, right, ties=rules.ties, relevance_level=rules.relevance_level)
         if joined is not None:
             return JoinedInputs(joined)
     # Bytes need no decoding where both sides have them.
-    as_texts = not _has_bytes(left, right)
+    as_texts = not (_has_bytes(left) and _has_bytes(right))
     judged = (
         right.by_query(as_texts=as_texts)
         if isinstance(right, IdRows)
@@ -156,8 +157,8 @@ def rows_of(source: object, *, is_run: bool) -> IdRows:
     return from_frame(source, what, "score" if is_run else "relevance")
 
 
-def _has_bytes(run: object, qrels: object) -> bool:
-    return all(isinstance(rows, IdRows) and rows.has_bytes for rows in (run, qrels))
+def _has_bytes(rows: object) -> TypeGuard[IdRows]:
+    return isinstance(rows, IdRows) and rows.has_bytes
 
 
 def _score_of_place(place: int) -> float:

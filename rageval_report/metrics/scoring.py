@@ -302,9 +302,9 @@ def score_and_judge(
     if match_ids:
         settings = {**settings, "match_ids": [str(change) for change in parse_changes(match_ids)]}
     judged_notes = () if judged is None else (*_notes_on_judged(tools.dialect), *judged.notes)
-    computed = [part for part in (scored, further) if part is not None]
+    own_parts = [part for part in (scored, further) if part is not None]
     # Both may say where the ids were read.
-    scoring_notes = dict.fromkeys(note for part in computed for note in _notes_of(part))
+    scoring_notes = dict.fromkeys(note for part in own_parts for note in _notes_of(part))
     evaluation = build_evaluation(
         name,
         pd.concat([part.scores for part in parts], axis=1),
