@@ -312,21 +312,24 @@ class _Columns:
 
     def rank(self, rank_among_equals: Callable[[int], list[int]]) -> IntArray:
         """The rank of each judged document, -1 if not retrieved; sorts the scores by query."""
-        rank = np.full(len(self.grades), -1)
-        is_retrieved = self.judged_scores == self.judged_scores
+        n_not_above = np.zeros(len(self.grades), np.int64)
+        ends, judged_ends = (np.cumsum(n).tolist() for n in (self.n_retrieved, self.n_judged))
         start = first = 0
-        lengths = zip(self.n_retrieved.tolist(), self.n_judged.tolist(), strict=True)
-        for query, (n, n_judged) in enumerate(lengths):
-            ordered = self.scores[start : start + n]
-            wanted = slice(first, first + n_judged)
-            start, first = start + n, first + n_judged
+        for end, last in zip(ends, judged_ends, strict=True):
+            ordered = self.scores[start:end]
             ordered.sort()
-            mine = self.judged_scores[wanted]
-            n_not_above = ordered.searchsorted(mine, "right")
-            rank[wanted] = n - n_not_above
-            is_tied = n_not_above - ordered.searchsorted(mine) > 1
-            if (is_tied & is_retrieved[wanted]).any():
-                rank[wanted] = rank_among_equals(query)
+            n_not_above[first:last] = ordered.searchsorted(self.judged_scores[first:last], "right")
+            start, first = end, last
+        query = np.repeat(np.arange(len(ends)), self.n_judged)
+        rank = self.n_retrieved[query] - n_not_above
+        is_retrieved = self.judged_scores == self.judged_scores
+        # In ascending order, the score before the one of the document itself.
+        place = np.cumsum(self.n_retrieved)[query] - rank - 2
+        is_tied = is_retrieved & (n_not_above > 1)
+        is_tied[is_tied] = self.scores[place[is_tied]] == self.judged_scores[is_tied]
+        for code in np.unique(query[is_tied]).tolist():
+            last = judged_ends[code]
+            rank[last - int(self.n_judged[code]) : last] = rank_among_equals(code)
         rank[~is_retrieved] = -1
         return rank
 
@@ -388,8 +391,10 @@ def _rank_among_equals(
     """The rank of each judged document of a query in which one has the score of another."""
     # Descending by code point, as strcmp of trec_eval orders the bytes of UTF-8; sorting is stable.
     order = sorted(docs, reverse=True) if by_id else list(docs)
-    order.sort(key=lambda doc: float(docs[doc]), reverse=True)
-    place = {doc: rank for rank, doc in enumerate(order)}
+    # Texts of numbers must not be compared as texts.
+    are_plain = set(map(type, docs.values())) <= {float, int}
+    order.sort(key=docs.__getitem__ if are_plain else lambda doc: float(docs[doc]), reverse=True)
+    place = dict(zip(order, range(len(order)), strict=True))
     return [place.get(doc, -1) for doc in judgments]
 
 

@@ -40,7 +40,7 @@ _LONGEST = 4096
 _SHOWN = 80
 # Bytes that are worked on at a time, with what is derived from them, stay in the processor's cache.
 _CHUNK = 1 << 18
-_BLANK, _NEWLINE, _HASH, _MINUS, _POINT, _ZERO = map(ord, " \n#-.0")
+_BLANK, _NEWLINE, _HASH, _MINUS, _POINT, _ZERO, _UNDERSCORE = map(ord, " \n#-.0_")
 _NINE = 9
 _EXACT_DIGITS = 15  # so many digits always fit into a float
 # All ASCII characters up to the blank separate words, and no other, unlike in str.split().
@@ -256,12 +256,17 @@ def _as_bytes(words: Bytes) -> Ids:
 
 def _numbers(words: Bytes, form: LineFormat) -> FloatArray | None:
     """The numbers of a column; None if a word is not one, or cannot be used."""
-    with np.errstate(over="ignore", invalid="ignore"):  # in words that are left to `float`
+    # Python's float reads 1_000; C's strtod, which trec_eval uses, does not.
+    if (words == _UNDERSCORE).any():
+        return None
+    values, is_plain = np.empty(len(words)), np.zeros(len(words), dtype=bool)
+    if words.shape[1] <= _EXACT_DIGITS + 2:  # with a point and a minus
         values, is_plain = _plain_decimals(words)
     rows = np.flatnonzero(~is_plain)
-    listed = _as_bytes(words[rows]).tolist()
-    numbers = [number_or_none(word) for word in listed]
-    values[rows] = np.array(numbers, np.float64)  # None is NaN
+    try:
+        values[rows] = list(map(float, _as_bytes(words[rows]).tolist()))
+    except ValueError:
+        return None
     is_usable = ~np.isnan(values) if form.is_run else np.isfinite(values)
     return values if is_usable.all() else None
 
