@@ -8,7 +8,6 @@ each line of the libraries.
 """
 
 import functools
-import importlib.util
 import json
 import sys
 from importlib.abc import MetaPathFinder
@@ -23,8 +22,6 @@ from slipcover.importer import SlipcoverLoader
 slipcover.__doc__ = "PYTEST_DONT_REWRITE"
 
 PACKAGE = "rageval_report"
-# Where Numba is installed it compiles these functions, and does not know the bytecode that counts.
-COMPILED = ["rageval_report.rankings.trec.kernels"]
 
 
 def pytest_addoption(parser):
@@ -54,12 +51,12 @@ class CountingLoader(SlipcoverLoader):
 class CountingFinder(MetaPathFinder):
     """Finds the modules of the package before pytest does, which rewrites those of a plugin."""
 
-    def __init__(self, load, omitted):
-        self.load, self.omitted = load, omitted
+    def __init__(self, load):
+        self.load = load
 
     def find_spec(self, fullname, path=None, target=None):
         """A module of the package, loaded so that its lines are counted."""
-        if fullname.partition(".")[0] != PACKAGE or fullname in self.omitted:
+        if fullname.partition(".")[0] != PACKAGE:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
@@ -74,10 +71,8 @@ class Lines:
         early = [name for name in sys.modules if name.partition(".")[0] == PACKAGE]
         if early:
             raise pytest.UsageError(f"{early[0]} was imported before its lines could be counted")
-        omitted = COMPILED if importlib.util.find_spec("numba") else []
-        files = [name.replace(".", "/") + ".py" for name in omitted]
-        self.counter = slipcover.Slipcover(branch=True, source=[PACKAGE], omit=files)
-        self.finder = CountingFinder(functools.partial(CountingLoader, self.counter), omitted)
+        self.counter = slipcover.Slipcover(branch=True, source=[PACKAGE])
+        self.finder = CountingFinder(functools.partial(CountingLoader, self.counter))
         sys.meta_path.insert(0, self.finder)
         self.of_workers = []
 

@@ -7,8 +7,7 @@ is compared with pytrec_eval's, bit for bit, before anything is measured. Docume
 order; half of the judged ones are retrieved. pytrec_eval's time holds the making of its evaluator,
 without which no run is scored; ranx's holds the making of its objects, but where they are kept, as
 our hit table is. The values of ranx are not compared: it breaks ties in another way. Its rows are
-left out where it is missing. Files are read with numba and without it, whatever their size: by
-default numba is loaded for files of 32 MB and more, and the one with two decimals has 31 MB.
+left out where it is missing.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ import pandas as pd
 import pytrec_eval
 from timing import Contenders, cpu_times, in_fresh_process, markdown, run_both_ways, seconds
 
-from rageval_report.rankings.score_tables import RankedScores, metric_of, score_table_of_rankings
-from rageval_report.rankings.trec import kernels, text_rows
+from rageval_report.metrics.ranking_scores import RankedScores, metric_of, score_table_of_rankings
 
 try:
     import ranx
@@ -96,12 +94,6 @@ def from_files(run: Path, qrels: Path) -> dict[str, dict[str, float]]:
         return theirs(pytrec_eval.parse_run(file), pytrec_eval.parse_qrel(judged))
 
 
-def our_files(paths: tuple[Path, Path], with_numba: bool) -> RankedScores:
-    """Our scores of files; without numba where it is not installed."""
-    text_rows.scan_for = lambda _: kernels.compiled_scan() if with_numba else None
-    return score_table_of_rankings(*paths, list(NAMES))
-
-
 def of_ranx(run: Table, qrels: Table, frames: tuple[pd.DataFrame, pd.DataFrame]) -> Contenders:
     """ranx from dicts, from objects that are kept, and from frames, whose ids must be objects."""
     if ranx is None:
@@ -132,10 +124,8 @@ def compare(n: int, judged: int, tied: bool, rounds: int) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         paths = write(run, qrels, Path(folder))
         kept = score_table_of_rankings(run, qrels, list(NAMES))
-        for pair in ((run, qrels), frames):
+        for pair in ((run, qrels), frames, paths):
             assert_identical(score_table_of_rankings(*pair, list(NAMES)), run, qrels)
-        for with_numba in (False, True):
-            assert_identical(our_files(paths, with_numba), run, qrels)
         functions = [metric_of(name) for name in NAMES]
         contenders: dict[str, Callable[[], object]] = {
             "dicts, pytrec_eval": lambda: theirs(run, qrels),
@@ -144,8 +134,7 @@ def compare(n: int, judged: int, tied: bool, rounds: int) -> list[list[str]]:
             "frames, pytrec_eval": lambda: theirs(table_of(frames[0]), table_of(frames[1])),
             "frames, ours": lambda: score_table_of_rankings(*frames, list(NAMES)),
             "files, pytrec_eval": lambda: from_files(*paths),
-            "files, ours, NumPy alone": lambda: our_files(paths, with_numba=False),
-            "files, ours, numba": lambda: our_files(paths, with_numba=True),
+            "files, ours": lambda: score_table_of_rankings(*paths, list(NAMES)),
             **of_ranx(run, qrels, frames),
         }
         spent = cpu_times(contenders, rounds)

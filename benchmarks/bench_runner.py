@@ -55,7 +55,7 @@ import sys
 from pathlib import Path
 from rageval_report import read_records
 from rageval_report.runner import RunConfig, collect_answers, target_from
-from rageval_report.scoring.compute import score_records
+from rageval_report.metrics.record_scores import score_records
 
 def peak():  # getrusage would tell the parent's, if that is more
     [line] = [text for text in Path("/proc/self/status").open() if text.startswith("VmHWM")]

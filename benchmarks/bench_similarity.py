@@ -17,8 +17,7 @@ import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 from timing import cpu_times, markdown, run_both_ways, seconds
 
-from rageval_report.metrics.cosines import similarities
-from rageval_report.metrics.similarity import precision_similarity, recall_similarity
+from rageval_report.metrics.similarity import precision_similarity, recall_similarity, similarities
 
 N_RETRIEVED, N_TRUTHS, THRESHOLD = 20, 10, 0.8
 Stacks = Sequence[np.ndarray]

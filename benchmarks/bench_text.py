@@ -20,11 +20,9 @@ import sacrebleu
 from rouge_score.rouge_scorer import RougeScorer
 from timing import cpu_times, markdown, run_both_ways, seconds
 
-from rageval_report.metrics import _overlap
-from rageval_report.metrics.answers import Answers
-from rageval_report.metrics.bleu import bleu, chrf
-from rageval_report.metrics.rouge import ROUGE_TYPES, rouge_scores
-from rageval_report.metrics.text import exact_match_squad, token_f1
+from rageval_report.metrics import overlap
+from rageval_report.metrics.overlap import ROUGE_TYPES, bleu, chrf, rouge_scores
+from rageval_report.metrics.text import Answers, exact_match_squad, token_f1
 
 SYLLABLES = "ta re mi on ed ing ly ness al ic ate ion er ous ble".split()
 FIGURES = ("precision", "recall", "fmeasure")
@@ -67,7 +65,7 @@ def at_once(texts: list[str], references: list[str]) -> np.ndarray:
 
 
 def forgetful(texts: list[str], references: list[str]) -> np.ndarray:
-    _overlap._stem.cache_clear()
+    overlap._STEMMER.stem.cache_clear()
     return at_once(texts, references)
 
 

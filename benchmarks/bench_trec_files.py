@@ -5,16 +5,14 @@
 CPU time, in one run and in turns, after a round that warms up. Twelve metrics; every value is
 compared with pytrec_eval's, bit for bit, before anything is measured. Then each contender runs
 alone in a fresh process: the CPU time of its first call, imports left out but for those that the
-call makes, and its peak memory, imports and all. numba is measured with an empty cache, which it
-fills, and with a full one. Scores have five decimals, or all the digits of a single-precision
-number, which pytrec_eval compares as it should.
+call makes, and its peak memory, imports and all. Scores have five decimals, or all the digits of a
+single-precision number, which pytrec_eval compares as it should.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
 import subprocess
 import sys
 import tempfile
@@ -82,21 +80,15 @@ def ranx_way() -> Way:
     return score
 
 
-def our_way(with_numba: bool) -> Way:
-    from rageval_report.rankings.score_tables import score_table_of_rankings
-    from rageval_report.rankings.trec import kernels, text_rows
+def our_way() -> Way:
+    from rageval_report.metrics.ranking_scores import score_table_of_rankings
 
-    def score(run: Path, qrels: Path) -> object:
-        text_rows.scan_for = lambda _: kernels.compiled_scan() if with_numba else None
-        return score_table_of_rankings(run, qrels, list(NAMES))
-
-    return score
+    return lambda run, qrels: score_table_of_rankings(run, qrels, list(NAMES))
 
 
 WAYS: dict[str, tuple[str, Callable[[], Way]]] = {
     "pytrec_eval": ("pytrec_eval", pytrec_eval_way),
-    "ours, NumPy alone": ("numpy", lambda: our_way(False)),
-    "ours, numba": ("numba", lambda: our_way(True)),
+    "ours": ("numpy", our_way),
     "ranx": ("ranx", ranx_way),
 }
 
@@ -110,12 +102,11 @@ def available_ways() -> dict[str, Callable[[], Way]]:
 
 def assert_identical(run: Path, qrels: Path) -> None:
     expected = pytrec_eval_way()(run, qrels)
-    for name in available_ways().keys() & {"ours, NumPy alone", "ours, numba"}:
-        ours = available_ways()[name]()(run, qrels).scores
-        assert list(ours.index) == list(expected), name
-        for mine, theirs in NAMES.items():
-            values = [expected[query][theirs] for query in ours.index]
-            assert values == ours[mine].tolist(), (name, mine)
+    ours = our_way()(run, qrels).scores
+    assert list(ours.index) == list(expected)
+    for mine, theirs in NAMES.items():
+        values = [expected[query][theirs] for query in ours.index]
+        assert values == ours[mine].tolist(), mine
 
 
 def in_turns(paths: tuple[Path, Path], what: list[str], rounds: int) -> list[list[str]]:
@@ -136,23 +127,16 @@ def in_turns(paths: tuple[Path, Path], what: list[str], rounds: int) -> list[lis
 
 
 def alone(paths: tuple[Path, Path]) -> list[list[str]]:
-    cases = [(name, "") for name in available_ways() if "numba" not in name]
-    with tempfile.TemporaryDirectory() as cache:
-        if "ours, numba" in available_ways():
-            cases += [("ours, numba", "first ever, compiles"), ("ours, numba", "first, compiled")]
-        measurements = []
-        for name, label in cases:
-            environment = {**os.environ, "NUMBA_CACHE_DIR": cache} if label else dict(os.environ)
-            command = [sys.executable, __file__, "--alone", name, *map(str, paths)]
-            done = subprocess.run(
-                command, env=environment, check=True, capture_output=True, text=True
-            )
-            first, peak = map(float, done.stdout.split()[-2:])
-            measurements.append((name, label or "first", first, peak))
-    theirs = next(peak for name, _, _, peak in measurements if name == "pytrec_eval")
+    measurements = []
+    for name in available_ways():
+        command = [sys.executable, __file__, "--alone", name, *map(str, paths)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        first, peak = map(float, done.stdout.split()[-2:])
+        measurements.append((name, first, peak))
+    theirs = next(peak for name, _, peak in measurements if name == "pytrec_eval")
     return [
-        [name, label, seconds(first), f"{peak:.0f} MiB", f"{peak / theirs:.2f}"]
-        for name, label, first, peak in measurements
+        [name, seconds(first), f"{peak:.0f} MiB", f"{peak / theirs:.2f}"]
+        for name, first, peak in measurements
     ]
 
 
@@ -190,7 +174,7 @@ def main() -> None:
     header = ["queries", "decimals", "in order", "contender", "CPU", "pytrec_eval /", "ranx /"]
     print(markdown(header, rows))
     print()
-    print(markdown(["decimals", "contender", "call", "CPU", "peak", "of pytrec_eval's"], singles))
+    print(markdown(["decimals", "contender", "CPU", "peak", "of pytrec_eval's"], singles))
 
 
 if __name__ == "__main__":

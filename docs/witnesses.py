@@ -322,7 +322,7 @@ _RETRIEVAL = {
 def retrieval(rng: Generator, n_cases: int) -> Iterator[Pair]:
     """Ten retrieval metrics of rankings with ties and grades, query by query."""
     peer = importlib.import_module("pytrec_eval")
-    tables = importlib.import_module("rageval_report.rankings.score_tables")
+    tables = importlib.import_module("rageval_report.metrics.ranking_scores")
     asked = {"P.5", "recall.10", "success.5", "ndcg_cut.10", "ndcg", "map", "map_cut.10"}
     asked |= {"recip_rank", "Rprec", "bpref"}
     run, qrels = {}, {}
@@ -361,7 +361,7 @@ def bleu(rng: Generator, n_cases: int) -> Iterator[Pair]:
 def rouge(rng: Generator, n_cases: int) -> Iterator[Pair]:
     """ROUGE-1, -2 and -L: precision, recall and F."""
     peer = importlib.import_module("rouge_score.rouge_scorer")
-    ours = importlib.import_module("rageval_report.metrics.rouge")
+    ours = importlib.import_module("rageval_report.metrics.overlap")
     names = ("precision", "recall", "fmeasure")
     scorer = peer.RougeScorer(ours.ROUGE_TYPES)
     texts = [_text(rng) for _ in range(n_cases)]

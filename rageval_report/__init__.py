@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
     from rageval_report.inspection import inspect as inspect
+    from rageval_report.metrics.judged_sets import evaluate_judged_set as evaluate_judged_set
+    from rageval_report.metrics.scoring import score as score
+    from rageval_report.metrics.scoring import score_rankings as score_rankings
     from rageval_report.readers.record_files import read_records as read_records
     from rageval_report.reports.report import Report as Report
     from rageval_report.results import Result as Result
@@ -46,8 +49,5 @@ if TYPE_CHECKING:
     from rageval_report.runner.experiment import experiment as experiment
     from rageval_report.scores import METRICS as METRICS
     from rageval_report.scores import Metric as Metric
-    from rageval_report.scoring.judged_sets import evaluate_judged_set as evaluate_judged_set
-    from rageval_report.scoring.rankings import score_rankings as score_rankings
-    from rageval_report.scoring.records import score as score
 else:
     __getattr__, __dir__, __all__ = lazy_face(__name__, "__version__")

@@ -50,7 +50,6 @@ EXTRAS: dict[str, str] = {
     "mlflow": "mlflow",
     "narwhals": "frames",
     "nltk": "text",
-    "numba": "fast",
     "openpyxl": "excel",
     "psycopg": "postgresql",
     "pyarrow": "parquet",

@@ -26,29 +26,25 @@ FLOORS = (
     {"errors", "types", "_version"},
     {"_registry"},
     {"files"},
-    {"names"},
     {"http", "scores", "results"},
     {"records"},
-    {"stats", "render", "plots", "rankings", "reports.sentences"},
-    {"metrics", "readers", "embeddings", "datasets", "runner"},
+    {"stats", "render", "plots", "metrics", "reports.sentences"},
+    {"readers", "embeddings", "datasets", "runner"},
     {"sources"},  # they open tables and documents, which readers read
     {"analysis", "judges"},
     {"records.golden_drafts"},  # written by a chat model, so it is above the judges' chats
     {"golden", "reports"},
     {"scale"},  # the same questions of lazy tables, with the page of their answers
     {"evaluation"},
-    {"scoring", "run_history", "loggers", "inspection"},
+    {"metrics.record_guard", "run_history", "loggers", "inspection"},
+    {"metrics.scoring"},  # the verbs that make an evaluation, beside it
+    {"metrics.judged_sets", "metrics.trace_results"},
     {"runner.evaluate"},  # one call for all steps of an evaluation, so it is above them all
     {"__init__"},
     {"demo"},
     {"cli"},
     {"__main__", "pytest"},  # the plug-in names files as the command line does
 )
-# The call for all steps, with its settings, its judge and its stopping rules.
-OF_EVALUATE = {
-    f"runner.{name}"
-    for name in ("eval_config", "eval_queries", "judge_setup", "scoring", "staged_scoring")
-} | {"runner.evaluate", "runner.experiment"}
 OF_THEIR_OWN = {room for rooms in FLOORS for room in rooms if "." in room}
 READING = {"stats", "analysis", "results", "render", "plots", "reports"}
 MAKING = {*("records", "readers", "sources", "embeddings", "datasets", "runner")}
@@ -329,7 +325,8 @@ NOT_FOR_A_REPORT = HEAVY - {"scipy", "click"}
 NOT_FOR_A_REPORT |= {"scipy.stats", "scipy.optimize", "scipy.fft"}
 NOT_FOR_A_REPORT |= {
     "rageval_report.analysis.compare",
-    *("rageval_report.rankings.inputs", "rageval_report.rankings.trec", "rageval_report.records"),
+    *("rageval_report.metrics.ranking_inputs", "rageval_report.metrics.trec_files"),
+    "rageval_report.records",
     *("rageval_report.http", "rageval_report.judges", "rageval_report.datasets"),
     *("rageval_report.scale.scan", "rageval_report.reports.report"),
 }

@@ -9,9 +9,9 @@ import pytest
 import rageval_report
 from rageval_report import METRICS, metrics
 from rageval_report.cli import rageval_report as command_line
+from rageval_report.metrics.trace_results import TraceResult
 from rageval_report.scores import Catalogue
 from rageval_report.scores.catalogue.dialects import DIALECTS
-from rageval_report.scoring.traces import TraceResult
 
 PAGE = (Path(__file__).parents[1] / "docs" / "from_other_tools.md").read_text(encoding="utf-8")
 

@@ -21,10 +21,10 @@ from rageval_report.demo.server import (
 )
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.writing import write_atomically
+from rageval_report.metrics.scoring import score
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.runner import collect_answers, config_from, target_from
-from rageval_report.scoring.records import score
 
 QUERIES = "queries.jsonl"
 COMPARED = ("recall@5", "reciprocal_rank", "exact_match", "token_f1", "false_refusal")

@@ -23,7 +23,7 @@ from rageval_report.cli.parsing import parse_correct_rule
 from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
 from rageval_report.errors import DataError
-from rageval_report.rankings.score_tables import VIEW as RANKINGS
+from rageval_report.metrics.ranking_scores import VIEW as RANKINGS
 from rageval_report.render.data import render_junit
 from rageval_report.render.markdown import pull_request_comment
 from rageval_report.scores.metric import Catalogue

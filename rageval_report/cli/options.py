@@ -13,15 +13,15 @@ from rageval_report.render import RENDERERS
 
 if TYPE_CHECKING:
     from rageval_report.analysis.pairing import MissingTreatment
-    from rageval_report.rankings.inputs import DuplicateDocs
-    from rageval_report.rankings.score_tables import NoRelevant
+    from rageval_report.metrics.ranking_inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_scores import NoRelevant
     from rageval_report.records.levels import LevelOption
     from rageval_report.scores.catalogue.dialects import DialectName
     from rageval_report.scores.query_rows import Totals
     from rageval_report.scores.table import Duplicates
     from rageval_report.sources.base import FilesArgument
 
-# Those of `rageval_report.rankings.inputs.DUPLICATE_DOCS` that tables of scores do not have.
+# Those of `rageval_report.metrics.ranking_inputs.DUPLICATE_DOCS` that tables of scores do not have.
 _DUPLICATE_DOCS = ("best", "keep")
 
 PATH = click.Path(path_type=Path)

@@ -11,8 +11,8 @@ from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.options import MatchingOptions, OutputOptions, RetrievalOptions
 
 if TYPE_CHECKING:
+    from rageval_report.metrics.joining import Ties
     from rageval_report.metrics.traces import MissingTraces
-    from rageval_report.rankings.joined import Ties
     from rageval_report.scores.catalogue.dialects import DialectName
 
 

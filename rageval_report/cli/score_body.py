@@ -19,11 +19,11 @@ from rageval_report.cli.score_traces_body import score_traces
 from rageval_report.cli.sources import PipelineSource, check_unique_names, parse_sources
 from rageval_report.errors import DataError, named
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.metrics import scoring as record_scoring
+from rageval_report.metrics.scoring import score_rankings
 from rageval_report.readers.ranking_files import ranking_name
 from rageval_report.readers.record_files import read_records
 from rageval_report.runner.eval_queries import allowed_metrics
-from rageval_report.scoring import records as record_scoring
-from rageval_report.scoring.rankings import score_rankings
 
 
 class ScoredKind(NamedTuple):

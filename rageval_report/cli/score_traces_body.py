@@ -9,7 +9,7 @@ from rageval_report.cli.group import FAILED, OK
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_text
 from rageval_report.cli.score import ScoreTracesArguments
-from rageval_report.scoring import traces
+from rageval_report.metrics import trace_results as traces
 
 
 def score_traces(options: ScoreTracesArguments) -> int:

@@ -28,7 +28,7 @@ from rageval_report.sources.base import FilesArgument
 from rageval_report.sources.opening import address_of, name_of
 
 if TYPE_CHECKING:
-    from rageval_report.rankings.inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_inputs import DuplicateDocs
 
 STANDARD_INPUT = "-"
 

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, named
+from rageval_report.metrics.checks import refuse_cutoff
 from rageval_report.metrics.refusal import RefusalRule
+from rageval_report.metrics.retrieval import Hits
 from rageval_report.metrics.traces import score_gold_and_traces
-from rageval_report.rankings.checks import refuse_cutoff
-from rageval_report.rankings.hits import Hits
 from rageval_report.types import BoolArray, FloatArray
 
 # -- ragbench
@@ -44,13 +44,7 @@ _RAGBENCH_PHRASES = (
 
 @dataclass(frozen=True)
 class LiteralRefusals(RefusalRule):
-    r"""Refusals as ragbench finds them: an empty answer, or one that contains a fragment as it is.
-
-    Examples
-    --------
-    >>> LiteralRefusals().refuses("I can\u2019t answer"), LiteralRefusals().refuses(" ")
-    (False, False)
-    """
+    """Refusals as ragbench finds them: an empty answer, or one with a fragment as it is."""
 
     phrases: Any = _RAGBENCH_PHRASES
 
@@ -62,17 +56,7 @@ class LiteralRefusals(RefusalRule):
 
 @dataclass(frozen=True, eq=False)
 class ListedHits(Hits):
-    """The hit table with the lists that it was made from, for rules that count repeats.
-
-    Parameters
-    ----------
-    query, rank, grade, judged_query, judged_grade, n_retrieved, relevance_level
-        As in `Hits`.
-    retrieved : sequence of lists of str
-        The retrieved ids of each query.
-    relevant : sequence of mappings of str to float
-        The judged ids of each query with their grades.
-    """
+    """The hit table with the lists that it was made from, for rules that count repeats."""
 
     retrieved: Sequence[Sequence[str]] = ()
     relevant: Sequence[Mapping[str, float]] = ()
@@ -90,16 +74,7 @@ class ListedHits(Hits):
 
 
 def precision_of_retrieved(hits: ListedHits, k: int | None = None) -> FloatArray:
-    """The share of the distinct results among the first `k` that is relevant; 0 if there is none.
-
-    Examples
-    --------
-    >>> from rageval_report.rankings.score_tables import hits_of
-    >>> lists, gold = [["a", "a", "b"]], [{"a": 1.0}]
-    >>> hits = hits_of(lists, gold, duplicates="keep")
-    >>> precision_of_retrieved(ListedHits.of(hits, lists, gold), 5)
-    array([0.5])
-    """
+    """The share of the distinct first `k` results that is relevant; 0 if there is none."""
     values = []
     for docs, gold in zip(hits.retrieved, hits.relevant, strict=True):
         first = set(docs[:k])
@@ -109,16 +84,7 @@ def precision_of_retrieved(hits: ListedHits, k: int | None = None) -> FloatArray
 
 
 def ndcg_with_repeats(hits: ListedHits, k: int | None = None) -> FloatArray:
-    """Discounted cumulative gain in which a repeated document gains again; it may exceed 1.
-
-    Examples
-    --------
-    >>> from rageval_report.rankings.score_tables import hits_of
-    >>> lists, gold = [["a", "a"]], [{"a": 1.0}]
-    >>> hits = hits_of(lists, gold, duplicates="keep")
-    >>> ndcg_with_repeats(ListedHits.of(hits, lists, gold)).round(4)
-    array([1.6309])
-    """
+    """Discounted cumulative gain in which a repeated document gains again; it may exceed 1."""
     values = []
     for docs, gold in zip(hits.retrieved, hits.relevant, strict=True):
         grades = {doc: max(grade, 0.0) for doc, grade in gold.items()}
@@ -140,15 +106,7 @@ def _discounted(gains: Sequence[float]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class GoldAndTraces:
-    """The records as the gold set and the traces of which the scorer computes its figures.
-
-    Parameters
-    ----------
-    gold, traces : list of dict
-        The objects of both files.
-    answerable : ndarray of bool
-        Whether each question has an answer.
-    """
+    """The records as the gold set and the traces of which the scorer computes its figures."""
 
     gold: list[dict[str, Any]]
     traces: list[dict[str, Any]]
@@ -171,13 +129,7 @@ class GoldAndTraces:
 
 
 def gold_and_traces(records: pd.DataFrame) -> GoldAndTraces:
-    """Checked records as a gold set and traces; references are the substrings of a right claim.
-
-    Raises
-    ------
-    DataError
-        If it is not known whether a question has an answer.
-    """
+    """Checked records as a gold set and traces; references are the substrings of a right claim."""
 
     def column(name: str) -> list[Any]:
         return records[name].tolist() if name in records else [None] * len(records)
@@ -191,28 +143,25 @@ def gold_and_traces(records: pd.DataFrame) -> GoldAndTraces:
             'dialect="wfgy" needs answerable for every query, true or false; it is missing for '
             f"{named(unknown)}"
         )
-    ids = [str(query) for query in records.index]
-    gold = [
-        {
-            "qid": query,
-            "answerable": bool(flag),
-            "gold_claim_substr": None if reference is None else list(reference),
-            "gold_citations": [doc for doc, grade in (relevant or {}).items() if grade > 0],
-        }
-        for query, flag, reference, relevant in zip(
-            ids, flags, column("reference"), column("relevant"), strict=True
+    gold, traces = [], []
+    names = ("reference", "relevant", "retrieved", "answer", "citations")
+    for query, flag, *texts in zip(records.index, flags, *map(column, names), strict=True):
+        reference, relevant, retrieved, answer, citations = texts
+        gold.append(
+            {
+                "qid": str(query),
+                "answerable": bool(flag),
+                "gold_claim_substr": None if reference is None else list(reference),
+                "gold_citations": [doc for doc, grade in (relevant or {}).items() if grade > 0],
+            }
         )
-    ]
-    traces = [
-        {
-            "qid": query,
-            "retrieved_ids": list(retrieved or ()),
-            "answer_json": {"claim": answer or "", "citations": list(citations or ())},
-        }
-        for query, retrieved, answer, citations in zip(
-            ids, column("retrieved"), column("answer"), column("citations"), strict=True
+        traces.append(
+            {
+                "qid": str(query),
+                "retrieved_ids": list(retrieved or ()),
+                "answer_json": {"claim": answer or "", "citations": list(citations or ())},
+            }
         )
-    ]
     return GoldAndTraces(gold, traces, np.array(flags, dtype=bool))
 
 

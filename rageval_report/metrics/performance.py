@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
-from rageval_report.rankings.checks import refuse_cutoff
+from rageval_report.metrics.checks import refuse_cutoff
 from rageval_report.types import FloatArray
 
 _TOKENS_PER_PRICE = 1_000_000
@@ -36,13 +36,7 @@ Prices = Mapping[str, Price | Sequence[float] | Mapping[str, float]]
 
 @dataclass(frozen=True, eq=False)
 class Performance:
-    """Latency, tokens and cost of each answer, NaN if not known; see `performance_of`.
-
-    Parameters
-    ----------
-    latency_ms, prompt_tokens, completion_tokens, cost_usd : ndarray of float
-        One number per query.
-    """
+    """Latency, tokens and cost of each answer, NaN if not known; see `performance_of`."""
 
     latency_ms: FloatArray
     prompt_tokens: FloatArray
@@ -53,36 +47,7 @@ class Performance:
 def performance_of(
     records: pd.DataFrame, prices: Prices | None = None, *, model: str | None = None
 ) -> Performance:
-    """Latency, tokens and cost of the answers of checked records.
-
-    Parameters
-    ----------
-    records : DataFrame
-        As `rageval_report.records.record_table` returns it; it may have ``latency_ms``,
-        ``prompt_tokens``, ``completion_tokens``, ``cost_usd`` and ``model``.
-    prices : mapping of str to Price, pair or mapping, optional
-        By model, US dollars per million tokens sent and received. They give the cost of a record
-        that has none; without a price of its model the cost stays unknown.
-    model : str, optional
-        The model of all records that do not name one.
-
-    Raises
-    ------
-    DataError
-        If a price is not two numbers >= 0.
-
-    Examples
-    --------
-    >>> records = pd.DataFrame(
-    ...     {
-    ...         "prompt_tokens": [2000.0, 500.0],
-    ...         "completion_tokens": [100.0, 100.0],
-    ...         "model": ["small", "unheard-of"],
-    ...     }
-    ... )
-    >>> performance_of(records, {"small": (0.5, 1.5)}).cost_usd
-    array([0.00115,     nan])
-    """
+    """Latency, tokens and cost of the answers of checked records."""
 
     def column(name: str) -> FloatArray:
         if name not in records:
@@ -115,18 +80,7 @@ def _rates(records: pd.DataFrame, prices: dict[str, Price], model: str | None) -
 
 
 def check_prices(prices: Prices) -> dict[str, Price]:
-    """A table of prices in any of the accepted forms, each price as a `Price`.
-
-    Raises
-    ------
-    DataError
-        If it is not a mapping, or a price is not two numbers >= 0.
-
-    Examples
-    --------
-    >>> check_prices({"small": (0.5, 1.5)})
-    {'small': Price(prompt=0.5, completion=1.5)}
-    """
+    """A table of prices in any of the accepted forms, each price as a `Price`."""
     if not isinstance(prices, Mapping):
         raise DataError(f"prices must be a mapping of models to prices; got {prices!r}")
     return {str(model): _check_price(model, price) for model, price in prices.items()}
@@ -147,35 +101,10 @@ def _check_price(model: object, spec: Sequence[float] | Mapping[str, float]) -> 
     )
 
 
-def unpriced_models(records: pd.DataFrame, prices: Prices) -> list[str]:
-    """The models of the records that have no price, for a note.
-
-    Examples
-    --------
-    >>> unpriced_models(pd.DataFrame({"model": ["a", "b", None]}), {"a": (0, 0)})
-    ['b']
-    """
-    models = records["model"].tolist() if "model" in records else []
-    return sorted({name for name in models if isinstance(name, str) and name not in prices})
-
-
 def notes_on_costs(
     records: pd.DataFrame, prices: Prices | None, *, model: str | None = None
 ) -> tuple[str, ...]:
-    """Where the costs of the answers come from, and why the cost of some is unknown.
-
-    Parameters
-    ----------
-    records, prices, model
-        As for `performance_of`. A record with an ``error`` has no answer, and is not counted.
-
-    Examples
-    --------
-    >>> columns = {"prompt_tokens": [9.0, 9.0], "completion_tokens": [1.0, 1.0]}
-    >>> records = pd.DataFrame({**columns, "model": ["small", "small"]})
-    >>> notes_on_costs(records, {"small": (0.5, 1.5)})
-    ('cost_usd: 2 of 2 are computed from tokens and prices',)
-    """
+    """Where the costs of the answers come from, and why the cost of some is unknown."""
     answered = records[records["error"].isna()] if "error" in records else records
     table = check_prices(prices or {})
     amounts = performance_of(answered, table, model=model)
@@ -213,76 +142,38 @@ def _reason_of_unknown(model: str | None, tokens: float) -> str:
 
 
 def latency_ms(view: Performance, k: int | None = None) -> FloatArray:
-    """Milliseconds to the whole answer; 0 is a measurement, not a missing value.
-
-    Examples
-    --------
-    >>> latency_ms(performance_of(pd.DataFrame({"latency_ms": [250.0, 0.0]})))
-    array([250.,   0.])
-    """
+    """Milliseconds to the whole answer; 0 is a measurement, not a missing value."""
     refuse_cutoff("latency_ms", k)
     return view.latency_ms
 
 
 def latency(view: Performance, k: int | None = None) -> FloatArray:
-    """Seconds to the whole answer.
-
-    Examples
-    --------
-    >>> latency(performance_of(pd.DataFrame({"latency_ms": [250.0]})))
-    array([0.25])
-    """
+    """Seconds to the whole answer."""
     refuse_cutoff("latency", k)
     return view.latency_ms / _MILLISECONDS
 
 
 def prompt_tokens(view: Performance, k: int | None = None) -> FloatArray:
-    """Tokens sent.
-
-    Examples
-    --------
-    >>> prompt_tokens(performance_of(pd.DataFrame({"prompt_tokens": [12.0]})))
-    array([12.])
-    """
+    """Tokens sent."""
     refuse_cutoff("prompt_tokens", k)
     return view.prompt_tokens
 
 
 def completion_tokens(view: Performance, k: int | None = None) -> FloatArray:
-    """Tokens received.
-
-    Examples
-    --------
-    >>> completion_tokens(performance_of(pd.DataFrame({"completion_tokens": [12.0]})))
-    array([12.])
-    """
+    """Tokens received."""
     refuse_cutoff("completion_tokens", k)
     return view.completion_tokens
 
 
 def total_tokens(view: Performance, k: int | None = None) -> FloatArray:
-    """Tokens sent and received; unknown if one of the two is.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"prompt_tokens": [12.0, 5.0], "completion_tokens": [3.0, np.nan]})
-    >>> total_tokens(performance_of(frame))
-    array([15., nan])
-    """
+    """Tokens sent and received; unknown if one of the two is."""
     refuse_cutoff("total_tokens", k)
     # NaN plus a number is NaN: half a count must not pass for the whole.
     return view.prompt_tokens + view.completion_tokens
 
 
 def cost_usd(view: Performance, k: int | None = None) -> FloatArray:
-    """US dollars spent on the query; NaN if tokens or price are not known.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"prompt_tokens": [1000.0], "completion_tokens": [0.0]})
-    >>> cost_usd(performance_of(frame, {"m": (3, 15)}, model="m"))
-    array([0.003])
-    """
+    """US dollars spent on the query; NaN if tokens or price are not known."""
     refuse_cutoff("cost_usd", k)
     return view.cost_usd
 
@@ -293,38 +184,7 @@ def cost_usd(view: Performance, k: int | None = None) -> FloatArray:
 def performance_figures(
     view: Performance, *, wall_seconds: float | None = None, concurrency: float = 1
 ) -> pd.DataFrame:
-    """Latency at the median and the 95th percentile, means, cost and throughput of a run.
-
-    Parameters
-    ----------
-    view : Performance
-        Latency, tokens and cost of each answer.
-    wall_seconds : float, optional
-        How long the whole run took, which gives the throughput. If omitted, the throughput is
-        derived: queries in flight over the mean latency (Little's law).
-    concurrency : float
-        How many queries were in flight at once, if the throughput is derived.
-
-    Returns
-    -------
-    DataFrame
-        Index ``figure``: ``latency_p50_ms``, ``latency_p95_ms`` (linear between measurements),
-        ``latency_mean_ms``, ``prompt_tokens``, ``completion_tokens``, ``total_tokens`` (means),
-        ``cost_per_query_usd``, ``cost_total_usd`` (NaN unless the cost of every query is known),
-        ``throughput_per_second``. Columns ``value``, ``n`` and ``n_unscored``.
-
-    Raises
-    ------
-    DataError
-        If `wall_seconds` or `concurrency` is not a number > 0.
-
-    Examples
-    --------
-    >>> view = performance_of(pd.DataFrame({"latency_ms": [100.0, 200.0, 300.0]}))
-    >>> performance_figures(view, wall_seconds=1.5)["value"].dropna().round(6).to_dict()
-    {'latency_p50_ms': 200.0, 'latency_p95_ms': 290.0, 'latency_mean_ms': 200.0, \
-'throughput_per_second': 2.0}
-    """
+    """Latency at the median and the 95th percentile, means, cost and throughput of a run."""
     for name, value in (("wall_seconds", wall_seconds), ("concurrency", concurrency)):
         if value is not None and not (0.0 < value < math.inf):
             raise DataError(f"{name} must be a number > 0; got {value!r}")

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
-from rageval_report.rankings.checks import refuse_cutoff
+from rageval_report.metrics.checks import refuse_cutoff
 from rageval_report.types import BoolArray, FloatArray
 
 PHRASES: dict[str, tuple[str, ...]] = {
@@ -46,13 +46,7 @@ _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u00b4`\uff07", "'
 
 
 def simplify(answer: str) -> str:
-    r"""An answer in lower case, with straight apostrophes and single blanks.
-
-    Examples
-    --------
-    >>> simplify("  I don\u2019t\n know ")
-    "i don't know"
-    """
+    r"""An answer in lower case, with straight apostrophes and single blanks."""
     return " ".join(answer.translate(_APOSTROPHES).lower().split())
 
 
@@ -145,15 +139,7 @@ _OF_UNANSWERABLE = ("hallucinated_answer", "abstention_recall")
 
 @dataclass(frozen=True, eq=False)
 class Refusals:
-    """Which questions were refused and which have an answer; see `refusals_of`.
-
-    Parameters
-    ----------
-    refused : ndarray of float
-        1 for a refusal, 0 for an answer, NaN if there is neither.
-    answerable : ndarray of float
-        1 if the question has an answer, 0 if it has none, NaN if that is not known.
-    """
+    """Which questions were refused and which have an answer; see `refusals_of`."""
 
     refused: FloatArray
     answerable: FloatArray
@@ -169,14 +155,7 @@ class Refusals:
         return np.equal(self.answerable, 0.0)
 
     def applies(self, metric: str) -> BoolArray:
-        """Whether a metric applies to each question; true if that is not known.
-
-        Examples
-        --------
-        >>> view = refusals_between(["a", "b", "c"], [True, False, None])
-        >>> view.applies("false_refusal").tolist()
-        [True, False, True]
-        """
+        """Whether a metric applies to each question; true if that is not known."""
         if metric == "false_refusal":
             return ~self.is_unanswerable
         if metric in _OF_UNANSWERABLE:
@@ -185,22 +164,7 @@ class Refusals:
 
 
 def refusals_of(records: pd.DataFrame, rule: RefusalRule | None = None) -> Refusals:
-    """The refusals of checked records.
-
-    Parameters
-    ----------
-    records : DataFrame
-        As `rageval_report.records.record_table` returns it: ``answer`` and ``answerable``; if
-        ``error`` says that the pipeline failed, an empty answer is missing and not a refusal.
-    rule : RefusalRule, optional
-        How to recognise a refusal.
-
-    Examples
-    --------
-    >>> records = pd.DataFrame({"answer": ["Paris", "I don't know."], "answerable": [True, False]})
-    >>> refusals_of(records).refused
-    array([0., 1.])
-    """
+    """The refusals of checked records."""
 
     def column(name: str) -> list[Any]:
         return records[name].tolist() if name in records else [None] * len(records)
@@ -216,13 +180,7 @@ def refusals_between(
     answerable: Sequence[bool | None],
     rule: RefusalRule | None = None,
 ) -> Refusals:
-    """The refusals in a list of answers; None stands for a missing answer or an unknown truth.
-
-    Examples
-    --------
-    >>> refusals_between(["Paris", None, ""], [True, None, False]).refused
-    array([ 0., nan,  1.])
-    """
+    """The refusals in a list of answers; None stands for a missing answer or an unknown truth."""
     refuses = (rule or RefusalRule()).refuses
     refused = [refuses(answer) if isinstance(answer, str) else np.nan for answer in answers]
     has_answer = [np.nan if pd.isna(flag) else bool(flag) for flag in answerable]
@@ -230,76 +188,26 @@ def refusals_between(
 
 
 def abstention_recall(view: Refusals, k: int | None = None) -> FloatArray:
-    """Whether a question without an answer was refused.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
-        0 or 1; NaN for answerable questions (not applicable), and if it is not known whether there
-        is an answer, or what was answered.
-
-    Examples
-    --------
-    >>> view = refusals_between(["I don't know", "Oslo", "Bonn"], [False, False, True])
-    >>> abstention_recall(view)
-    array([ 1.,  0., nan])
-    """
+    """Whether a question without an answer was refused."""
     refuse_cutoff("abstention_recall", k)
     # ragbench's unanswerable_accuracy counts right answers too: see abstention_accuracy.
     return np.where(view.is_unanswerable, view.refused, np.nan)
 
 
 def hallucinated_answer(view: Refusals, k: int | None = None) -> FloatArray:
-    """Whether a question without an answer was answered anyway; lower is better.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
-        0 or 1; NaN as for `abstention_recall`.
-
-    Examples
-    --------
-    >>> view = refusals_between(["I don't know", "Oslo", "Bonn"], [False, False, True])
-    >>> hallucinated_answer(view)
-    array([ 0.,  1., nan])
-    """
+    """Whether a question without an answer was answered anyway; lower is better."""
     refuse_cutoff("hallucinated_answer", k)
     return np.where(view.is_unanswerable, 1.0 - view.refused, np.nan)
 
 
 def false_refusal(view: Refusals, k: int | None = None) -> FloatArray:
-    """Whether an answerable question was refused; lower is better.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
-        0 or 1; NaN for questions without an answer (not applicable), and if it is not known whether
-        there is an answer, or what was answered.
-
-    Examples
-    --------
-    >>> false_refusal(refusals_between(["I don't know", "Oslo", "Bonn"], [True, True, False]))
-    array([ 1.,  0., nan])
-    """
+    """Whether an answerable question was refused; lower is better."""
     refuse_cutoff("false_refusal", k)
     return np.where(view.is_answerable, view.refused, np.nan)
 
 
 def abstention_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
-    """Whether an answerable question was answered, or any other question refused.
-
-    The ``unanswerable_accuracy`` of ragbench: right answers and right refusals, of all questions.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
-        0 or 1; NaN if it is not known whether there is an answer, or what was answered.
-
-    Examples
-    --------
-    >>> abstention_accuracy(refusals_between(["I don't know", "Oslo", "Bonn"], [True, True, False]))
-    array([0., 1., 0.])
-    """
+    """Whether an answerable question was answered, or any other question refused."""
     refuse_cutoff("abstention_accuracy", k)
     # 0 * NaN is NaN: a question whose answerability is unknown stays unscored.
     return np.where(view.is_answerable, 1.0 - view.refused, view.refused + 0.0 * view.answerable)

@@ -1,33 +1,320 @@
-"""Scores of traces against a gold set: precision of the answers, citations, refusals, recall.
-
-The definitions are those of the scorer that WFGY's evaluation page describes: the figures are equal
-for every valid gold set, and notes report what that scorer ignores silently.
-"""
+"""Traces of answers compared with a gold set (the scorer of WFGY), and gates on the figures."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, check_choice, named
-from rageval_report.metrics.citation import citation_precision, citation_recall, citations_between
-from rageval_report.metrics.trace_files import (
-    GoldItem,
-    TraceFile,
-    TraceItem,
-    TraceSource,
-    read_gold,
-    read_traces,
+from rageval_report.errors import (
+    ArgumentKindError,
+    DataError,
+    ReaderError,
+    UnknownNameError,
+    check_choice,
+    describe_kind,
+    named,
 )
-from rageval_report.metrics.trace_gates import DEFAULT_GATES, GATES, gate_table, parse_gates
-from rageval_report.rankings.checks import check_cutoff
-from rageval_report.types import BoolArray, FloatArray
+from rageval_report.files.inputs import FileInput, is_file_input
+from rageval_report.files.json_lines import json_objects
+from rageval_report.files.source import Source
+from rageval_report.metrics.checks import check_cutoff
+from rageval_report.metrics.citation import citation_precision, citation_recall, citations_between
+
+TraceSource = FileInput | Iterable[Mapping[str, Any]]
+"""A JSON Lines file, gzipped or not, "-" for standard input; or a list of the objects."""
+
+# The reference scorer takes both names.
+_QIDS = ("qid", "q_id")
+_RETRIEVED, _ANSWER = "retrieved_ids", "answer_json"
+_FIELDS = (_RETRIEVED, f"{_ANSWER}.claim", f"{_ANSWER}.citations")
+_MOST_CHARACTERS = 60  # of a value in a message
+
+
+@dataclass(frozen=True)
+class GoldItem:
+    """The gold of one question."""
+
+    qid: str
+    question: str
+    answerable: bool
+    substrings: tuple[str, ...]
+    citations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TraceItem:
+    """What the pipeline retrieved and answered for one question."""
+
+    qid: str
+    retrieved: tuple[str, ...] = ()
+    claim: str = ""
+    citations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TraceFile:
+    """The traces by question, and what was wrong with some lines."""
+
+    by_qid: dict[str, TraceItem]
+    n_without_qid: int = 0
+    repeated: tuple[str, ...] = ()
+    bare: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _ObjectLine:
+    """One object and its place in the file."""
+
+    content: Mapping[str, Any]
+    number: int
+    path: str | None
+
+    def error(self, message: str) -> DataError:
+        if self.path is not None:
+            return ReaderError(message, self.path, self.number)
+        return DataError(f"item {self.number}: {message}")
+
+    def type_error(self, field: str, expected: str, value: object) -> DataError:
+        text = repr(value)
+        text = text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."
+        return self.error(f"field {field!r} must be {expected}; got {text}")
+
+    def inner(self, field: str) -> _ObjectLine:
+        """The object in a field; an empty one if the field is missing or null."""
+        value = self.content.get(field)
+        if value is not None and not isinstance(value, Mapping):
+            raise self.type_error(field, "an object", value)
+        return _ObjectLine(value or {}, self.number, self.path)
+
+    def text(self, field: str) -> str:
+        value = self.content.get(field)
+        if value is not None and not isinstance(value, str):
+            raise self.type_error(field, "a text", value)
+        return value or ""
+
+    def qid(self) -> str | None:
+        for field in _QIDS:
+            value = self.content.get(field)
+            if value is None or value == "":
+                continue
+            if not _is_id(value):
+                raise self.type_error(field, "a text or an integer", value)
+            return str(value)
+        return None
+
+    def fields(self) -> set[str]:
+        """The fields of a trace that are present."""
+        answer = self.content.get(_ANSWER) or {}
+        return {*self.content, *(f"{_ANSWER}.{name}" for name in answer)}
+
+    def texts(self, field: str) -> tuple[str, ...]:
+        """The texts in a list; none if the field is missing or null."""
+        return tuple(self._list(field, lambda item: isinstance(item, str), "texts"))
+
+    def ids(self, field: str) -> tuple[str, ...]:
+        """The ids in a list, as texts; none if the field is missing or null."""
+        return tuple(map(str, self._list(field, _is_id, "ids")))
+
+    def _list(self, field: str, is_valid: Callable[[object], bool], what: str) -> list[Any]:
+        items = self.content.get(field)
+        if items is None:
+            return []
+        if not isinstance(items, list | tuple):
+            raise self.type_error(field, f"a list of {what}", items)
+        for place, item in enumerate(items):
+            if not is_valid(item):
+                raise self.type_error(f"{field}[{place}]", f"one of the {what} of a list", item)
+        return list(items)
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def read_gold(source: TraceSource) -> dict[str, GoldItem]:
+    """Read a gold set."""
+    items: dict[str, GoldItem] = {}
+    lines: dict[str, int] = {}
+    for line in _lines(source):
+        item = _gold_item(line)
+        if item.qid in items:
+            raise line.error(
+                f"field 'qid' must be unique; {item.qid!r} is already at {lines[item.qid]}"
+            )
+        items[item.qid], lines[item.qid] = item, line.number
+    return items
+
+
+def _gold_item(line: _ObjectLine) -> GoldItem:
+    qid = line.qid()
+    if qid is None:
+        raise line.error("field 'qid' is missing: a gold question needs an id")
+    answerable = line.content.get("answerable")
+    if not isinstance(answerable, bool):
+        raise line.type_error("answerable", "true or false", answerable)
+    return GoldItem(
+        qid,
+        line.text("question"),
+        answerable,
+        line.texts("gold_claim_substr"),
+        line.ids("gold_citations"),
+    )
+
+
+def read_traces(source: TraceSource) -> TraceFile:
+    """Read the traces of a pipeline; of several traces of a question the last one counts."""
+    by_qid: dict[str, TraceItem] = {}
+    repeated: dict[str, None] = {}
+    bare: dict[str, _ObjectLine] = {}
+    present: set[str] = set()
+    n_without = 0
+    for line in _lines(source):
+        qid = line.qid()
+        if qid is None:
+            n_without += 1
+            continue
+        if qid in by_qid:
+            repeated[qid] = None
+        by_qid[qid] = _trace_item(qid, line)
+        present |= line.fields()
+        # The last trace of a question counts, so an earlier bare one is forgiven.
+        bare.pop(qid, None)
+        if not {_RETRIEVED, _ANSWER} & line.content.keys():
+            bare[qid] = line
+    # If no trace at all has the fields, they are most likely named otherwise, and every figure
+    # would be 0.
+    if by_qid and len(bare) == len(by_qid):
+        raise _shape_error(next(iter(bare.values())))
+    absent = tuple(field for field in _FIELDS if field not in present) if by_qid else ()
+    return TraceFile(by_qid, n_without, tuple(repeated), tuple(bare), absent)
+
+
+def _trace_item(qid: str, line: _ObjectLine) -> TraceItem:
+    answer = line.inner(_ANSWER)
+    return TraceItem(
+        qid, line.ids(_RETRIEVED), answer.text("claim").strip(), answer.ids("citations")
+    )
+
+
+def _shape_error(line: _ObjectLine) -> DataError:
+    return line.error(
+        f"a trace must have {_RETRIEVED!r}, a list of ids, and {_ANSWER!r}, an object with 'claim' "
+        f"and 'citations'; got the keys {named(line.content, 12)}: rename them"
+    )
+
+
+# -- lines
+
+
+def _lines(source: TraceSource) -> Iterator[_ObjectLine]:
+    if is_file_input(source):
+        file = Source(source, encoding="utf-8")
+        yield from (_ObjectLine(row, number, file.name) for number, row in json_objects(file))
+        return
+    has_no_items = getattr(source, "ndim", None) == 0  # an array of one value
+    if isinstance(source, Mapping) or not isinstance(source, Iterable) or has_no_items:
+        raise ArgumentKindError(
+            f"expected a path or a list with one mapping per question; got {describe_kind(source)}"
+        )
+    for number, content in enumerate(source, 1):
+        if not isinstance(content, Mapping):
+            raise DataError(f"item {number}: expected a mapping; got {type(content).__name__}")
+        yield _ObjectLine(content, number, None)
+
+
+# The defaults of the reference scorer (WFGY, eval_rag_precision_recall.md).
+DEFAULT_GATES = "precision=0.80,chr=0.75,under=0.05,over=0.10"
+
+
+@dataclass(frozen=True)
+class TraceGate:
+    """A figure that a gate can test."""
+
+    figure: str
+    column: str
+    at_least: bool
+    by_convention: float
+
+    @property
+    def rule(self) -> str:
+        """How the figure is compared with the threshold."""
+        return ">=" if self.at_least else "<="
+
+    def column_at(self, k: int) -> str:
+        """The column, if the cutoff of the recall is `k`."""
+        return f"{self.column}@{k}" if self.figure == "recall@k" else self.column
+
+
+GATES: dict[str, TraceGate] = {
+    # The last number is the reference scorer's value if a figure applies to no question.
+    "precision": TraceGate("precision", "answered_precision", True, 1.0),
+    "chr": TraceGate("chr", "answered_citation_hit", True, 1.0),
+    "under": TraceGate("under_refusal", "hallucinated_answer", False, 0.0),
+    "over": TraceGate("over_refusal", "false_refusal", False, 0.0),
+    "recall": TraceGate("recall@k", "full_recall", True, 0.0),
+}
+"""The figures by the names of their gates."""
+
+_OTHER_NAMES = {gate.figure: name for name, gate in GATES.items()}
+
+
+def parse_gates(gates: str | Mapping[str, float] | None) -> dict[str, float]:
+    """The thresholds by gate; blanks and the names of the figures are accepted."""
+    thresholds: dict[str, float] = {}
+    for name, value in _gate_pairs(gates):
+        key = re.sub(r"@\d+$", "@k", name.strip().lower())
+        key = _OTHER_NAMES.get(key, key)
+        if key not in GATES:
+            raise UnknownNameError("gate", name.strip(), GATES)
+        if key in thresholds:
+            raise DataError(f"the gate {key!r} appears twice; give it one threshold")
+        thresholds[key] = _threshold(key, value)
+    return thresholds
+
+
+def _gate_pairs(gates: str | Mapping[str, float] | None) -> list[tuple[str, str | float]]:
+    if gates is None:
+        return []
+    if isinstance(gates, Mapping):
+        return [(str(name), value) for name, value in gates.items()]
+    if not isinstance(gates, str):
+        raise DataError(f'gates must be a text like "precision=0.80" or a mapping; got {gates!r}')
+    parts = [part.partition("=") for part in gates.split(",") if part.strip()]
+    return [(name, value) for name, _, value in parts]
+
+
+def _threshold(name: str, value: str | float) -> float:
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if 0.0 <= number <= 1.0:
+        return number
+    raise DataError(
+        f"the threshold of {name!r} must be a number between 0 and 1, such as 0.8; got {value!r}"
+    )
+
+
+def gate_table(
+    thresholds: Mapping[str, float], figures: Mapping[str, float], scores: pd.DataFrame, k: int
+) -> pd.DataFrame:
+    """One row per gate: its threshold, the value of the figure, and whether it holds."""
+    rows = []
+    for name, threshold in thresholds.items():
+        gate, value = GATES[name], figures[GATES[name].figure]
+        passed = value >= threshold if gate.at_least else value <= threshold  # False for NaN
+        n = int(scores[gate.column_at(k)].notna().sum())
+        rows.append((name, gate.figure, gate.rule, threshold, value, n, passed))
+    columns = ["gate", "figure", "rule", "threshold", "value", "n", "passed"]
+    return pd.DataFrame(rows, columns=columns).astype({"passed": bool})
+
 
 # The one claim that the reference scorer takes for a refusal.
 REFUSAL = "not in context"
@@ -37,6 +324,12 @@ _SHORTEST_SUBSTRING = 5
 # The reference scorer's; gates are tested on the numbers before rounding, as it does.
 _DECIMALS = 4
 
+_FLAGS = ("answerable", "has_trace", "contained", "citation_hit")
+_DETAILS = (
+    *("question", "answerable", "outcome", "has_trace", "contained", "citation_hit"),
+    *("answer", "relevant", "retrieved", "citations"),
+)
+
 MissingTraces = Literal["answered", "refusal", "skip"]
 _MISSING: tuple[MissingTraces, ...] = ("answered", "refusal", "skip")
 UndefinedFigures = Literal["convention", "null"]
@@ -45,38 +338,7 @@ _UNDEFINED: tuple[UndefinedFigures, ...] = ("convention", "null")
 
 @dataclass(frozen=True, eq=False)
 class TraceScores:
-    """The scores of traces against a gold set.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Index ``query_id``, one row per gold question; NaN if a metric does not apply to it.
-        ``answered_precision`` (answerable, a substring contained, a citation hit; of the answered
-        questions), ``answered_citation_hit`` (answerable and a citation hit; of the answered ones),
-        ``hallucinated_answer`` (of the questions without an answer), ``false_refusal`` and
-        ``full_recall@k`` (all gold among the first k; of the answerable ones),
-        ``citation_precision`` and ``citation_recall``.
-    details : DataFrame
-        The same index: ``question``, ``answerable``, ``outcome`` ("answered", "refused",
-        "skipped"), ``has_trace``, ``contained``, ``citation_hit``, ``answer``, ``relevant``,
-        ``retrieved``, ``citations``.
-    figures : dict of str to float
-        ``precision``, ``chr``, ``under_refusal``, ``over_refusal``, ``recall@k``, unrounded; and
-        ``chr_all``, the citation hits of all answers, including questions without an answer.
-    counts : dict of str to int
-        ``answered``, ``refused``, ``answerable``, ``unanswerable``, ``missing``.
-    gates : DataFrame
-        One row per gate: ``gate``, ``figure``, ``rule`` (">=" or "<="), ``threshold``, ``value``
-        (unrounded), ``n`` (the number of questions), ``passed``.
-    passed : bool
-        Whether every gate holds; false if the gold set has no question.
-    k : int
-        The cutoff of the recall.
-    missing : tuple of str
-        Questions without a trace.
-    notes : tuple of str
-        What was ignored, or has a value by convention.
-    """
+    """The scores of traces against a gold set."""
 
     scores: pd.DataFrame
     details: pd.DataFrame
@@ -89,11 +351,7 @@ class TraceScores:
     notes: tuple[str, ...]
 
     def report(self) -> dict[str, Any]:
-        """The report for JSON: the keys of the reference scorer, null for an undefined figure.
-
-        ``gate_results`` holds value, threshold and outcome of each gate, unrounded; figures are
-        rounded to four places.
-        """
+        """The report for JSON: the keys of the reference scorer, null for an undefined figure."""
         counts = {name: n for name, n in self.counts.items() if name != "missing"}
         figures = {gate.figure: self.figures[gate.figure] for gate in GATES.values()}
         rows = self.gates.to_dict("records")
@@ -132,66 +390,22 @@ def score_gold_and_traces(
     undefined: UndefinedFigures = "convention",
     refusal_pattern: str | None = None,
 ) -> TraceScores:
-    """Score the traces of a pipeline against a gold set.
-
-    Parameters
-    ----------
-    gold, trace : path, or iterable of mappings
-        JSON Lines files or their objects; see `trace_files.read_gold` and `read_traces`.
-    k : int
-        The cutoff of the recall, an integer >= 1.
-    gates : str or mapping of str to float, optional
-        The thresholds of "precision", "chr" and "recall" (at least) and "under" and "over" (at
-        most), as a mapping or as ``"precision=0.80,under=0.05"``. Other figures are not tested.
-    missing : {"answered", "refusal", "skip"}
-        How a gold question without a trace counts: as an empty answer, as in the reference scorer;
-        as a refusal; or in no figure.
-    undefined : {"convention", "null"}
-        The value of a figure that applies to no question: 1 or 0, as in the reference scorer, or
-        NaN, with which no gate passes. Every figure of an empty gold set is NaN.
-    refusal_pattern : str, optional
-        A regular expression that is searched for in the claim, without case; if omitted, a claim is
-        a refusal if it is "not in context", in upper or lower case.
-
-    Raises
-    ------
-    ReaderError
-        If a file cannot be read: its line and field.
-    DataError
-        If `k`, a gate or the pattern is not valid.
-    UnknownNameError
-        If a gate is not known, or `missing` or `undefined` has another value.
-
-    Notes
-    -----
-    Precision and chr are over all answered questions; only answerable ones can be right. An answer
-    to an answerable question is a hit if everything it cites was retrieved and some of it is gold;
-    if there is no gold to cite, it is a hit if it cites nothing. Recall needs all gold of a
-    question. Gates compare unrounded figures.
-
-    Examples
-    --------
-    >>> gold = [{"qid": "a", "answerable": True, "gold_claim_substr": ["Paris"]}]
-    >>> trace = [{"qid": "a", "answer_json": {"claim": "It is Paris.", "citations": []}}]
-    >>> scored = score_gold_and_traces(gold, trace, gates={"precision": 0.8})
-    >>> scored.figures["precision"], scored.passed
-    (1.0, True)
-    """
+    """Score the traces of a pipeline against a gold set."""
     check_choice("missing", missing, _MISSING)
     check_choice("undefined", undefined, _UNDEFINED)
     check_cutoff(k, least=1)
     thresholds = parse_gates(gates)
     items, traces = read_gold(gold), read_traces(trace)
-    pairs = _GoldTraces.of(items, traces, missing, _refusal(refusal_pattern))
-    scores = _scores(pairs, k)
-    figures = _figures(scores, pairs, k, undefined)
+    details = _details(items, traces, missing, _refusal(refusal_pattern))
+    scores = _scores(details, k)
+    figures = _figures(scores, details, k, undefined)
     table = gate_table(thresholds, figures, scores, k)
     lost = tuple(qid for qid in items if qid not in traces.by_qid)
     return TraceScores(
         scores=scores,
-        details=_details(pairs),
+        details=details,
         figures=figures,
-        counts=_counts(pairs, len(lost)),
+        counts=_counts(details, len(lost)),
         gates=table,
         # An empty gold set proves nothing; the reference scorer lets it pass.
         passed=bool(len(items)) and bool(table["passed"].all()),
@@ -215,58 +429,37 @@ def _refusal(pattern: str | None) -> re.Pattern[str]:
         ) from exc
 
 
-@dataclass(frozen=True, eq=False)
-class _GoldTraces:
+def _details(
+    items: Mapping[str, GoldItem],
+    traces: TraceFile,
+    missing: MissingTraces,
+    refusal: re.Pattern[str],
+) -> pd.DataFrame:
     """Each gold question beside its trace, an empty one if it has none."""
-
-    gold: list[GoldItem]
-    traces: list[TraceItem]
-    has_trace: BoolArray
-    answerable: BoolArray
-    answered: BoolArray
-    refused: BoolArray
-
-    @classmethod
-    def of(
-        cls,
-        items: Mapping[str, GoldItem],
-        traces: TraceFile,
-        missing: MissingTraces,
-        refusal: re.Pattern[str],
-    ) -> _GoldTraces:
-        items_of_traces = [traces.by_qid.get(qid, TraceItem(qid)) for qid in items]
-        has_trace = np.array([qid in traces.by_qid for qid in items], dtype=bool)
-        is_refusal = [refusal.search(trace.claim) is not None for trace in items_of_traces]
-        refused = np.where(has_trace, np.array(is_refusal, dtype=bool), missing == "refusal")
-        is_counted = has_trace if missing == "skip" else np.ones_like(has_trace)
-        answerable = np.array([item.answerable for item in items.values()], dtype=bool)
-        gold = list(items.values())
-        answered, refused = is_counted & ~refused, is_counted & refused
-        return cls(gold, items_of_traces, has_trace, answerable, answered, refused)
-
-    @property
-    def is_counted(self) -> BoolArray:
-        """The questions that count in the figures."""
-        return self.answered | self.refused
-
-    @property
-    def has_substring(self) -> BoolArray:
-        """Whether the claim contains one of the substrings; true if there are none."""
-        pairs = zip(self.gold, self.traces, strict=True)
-        contains = [_contains(trace.claim, item.substrings) for item, trace in pairs]
-        return np.array(contains, dtype=bool)
-
-    @property
-    def hit(self) -> BoolArray:
-        """Whether all that is cited was retrieved, and some of it is gold if there is gold."""
-        pairs = zip(self.gold, self.traces, strict=True)
-        return np.array([_is_hit(item, trace) for item, trace in pairs], dtype=bool)
-
-    def has_full_recall(self, k: int) -> BoolArray:
-        """Whether all gold is among the first k."""
-        pairs = zip(self.gold, self.traces, strict=True)
-        is_full = [set(item.citations) <= set(trace.retrieved[:k]) for item, trace in pairs]
-        return np.array(is_full, dtype=bool)
+    rows = []
+    for qid, item in items.items():
+        trace = traces.by_qid.get(qid, TraceItem(qid))
+        has_trace = qid in traces.by_qid
+        outcome = "refused" if refusal.search(trace.claim) else "answered"
+        if not has_trace:
+            outcome = {"answered": "answered", "refusal": "refused", "skip": "skipped"}[missing]
+        rows.append(
+            {
+                "question": item.question,
+                "answerable": item.answerable,
+                "outcome": outcome,
+                "has_trace": has_trace,
+                "contained": _contains(trace.claim, item.substrings),
+                "citation_hit": _is_hit(item, trace),
+                "answer": trace.claim,
+                "relevant": dict.fromkeys(item.citations, 1.0),
+                "retrieved": list(trace.retrieved),
+                "citations": list(trace.citations),
+            }
+        )
+    index = pd.Index(list(items), name="query_id", dtype=object)
+    frame = pd.DataFrame(rows, index=index, columns=list(_DETAILS))
+    return frame.astype({"outcome": object, **dict.fromkeys(_FLAGS, bool)})
 
 
 def _contains(claim: str, substrings: tuple[str, ...]) -> bool:
@@ -285,38 +478,34 @@ def _is_hit(item: GoldItem, trace: TraceItem) -> bool:
 # -- scores and figures
 
 
-def _scores(pairs: _GoldTraces, k: int) -> pd.DataFrame:
+def _scores(details: pd.DataFrame, k: int) -> pd.DataFrame:
     """One column per metric, whose mean is the figure; NaN if it does not apply to a question."""
+    answered, counted = details["outcome"] == "answered", details["outcome"] != "skipped"
+    answerable, citations = details["answerable"], details["citations"].tolist()
     # Of answerable questions only, as the code of the reference scorer counts; `chr_all` follows
     # its text.
-    hit = pairs.answerable & pairs.hit
-    answerable = pairs.answerable & pairs.is_counted
-    by_citation = citations_between(
-        [list(trace.citations) for trace in pairs.traces],
-        [dict.fromkeys(item.citations, 1.0) for item in pairs.gold],
-    )
-    columns = {
-        "answered_precision": _among(pairs.answered, hit & pairs.has_substring),
-        "answered_citation_hit": _among(pairs.answered, hit),
-        "hallucinated_answer": _among(pairs.is_counted & ~pairs.answerable, pairs.answered),
-        "false_refusal": _among(answerable, pairs.refused),
-        f"full_recall@{k}": _among(answerable, pairs.has_full_recall(k)),
-        "citation_precision": _among(pairs.answered, citation_precision(by_citation)),
-        "citation_recall": _among(pairs.answered, citation_recall(by_citation)),
+    hit = answerable & details["citation_hit"]
+    is_full = [
+        set(gold) <= set(ranking[:k])
+        for gold, ranking in zip(details["relevant"], details["retrieved"], strict=True)
+    ]
+    by_citation = citations_between(citations, details["relevant"].tolist())
+    columns: dict[str, tuple[pd.Series, Any]] = {
+        "answered_precision": (answered, hit & details["contained"]),
+        "answered_citation_hit": (answered, hit),
+        "hallucinated_answer": (counted & ~answerable, answered),
+        "false_refusal": (counted & answerable, details["outcome"] == "refused"),
+        f"full_recall@{k}": (counted & answerable, is_full),
+        "citation_precision": (answered, citation_precision(by_citation)),
+        "citation_recall": (answered, citation_recall(by_citation)),
     }
-    return pd.DataFrame(columns, index=_index(pairs), dtype=np.float64)
-
-
-def _among(applies: BoolArray, values: BoolArray | FloatArray) -> FloatArray:
-    return np.where(applies, values.astype(np.float64), np.nan)
-
-
-def _index(pairs: _GoldTraces) -> pd.Index:
-    return pd.Index([item.qid for item in pairs.gold], name="query_id", dtype=object)
+    scores = {name: np.where(applies, np.asarray(values, np.float64), np.nan)
+              for name, (applies, values) in columns.items()}  # fmt: skip
+    return pd.DataFrame(scores, index=details.index)
 
 
 def _figures(
-    scores: pd.DataFrame, pairs: _GoldTraces, k: int, undefined: UndefinedFigures
+    scores: pd.DataFrame, details: pd.DataFrame, k: int, undefined: UndefinedFigures
 ) -> dict[str, float]:
     is_conventional = undefined == "convention" and len(scores) > 0
     figures = {}
@@ -325,36 +514,20 @@ def _figures(
         empty = gate.by_convention if is_conventional else math.nan
         # A count over a count, as the reference scorer divides: a mean may differ in the last bit.
         figures[gate.figure] = float(values.sum()) / len(values) if len(values) else empty
-    hits = pairs.hit[pairs.answered]
+    hits = details.loc[details["outcome"] == "answered", "citation_hit"]
     figures["chr_all"] = float(hits.sum()) / len(hits) if len(hits) else math.nan
     return figures
 
 
-def _counts(pairs: _GoldTraces, n_lost: int) -> dict[str, int]:
+def _counts(details: pd.DataFrame, n_lost: int) -> dict[str, int]:
+    counted = details[details["outcome"] != "skipped"]
     return {
-        "answered": int(pairs.answered.sum()),
-        "refused": int(pairs.refused.sum()),
-        "answerable": int((pairs.answerable & pairs.is_counted).sum()),
-        "unanswerable": int((~pairs.answerable & pairs.is_counted).sum()),
+        "answered": int((counted["outcome"] == "answered").sum()),
+        "refused": int((counted["outcome"] == "refused").sum()),
+        "answerable": int(counted["answerable"].sum()),
+        "unanswerable": int((~counted["answerable"]).sum()),
         "missing": n_lost,
     }
-
-
-def _details(pairs: _GoldTraces) -> pd.DataFrame:
-    outcome = np.select([pairs.answered, pairs.refused], ["answered", "refused"], "skipped")
-    columns = {
-        "question": [item.question for item in pairs.gold],
-        "answerable": pairs.answerable,
-        "outcome": outcome.astype(object),
-        "has_trace": pairs.has_trace,
-        "contained": pairs.has_substring,
-        "citation_hit": pairs.hit,
-        "answer": [trace.claim for trace in pairs.traces],
-        "relevant": [dict.fromkeys(item.citations, 1.0) for item in pairs.gold],
-        "retrieved": [list(trace.retrieved) for trace in pairs.traces],
-        "citations": [list(trace.citations) for trace in pairs.traces],
-    }
-    return pd.DataFrame(columns, index=_index(pairs))
 
 
 # -- notes

@@ -13,31 +13,28 @@ import pandas as pd
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError
-from rageval_report.metrics.answers import Answers
-from rageval_report.metrics.citation import Citations, citations_of
-from rageval_report.metrics.cosines import (
+from rageval_report.metrics.citation import citations_of
+from rageval_report.metrics.dialect_metrics import (
+    ListedHits,
+    LiteralRefusals,
+    gold_and_traces,
+)
+from rageval_report.metrics.performance import Prices, performance_of
+from rageval_report.metrics.ranking_inputs import DuplicateDocs, hits_of
+from rageval_report.metrics.ranking_scores import NoRelevant
+from rageval_report.metrics.refusal import (
+    RefusalRule,
+    abstention_recall,
+    refusals_of,
+)
+from rageval_report.metrics.retrieval import Hits
+from rageval_report.metrics.similarity import (
     Embed,
     Similarities,
     answer_similarities,
     similarities_of_texts,
 )
-from rageval_report.metrics.dialect_metrics import (
-    GoldAndTraces,
-    ListedHits,
-    LiteralRefusals,
-    gold_and_traces,
-)
-from rageval_report.metrics.negative_references import NegativeReferences
-from rageval_report.metrics.performance import Performance, Prices, performance_of
-from rageval_report.metrics.refusal import (
-    RefusalRule,
-    Refusals,
-    abstention_recall,
-    refusals_of,
-)
-from rageval_report.rankings.hits import Hits
-from rageval_report.rankings.inputs import DuplicateDocs
-from rageval_report.rankings.score_tables import NoRelevant, hits_of
+from rageval_report.metrics.text import Answers, NegativeReferences
 from rageval_report.records.levels import LevelOption
 from rageval_report.scores.catalogue.dialects import Dialect, DialectName, dialect_of_name
 
@@ -100,20 +97,7 @@ def tools_in_dialect(
     level: LevelOption | None = None,
     no_relevant: NoRelevant | None = None,
 ) -> Tools:
-    """The tools with the rules of a dialect, or with the usual ones for what is None.
-
-    Raises
-    ------
-    UnknownNameError
-        If no dialect has that name.
-    DataError
-        If an option contradicts the dialect.
-
-    Examples
-    --------
-    >>> tools_in_dialect("haystack").no_relevant, tools_in_dialect(None).no_relevant
-    ('zero', 'skip')
-    """
+    """The tools with the rules of a dialect, or with the usual ones for what is None."""
     rules = dialect_of_name(dialect)
     if rules is None:
         return Tools(embed, prices, refusals, duplicates, level or "auto", no_relevant or "skip")
@@ -140,15 +124,7 @@ def tools_in_dialect(
 
 @dataclass(frozen=True)
 class View:
-    """How records become what some metrics are computed from.
-
-    Parameters
-    ----------
-    build : callable
-        A function of the records and of the tools.
-    fields : tuple of str
-        The fields of the records that the view cannot do without.
-    """
+    """How records become what some metrics are computed from."""
 
     build: Callable[[pd.DataFrame, Tools], object]
     fields: tuple[str, ...] = ()
@@ -189,35 +165,10 @@ def negatives_view(records: pd.DataFrame, tools: Tools) -> NegativeReferences:  
     return NegativeReferences(answers, _lists(records["negative_reference"]), references)
 
 
-def citations_view(records: pd.DataFrame, tools: Tools) -> Citations:  # noqa: ARG001
-    """The cited ids beside the gold."""
-    return citations_of(records)
-
-
-def refusals_view(records: pd.DataFrame, tools: Tools) -> Refusals:
-    """Which answers refuse, and which questions can be answered."""
-    return refusals_of(records, tools.refusals)
-
-
-def gold_and_traces_view(records: pd.DataFrame, tools: Tools) -> GoldAndTraces:  # noqa: ARG001
-    """The records as a gold set and traces."""
-    return gold_and_traces(records)
-
-
-def performance_view(records: pd.DataFrame, tools: Tools) -> Performance:
-    """Latency, tokens and cost."""
-    return performance_of(records, tools.prices, model=tools.model)
-
-
 def similarities_view(records: pd.DataFrame, tools: Tools) -> Similarities:
     """How near each retrieved context is to each gold text."""
     contexts, truths = records["contexts"].tolist(), records["relevant_texts"].tolist()
     return similarities_of_texts(contexts, truths, _required_embed(tools))
-
-
-def answer_similarities_view(records: pd.DataFrame, tools: Tools) -> Similarities:
-    """How near each answer is to each of its references."""
-    return answer_similarities(answers_view(records, tools), _required_embed(tools))
 
 
 def _required_embed(tools: Tools) -> Embed:
@@ -236,14 +187,25 @@ def _lists(column: pd.Series) -> list[list[str]]:
 VIEWS: Registry[View] = Registry(
     "view of the records",
     {
-        "answer_similarities": View(answer_similarities_view, ("answer", "reference")),
+        "answer_similarities": View(
+            lambda records, tools: answer_similarities(
+                answers_view(records, tools), _required_embed(tools)
+            ),
+            ("answer", "reference"),
+        ),
         "answers": View(answers_view, ("answer", "reference")),
-        "citations": View(citations_view, ("citations",)),
-        "gold_and_traces": View(gold_and_traces_view, ("answer", "answerable")),
+        "citations": View(lambda records, _: citations_of(records), ("citations",)),
+        "gold_and_traces": View(
+            lambda records, _: gold_and_traces(records), ("answer", "answerable")
+        ),
         "negatives": View(negatives_view, ("answer", "negative_reference")),
-        "performance": View(performance_view),
+        "performance": View(
+            lambda records, tools: performance_of(records, tools.prices, model=tools.model)
+        ),
         "rankings": View(rankings_view, ("retrieved", "relevant")),
-        "refusals": View(refusals_view, ("answer", "answerable")),
+        "refusals": View(
+            lambda records, tools: refusals_of(records, tools.refusals), ("answer", "answerable")
+        ),
         "similarities": View(similarities_view, ("contexts", "relevant_texts")),
     },
 )

@@ -21,7 +21,7 @@ from rageval_report.errors import (
     where_option_belongs,
 )
 from rageval_report.files.source import Source
-from rageval_report.rankings.ranking_options import RankingOptions
+from rageval_report.metrics.ranking_options import RankingOptions
 from rageval_report.scores.catalogue.dialects import DIALECT, DialectName, dialect_of_name
 from rageval_report.scores.correct import Correct
 from rageval_report.scores.descriptions import SharedScale

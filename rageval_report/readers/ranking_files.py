@@ -25,19 +25,25 @@ from rageval_report.errors import (
 )
 from rageval_report.files.inputs import STANDARD_INPUT, is_file_input
 from rageval_report.files.source import LARGE, Source
-from rageval_report.rankings.dialects import (
+from rageval_report.metrics.joining import IdRows, from_frame
+from rageval_report.metrics.ranking_ids import doubts_about_rankings, match_ranking_ids
+from rageval_report.metrics.ranking_inputs import DuplicateDocs
+from rageval_report.metrics.ranking_options import DEFAULT_METRICS, RankingOptions
+from rageval_report.metrics.ranking_scores import (
+    RankedScores,
     default_ranking_metrics,
     ranked_metrics,
     ranking_dialect,
+    score_table_of_rankings,
     tables_in_dialect,
 )
-from rageval_report.rankings.from_rows import IdRows, from_frame
-from rageval_report.rankings.inputs import DuplicateDocs
-from rageval_report.rankings.ranking_ids import doubts_about_rankings, match_ranking_ids
-from rageval_report.rankings.ranking_options import DEFAULT_METRICS, RankingOptions
-from rageval_report.rankings.score_tables import RankedScores, score_table_of_rankings
-from rageval_report.rankings.trec.bytes import Text, text_of
-from rageval_report.rankings.trec.files import read_beir_run, read_trec_qrels, read_trec_run
+from rageval_report.metrics.trec_files import (
+    Text,
+    read_beir_run,
+    read_trec_qrels,
+    read_trec_run,
+    text_of,
+)
 from rageval_report.readers.base import ScoreFile
 from rageval_report.readers.cell_values import number_or_none
 from rageval_report.readers.delimited import best_delimiters

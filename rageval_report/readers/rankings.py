@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from rageval_report._registry import load
 from rageval_report.errors import ReaderError
 from rageval_report.files.source import Source
-from rageval_report.rankings.ranking_options import RankingOptions
+from rageval_report.metrics.ranking_options import RankingOptions
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.ranking_kinds import (
     differ_in_documents,
@@ -20,7 +20,7 @@ from rageval_report.readers.ranking_kinds import (
 )
 
 if TYPE_CHECKING:
-    from rageval_report.rankings.inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_inputs import DuplicateDocs
 
 _SURE = 0.95
 # Above a plain JSON table (0.7), so that document ids are not taken for metrics.

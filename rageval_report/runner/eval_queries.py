@@ -12,6 +12,7 @@ import pandas as pd
 from rageval_report.datasets import DATASETS, load_dataset
 from rageval_report.errors import DataError
 from rageval_report.judges import Rubric
+from rageval_report.metrics.record_scores import computable
 from rageval_report.metrics.views import VIEWS
 from rageval_report.readers.record_files import read_records
 from rageval_report.records import FIELDS
@@ -22,7 +23,6 @@ from rageval_report.runner.record_files import ANSWER_COLUMNS
 from rageval_report.runner.run_config import RunConfig
 from rageval_report.scores.catalogue.dialects import DialectName, dialect_of_name
 from rageval_report.scores.query_ids import check_known_ids
-from rageval_report.scoring.compute import computable
 
 _LINES = (".jsonl", ".ndjson")
 # The column with the texts that should be found: no pipeline may see them.

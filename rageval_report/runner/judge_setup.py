@@ -23,9 +23,9 @@ from rageval_report.judges import (
 )
 from rageval_report.judges.chats import Chat, chats_of
 from rageval_report.judges.rubric import JUDGES, rubrics_of
+from rageval_report.metrics.scoring import build_evaluation
 from rageval_report.results import Result
 from rageval_report.runner.eval_config import JudgeSection
-from rageval_report.scoring.evaluations import build_evaluation
 
 _MOST_DISAGREEMENTS = 20  # as many as a page shows without hiding the other tables
 _RUBRIC_FILES = (".yaml", ".yml", ".json", ".toml")

@@ -15,6 +15,14 @@ from rageval_report.analysis.objectives import check_weights
 from rageval_report.errors import DataError, JudgeError, PipelineError, is_doubt
 from rageval_report.judges import JudgeOptions, Rubric
 from rageval_report.judges.chats import Chat
+from rageval_report.metrics.record_guard import ids_of_records, needed_fields
+from rageval_report.metrics.record_scores import computable, lacking_fields
+from rageval_report.metrics.scoring import (
+    AskJudge,
+    JudgedEvaluation,
+    score_and_judge,
+    split_metrics,
+)
 from rageval_report.metrics.views import Tools, tools_in_dialect
 from rageval_report.readers.record_files import read_records
 from rageval_report.records import record_table
@@ -27,14 +35,6 @@ from rageval_report.runner.eval_queries import QuerySource, allowed_metrics, all
 from rageval_report.runner.judge_setup import JudgeSetup
 from rageval_report.scores.catalogue.dialects import dialect_of_name
 from rageval_report.scores.guard import Doubt, check_allowed, notes_with_doubts
-from rageval_report.scoring.compute import computable, lacking_fields
-from rageval_report.scoring.guard import ids_of_records, needed_fields
-from rageval_report.scoring.records import (
-    AskJudge,
-    JudgedEvaluation,
-    score_and_judge,
-    split_metrics,
-)
 
 # The names under which a server's configuration may hold the model that gives the answers.
 _GENERATORS = ("llm_model", "generator_model", "generation_model", "generator", "model")

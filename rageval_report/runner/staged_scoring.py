@@ -23,6 +23,7 @@ from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import GrowingJudging, JudgeOptions, Rubric, growing_judging
 from rageval_report.judges.chats import Chat
+from rageval_report.metrics.scoring import JudgedEvaluation, score_and_judge
 from rageval_report.records import record_table
 from rageval_report.records.draws import draw_keys
 from rageval_report.results import Result
@@ -32,7 +33,6 @@ from rageval_report.runner.eval_queries import QuerySource
 from rageval_report.runner.query_source import asking_order, queries_of
 from rageval_report.runner.scoring import RunScorer, ScoredRun, ScoringPlan, Tell
 from rageval_report.scores import Metric, Scored
-from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
 
 SCORES = "scores.json"
 # The ordinary intervals of a stopped evaluation assume that the number of queries was fixed.

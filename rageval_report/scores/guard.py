@@ -17,7 +17,7 @@ from rageval_report.scores.metric import Metric, extremes_of
 from rageval_report.types import BoolArray, FloatArray
 
 # Every check by name, with what it looks for. The functions are in the tables of the rooms that
-# have what they need: `SCORE_CHECKS` below, and `rageval_report.scoring.guard.RECORD_CHECKS`.
+# have what they need: `SCORE_CHECKS` below, and those of `rageval_report.metrics.record_guard`.
 CHECK_NAMES: dict[str, str] = {
     "ids_differ": "gold ids are among the retrieved ids only after a change of their form",
     "joined_ids": "an id is a list of ids in one text",

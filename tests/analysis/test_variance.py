@@ -11,7 +11,7 @@ from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.noise import Prices, variance
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.judges import ScriptedChat
-from rageval_report.scoring.records import score
+from rageval_report.metrics.scoring import score
 from rageval_report.stats.components import crossed_components
 
 NAN = float("nan")

@@ -11,7 +11,7 @@ import pytest
 from rageval_report import score_rankings
 from rageval_report.cli.command import parameters_of
 from rageval_report.cli.options import LoadingOptions
-from rageval_report.rankings.inputs import DUPLICATE_DOCS
+from rageval_report.metrics.ranking_inputs import DUPLICATE_DOCS
 from rageval_report.scores.table import DUPLICATES
 
 QUERIES = [f"q{n}" for n in range(8)]

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from rageval_report.cli import rageval_report
-from rageval_report.metrics.trace_gates import GATES
-from rageval_report.scoring.trace_diagnosis import PATTERNS
+from rageval_report.metrics.trace_results import PATTERNS
+from rageval_report.metrics.traces import GATES
 
 GOLD = [{"qid": "a", "answerable": True, "gold_claim_substr": ["Paris"]}]
 

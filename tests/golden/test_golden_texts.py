@@ -6,9 +6,8 @@ Other tests compare with the packages that are installed; these hold when the pa
 import pytest
 
 from rageval_report import score
-from rageval_report.metrics.answers import Answers
-from rageval_report.metrics.bleu import pooled_bleu
-from rageval_report.metrics.rouge import rouge_scores
+from rageval_report.metrics.overlap import pooled_bleu, rouge_scores
+from rageval_report.metrics.text import Answers
 
 FIGURES = ("precision", "recall", "fmeasure")
 

@@ -5,7 +5,6 @@ import math
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +12,7 @@ from hypothesis import strategies as st
 from rageval_report import score
 from rageval_report.errors import DataError
 from rageval_report.metrics.refusal import (
-    PHRASES,
     RefusalRule,
-    Refusals,
     abstention_accuracy,
     abstention_recall,
     false_refusal,
@@ -58,22 +55,11 @@ def test_other_answers_do_not(answer):
     assert not RefusalRule().refuses(answer)
 
 
-@pytest.mark.parametrize("phrase", [phrase for family in PHRASES.values() for phrase in family])
-def test_each_phrase_counts_wherever_it_stands(phrase):
-    assert RefusalRule().refuses(f"Well: {phrase.upper()}, alas")
-    assert RefusalRule().refuses(f"It is {phrase}.".replace("'", "\u2019"))
-
-
 def test_within_reach_a_phrase_refuses_and_later_it_does_not():
     late = "The tower was finished in 1889 and is 330 metres high; its weight is not mentioned."
     assert RefusalRule().refuses(late)
     assert not RefusalRule(reach=40).refuses(late)
     assert RefusalRule(reach=40).refuses("Its weight is not mentioned anywhere.")
-
-
-def test_in_long_answers_a_phrase_may_be_no_refusal():
-    assert not RefusalRule(longest=20).refuses("The keyword was not found in the first edition.")
-    assert RefusalRule(longest=20).refuses("Not found.")
 
 
 def test_an_exact_token_refuses_and_with_a_full_stop_it_does_not():
@@ -88,14 +74,6 @@ def test_a_pattern_of_ones_own_refuses(pattern):
     rule = RefusalRule(phrases=(), pattern=pattern)
     assert rule.refuses("Sorry, no.")
     assert not rule.refuses("So sorry.")
-
-
-def test_a_list_of_ones_own_replaces_the_phrases_and_an_empty_one_looks_for_none():
-    assert RefusalRule(phrases=["k.A."]).refuses("Leider k.a.")
-    assert not RefusalRule(phrases=["k.A."]).refuses("I don't know")
-    assert not RefusalRule(phrases=["k.A."]).refuses("Leider kXaX")  # a text, not a pattern
-    assert not RefusalRule(phrases=[]).refuses("I don't know")
-    assert RefusalRule(phrases=[]).refuses("")
 
 
 @pytest.mark.parametrize(
@@ -154,13 +132,6 @@ def test_the_accuracy_of_ragbench_counts_right_refusals_and_right_answers():
     assert not any("abstention_recall" in note for note in score(rows, "false_refusal").notes)
 
 
-def test_outside_the_questions_that_it_is_about_a_score_is_not_applicable():
-    states = states_of(false_refusal(FIVE), applies=FIVE.applies("false_refusal"))
-    assert states.tolist() == ["scored"] * 3 + ["not applicable"] * 2
-    states = states_of(hallucinated_answer(FIVE), applies=FIVE.applies("hallucinated_answer"))
-    assert states.tolist() == ["not applicable"] * 3 + ["scored"] * 2
-
-
 def test_an_answer_that_failed_is_neither_a_refusal_nor_an_answer():
     view = refusals_between([None, None, "x"], [True, False, None])
     assert all(np.isnan(metric(view)).all() for metric in ALL)
@@ -173,20 +144,6 @@ def test_an_answer_that_failed_is_neither_a_refusal_nor_an_answer():
 def test_there_is_nothing_to_cut_off(metric):
     with pytest.raises(DataError, match="has no cutoff"):
         metric(FIVE, 5)
-
-
-@given(st.lists(st.tuples(st.sampled_from([0.0, 1.0, math.nan]), st.sampled_from([0.0, 1.0]))))
-def test_accuracy_and_hallucination_are_complements(rows):
-    refused, answerable = np.array(rows, dtype=float).reshape(-1, 2).T
-    view = Refusals(refused, answerable)
-    np.testing.assert_array_equal(abstention_recall(view), 1 - hallucinated_answer(view))
-    either = np.where(answerable == 1, 1 - false_refusal(view), abstention_recall(view))
-    np.testing.assert_array_equal(abstention_accuracy(view), either)
-
-
-def test_records_without_the_columns_are_unscored():
-    view = refusals_of(pd.DataFrame(index=["a", "b"]))
-    assert all(np.isnan(metric(view)).all() and len(metric(view)) == 2 for metric in ALL)
 
 
 def test_an_empty_answer_with_an_error_is_a_failure_and_no_refusal():

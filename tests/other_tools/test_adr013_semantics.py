@@ -15,8 +15,8 @@ from rageval_report.datasets import load_corpus, load_dataset
 from rageval_report.errors import DataError, RagevalWarning
 from rageval_report.golden import golden_records, ground_truth, read_golden
 from rageval_report.judges import ScriptedChat, chat_from_environment, judge
+from rageval_report.metrics.judged_sets import evaluate_judged_set
 from rageval_report.records.question_sets import read_qrels
-from rageval_report.scoring.judged_sets import evaluate_judged_set
 
 
 def row(query_id, expected, retrieved, answer="Yes."):

@@ -12,7 +12,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank, read_scores, score_rankings
 from rageval_report.errors import AlignmentError, DataError, ReaderError, UnknownNameError
-from rageval_report.rankings.ranking_options import DEFAULT_METRICS
+from rageval_report.metrics.ranking_options import DEFAULT_METRICS
 from rageval_report.readers.ranking_files import ranking_name
 
 pytrec_eval = pytest.importorskip("pytrec_eval")

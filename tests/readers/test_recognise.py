@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
-from rageval_report.rankings.ranking_options import RankingOptions
+from rageval_report.metrics.ranking_options import RankingOptions
 from rageval_report.readers import READERS, Reader, ScoreFile, Source, read, recognise
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.readers.record_files import read_records

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from rageval_report import Metric, RAGPipelineEvaluation
 from rageval_report.files.source import Source
 from rageval_report.judges import FunctionChat, Rubric
-from rageval_report.metrics.answers import Answers
+from rageval_report.metrics.text import Answers
 from rageval_report.plots import Plot
 from rageval_report.readers import Reader, ScoreFile
 

@@ -18,8 +18,8 @@ from rageval_report.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from rageval_report.metrics.judged_sets import Repeats
     from rageval_report.records.levels import LevelOption
-    from rageval_report.scoring.judged_sets import Repeats
 
 
 class EvaluateArguments(QueryIdsOption, SeedOption, MatchingOptions, JudgingOptions, FormatOption):

@@ -27,13 +27,13 @@ from rageval_report.judges.chats import Chat, as_chat
 from rageval_report.judges.ledger import MICROS_PER_USD
 from rageval_report.judges.options import CallOptions, JudgeOptions
 from rageval_report.judges.sessions import BudgetedChat, budgeted_chat
+from rageval_report.metrics.judged_sets import JudgedSetEvaluation, evaluate_judged_set
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.runner import RunConfig, collect_answers, read_config, target_from
 from rageval_report.runner.collecting import notes_of_run
 from rageval_report.runner.judge_setup import JudgeSetup, judges_results, noise_results
 from rageval_report.scores.guard import notes_with_doubts
-from rageval_report.scoring.judged_sets import JudgedSetEvaluation, evaluate_judged_set
 
 REFERENCES, RUN, SCORES, REPORT = "truth.jsonl", "run", "scores.json", "report.html"
 

@@ -25,6 +25,7 @@ from rageval_report.judges import (
     read_rubric,
 )
 from rageval_report.judges.options import JudgeOptions
+from rageval_report.metrics.scoring import JudgedEvaluation, score_and_judge
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.runner.judge_setup import (
@@ -35,7 +36,6 @@ from rageval_report.runner.judge_setup import (
 )
 from rageval_report.runner.staged_scoring import judge_until
 from rageval_report.scores.write import csv_text
-from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
 
 _DEFAULT = ("faithfulness", "answer_relevancy")
 

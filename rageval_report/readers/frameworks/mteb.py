@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from rageval_report.errors import ReaderError
 from rageval_report.files.source import Source
-from rageval_report.rankings.ranking_options import RankingOptions
+from rageval_report.metrics.ranking_options import RankingOptions
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.cell_values import number_or_none, text_or_none
 from rageval_report.readers.frameworks.format import SURE, without
@@ -18,7 +18,7 @@ from rageval_report.readers.rankings import RANKINGS, read_rankings
 from rageval_report.types import JsonObject
 
 if TYPE_CHECKING:
-    from rageval_report.rankings.inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_inputs import DuplicateDocs
 
 _META = "mteb_model_meta"
 # Versions before 1.11 wrote their results under other names.

@@ -1,0 +1,329 @@
+"""Embeddings: callables that turn texts into vectors, for ``embed=`` of metrics of similarity.
+
+`EMBEDDERS` is the table of them; to add one, write a function that returns such a callable, and an
+entry there. Your own callable that takes a list of texts works as well.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rageval_report._registry import Registry, load
+from rageval_report.errors import DataError, check_choice
+from rageval_report.http import (
+    Client,
+    Headers,
+    HttpResponse,
+    ProviderHome,
+    fill_request,
+    key_from_environment,
+    keys_named_in,
+)
+from rageval_report.types import Float32Array, Sleep
+
+
+def check_texts(texts: Sequence[str]) -> list[str]:
+    """The texts as a list."""
+    if isinstance(texts, str):
+        raise DataError("texts must be a list; got a single text: put it in a list")
+    listed = list(texts)
+    for place, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise DataError(
+                f"texts must contain texts; got {type(text).__name__} at position {place}: leave "
+                "out what has no text"
+            )
+    return listed
+
+
+def check_vectors(rows: ArrayLike, n: int, width: int | None = None) -> Float32Array:
+    """The vectors of some texts, one each, finite and of one length, in single precision."""
+    try:
+        table = np.asarray(rows)
+    except ValueError as exc:  # NumPy raises it for rows of several lengths
+        raise DataError("the vectors must have one length") from exc
+    if table.ndim != 2 or table.dtype.kind not in "fiu" or not table.size:
+        raise DataError(
+            f"expected {n} vectors of numbers; got an array of shape {table.shape} and type "
+            f"{table.dtype}"
+        )
+    if len(table) != n:
+        raise DataError(f"expected a vector for each of {n} texts; got {len(table)}")
+    if width is not None and table.shape[1] != width:
+        raise DataError(f"expected vectors of {width} numbers; got {table.shape[1]}")
+    with np.errstate(over="ignore"):  # checked below
+        vectors = table.astype(np.float32, copy=False)
+    if not np.isfinite(vectors).all():
+        place = int((~np.isfinite(vectors)).any(axis=1).argmax())
+        raise DataError(f"the vector of text {place} has NaN, infinity or too large a number")
+    return vectors
+
+
+def no_vectors() -> Float32Array:
+    """The vectors of no text: no row, and no length."""
+    return np.empty((0, 0), dtype=np.float32)
+
+
+_HOME = ProviderHome("https://api.openai.com/v1", ("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
+_STAND_IN = "."  # sent if all texts are blank, to learn the length of a vector
+_NUMBER = np.dtype("<f4")  # the numbers in base64
+
+
+@dataclass(frozen=True)
+class EmbeddingServer:
+    """A server of embeddings as a callable; `openai_embeddings` creates it."""
+
+    url: str
+    body: Mapping[str, object]
+    api_key_env: str | None
+    batch_size: int
+    client: Callable[[], Client] = field(repr=False)
+
+    def __call__(self, texts: Sequence[str]) -> Float32Array:
+        """Embed texts, each distinct one once."""
+        listed = check_texts(texts)
+        if not listed:
+            return no_vectors()
+        # OpenAI refuses empty input; a blank text gets a vector of zeros, whose cosines are 0.
+        distinct = [text for text in dict.fromkeys(listed) if text.strip()]
+        vectors = self._request_vectors(distinct or [_STAND_IN])
+        row_of = {text: row for row, text in enumerate(distinct)}
+        rows = np.zeros((len(listed), vectors.shape[1]), dtype=np.float32)
+        filled = [row for row, text in enumerate(listed) if text in row_of]
+        rows[filled] = vectors[[row_of[listed[row]] for row in filled]]
+        return rows
+
+    def _request_vectors(self, texts: list[str]) -> Float32Array:
+        """The vectors of distinct texts, batch by batch."""
+        url, settings, keys = fill_request(self.url, self.body)
+        headers = self.headers()
+        width = self.body.get("dimensions")
+        parts: list[Float32Array] = []
+        with self.client() as client:
+            for start in range(0, len(texts), self.batch_size):
+                batch = texts[start : start + self.batch_size]
+                body = {**settings, "input": batch}
+                response = client.request("POST", url, json=body, headers=headers, keys=keys)
+                parts.append(_parse_vectors(response, len(batch), width))
+                width = parts[0].shape[1]
+        return np.concatenate(parts)
+
+    def headers(self) -> Headers:
+        """The header with the key, if there is one."""
+        if self.api_key_env is None:
+            return {}
+        return {"authorization": key_from_environment(self.api_key_env)}
+
+
+def _parse_vectors(answer: HttpResponse, n: int, width: Any) -> Float32Array:
+    """The vectors of a response in the order of the texts."""
+    document = answer.json()
+    items = document.get("data") if isinstance(document, dict) else None
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise answer.error('expected {"data": [{"index": ..., "embedding": [...]}, ...]}')
+    if len(items) != n:
+        raise answer.error(f"expected a vector for each of {n} texts; got {len(items)}")
+    # A server that leaves out zero values leaves out the first index.
+    places = [item.get("index", place) for place, item in enumerate(items)]
+    by_place = dict(zip(map(str, places), items, strict=True))
+    if by_place.keys() != set(map(str, range(n))):
+        raise answer.error(f"expected each index from 0 to {n - 1} once; got {places[:10]}")
+    try:
+        rows = [_numbers(by_place[str(place)].get("embedding")) for place in range(n)]
+        return check_vectors(rows, n, width)
+    except DataError as exc:
+        raise answer.error(str(exc)) from exc
+
+
+def _numbers(embedding: Any) -> Any:
+    """The numbers of a vector, from a list or from base64 of float32 (little-endian)."""
+    if isinstance(embedding, list):
+        return embedding
+    if not isinstance(embedding, str):
+        raise DataError("each item must have an 'embedding', as a list of numbers or as base64")
+    try:
+        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype=_NUMBER)
+    except ValueError as exc:
+        raise DataError(f"an 'embedding' is not base64 of float32: {exc}") from exc
+
+
+def openai_embeddings(
+    model: str,
+    *,
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    batch_size: int = 64,
+    dimensions: int | None = None,
+    encoding_format: Literal["float", "base64"] = "float",
+    extra_body: Mapping[str, object] | None = None,
+    timeout: float = 60.0,
+    max_attempts: int = 5,
+    max_wait: float = 60.0,
+    sleep: Sleep = time.sleep,
+) -> EmbeddingServer:
+    """Embeddings from a server with the protocol of OpenAI.
+
+    Parameters
+    ----------
+    model : str
+        The name of the model, such as "text-embedding-3-small".
+    base_url : str, optional
+        The address of the server, usually up to "/v1": "http://localhost:11434/v1" for Ollama,
+        "http://localhost:8000/v1" for vLLM, "http://localhost:1234/v1" for LM Studio. If omitted,
+        the environment variable OPENAI_BASE_URL, otherwise OpenAI.
+    api_key_env : str, optional
+        The environment variable with the key. If omitted, OPENAI_API_KEY, but only if `base_url` is
+        omitted too: your own server gets a key only if you name one, so that the key of OpenAI is
+        sent to no other server.
+    batch_size : int, default 64
+        How many texts are sent at a time.
+    dimensions : int, optional
+        The length of the vectors, if the model supports several.
+    encoding_format : {"float", "base64"}
+        How vectors are sent; base64 is four times shorter and several times faster to read, but
+        not all servers support it.
+    extra_body : mapping, optional
+        Further fields of the request, such as ``{"truncate_prompt_tokens": 512}`` for vLLM. A key
+        is named as ``${NAME}``, by its environment variable.
+    timeout, max_attempts, max_wait, sleep
+        As in `rageval_report.http.Client`.
+
+    Returns
+    -------
+    callable
+        A function from a list of texts to a float32 array, one row per text, in their order. Equal
+        texts are sent once. An empty or blank text is not sent, because OpenAI refuses it: its
+        vector is zeros, and its cosine with any other vector is 0.
+
+    Raises
+    ------
+    DataError
+        If an argument is not valid, or the key is missing.
+
+    References
+    ----------
+    .. [1] OpenAI. API reference, create embeddings.
+
+    Examples
+    --------
+    >>> embed = openai_embeddings("nomic-embed-text", base_url="http://localhost:11434/v1")
+    >>> embed.url, embed.api_key_env
+    ('http://localhost:11434/v1/embeddings', None)
+    >>> embed(["a text", "another"]).shape  # doctest: +SKIP
+    (2, 768)
+    """
+    _check_arguments(model, batch_size, dimensions, encoding_format)
+    base, variable = _HOME.locate(base_url, api_key_env)
+    address = base.removesuffix("/embeddings") + "/embeddings"
+    body: dict[str, object] = {
+        **(extra_body or {}),
+        "model": model,
+        "encoding_format": encoding_format,
+    }
+    if dimensions is not None:
+        body["dimensions"] = dimensions
+    client = partial(
+        Client, timeout=timeout, max_attempts=max_attempts, max_wait=max_wait, sleep=sleep
+    )
+    client().close()  # checks the limits now, not at the first text
+    server = EmbeddingServer(address, body, variable, batch_size, client)
+    server.headers()  # and the keys
+    keys_named_in([address, body])
+    return server
+
+
+def _check_arguments(
+    model: str, batch_size: int, dimensions: int | None, encoding_format: str
+) -> None:
+    if not isinstance(model, str) or not model.strip():
+        raise DataError(f"model must be the name of a model; got {model!r}")
+    sizes = {"batch_size": batch_size, "dimensions": 1 if dimensions is None else dimensions}
+    for name, value in sizes.items():
+        if not isinstance(value, int) or value < 1:
+            raise DataError(f"{name} must be an integer >= 1; got {value!r}")
+    check_choice("encoding_format", encoding_format, ("float", "base64"))
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceTransformerEmbeddings:
+    """A model of sentence-transformers as a callable; `sentence_transformer` creates it."""
+
+    name: str
+    model: Any = field(repr=False)
+    encode: Mapping[str, object]
+
+    def __call__(self, texts: Sequence[str]) -> Float32Array:
+        """Embed texts."""
+        listed = check_texts(texts)
+        if not listed:
+            return no_vectors()
+        rows = self.model.encode(listed, **self.encode)
+        return check_vectors(rows, len(listed))
+
+
+def sentence_transformer(
+    model: str,
+    *,
+    batch_size: int = 32,
+    encode: Mapping[str, object] | None = None,
+    **options: object,
+) -> SentenceTransformerEmbeddings:
+    """A model of sentence-transformers that embeds texts on this machine.
+
+    Parameters
+    ----------
+    model : str
+        Its name, or its folder.
+    batch_size : int, default 32
+        How many texts are embedded at a time.
+    encode : mapping, optional
+        Further arguments of ``encode`` of the library, such as ``{"prompt_name": "query"}``.
+    **options
+        Arguments of ``SentenceTransformer`` of the library, such as ``device="cpu"``.
+
+    Returns
+    -------
+    callable
+        A function from a list of texts to a float32 array, one row per text.
+
+    Raises
+    ------
+    MissingDependencyError
+        If sentence-transformers is not installed.
+    DataError
+        If the model cannot be loaded.
+
+    Notes
+    -----
+    A model can load its own code only if you pass ``trust_remote_code=True``, as in the library.
+
+    Examples
+    --------
+    >>> embed = sentence_transformer("all-MiniLM-L6-v2", device="cpu")  # doctest: +SKIP
+    >>> embed(["a text", "another"]).shape  # doctest: +SKIP
+    (2, 384)
+    """
+    if batch_size < 1:
+        raise DataError(f"batch_size must be an integer >= 1; got {batch_size!r}")
+    library = load("sentence_transformers:SentenceTransformer")
+    try:
+        loaded = library(model, **options)
+    except (OSError, ValueError) as exc:
+        raise DataError(f"the model {model!r} cannot be loaded: {exc}") from exc
+    arguments = {"batch_size": batch_size, "show_progress_bar": False, **(encode or {})}
+    return SentenceTransformerEmbeddings(model, loaded, {**arguments, "convert_to_numpy": True})
+
+
+EMBEDDERS: Registry[Callable[..., Callable[[list[str]], Float32Array]]] = Registry(
+    "embedder",
+    {"openai": openai_embeddings, "sentence-transformers": sentence_transformer},
+    group="rageval_report.embedders",
+)

@@ -1,0 +1,450 @@
+"""A run joined with its judgments: the rank of each judged document, from which metrics follow.
+
+Judged documents are looked up in the run, and a rank is the number of documents that score more.
+Ids are compared only among the documents that share the score of a judged one.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rageval_report.errors import AlignmentError, DataError, ReaderError, named
+from rageval_report.metrics.retrieval import Hits, hit_table
+from rageval_report.scores.query_ids import first_named
+from rageval_report.types import BoolArray, FloatArray, IntArray, WordArray
+
+Ties = Literal["docid", "input", "error"]
+TIES: tuple[Ties, ...] = ("docid", "input", "error")
+
+# The numbers of the documents of each query. Documents are texts, or bytes where both tables are.
+NumberTable = Mapping[str, Mapping[Any, Any]]
+
+Tables = list[Mapping[Any, Any]]
+
+# 2**64 over the golden ratio, an odd number that spreads bits well (Knuth), and a shift that
+# brings high bits down.
+_MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+
+# Queries that are read at a time.
+_AT_A_TIME = 32
+
+_NAN = float("nan")
+_NOTHING: Mapping[str, Any] = {}
+# Three ids of each side are enough to see how two ways of writing ids differ.
+_MOST_NAMED = 3
+
+NumberKind = Literal["score", "relevance"]
+Objects = NDArray[np.object_]
+Ids = NDArray[Any]  # texts as objects, or fixed-width bytes in UTF-8
+
+# Ours first, then the names of PyTerrier (qid, docno), ranx (q_id) and BEIR (corpus-id).
+_QUERY_NAMES = ("query_id", "qid", "q_id", "query", "topic")
+_DOC_NAMES = ("doc_id", "docno", "docid", "corpus_id", "document_id", "doc", "pid", "passage_id")
+_VALUE_NAMES: dict[NumberKind, tuple[str, ...]] = {
+    "score": ("score", "sim", "similarity"),
+    "relevance": ("relevance", "rel", "label", "grade", "score", "judgment"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class IdRows:
+    """A run, or judgments, one row per document; `value` has scores or grades, and no NaN."""
+
+    query: Objects
+    doc: Ids
+    value: FloatArray
+    what: str
+    path: str | None = None
+    line: IntArray | None = None
+
+    def document(self, row: int) -> str:
+        """The document of a row."""
+        id_ = self.doc[row]
+        return id_.decode() if isinstance(id_, bytes) else str(id_)
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether the documents are bytes."""
+        return self.doc.dtype.kind == "S"
+
+    def documents(self) -> list[str]:
+        """The documents as texts."""
+        docs: list[Any] = self.doc.tolist()
+        return [id_.decode() for id_ in docs] if self.has_bytes else docs
+
+    def error(self, row: int, message: str) -> DataError:
+        """The error that names the file and line of a row (or its number) and its ids."""
+        # The quotes of repr show blanks at the ends of an id, a usual cause of ids that do not
+        # match.
+        ids = f"query {self.query[row]!r}, document {self.document(row)!r}"
+        if self.line is None:
+            return DataError(f"{self.what}, row {row} counted from 0 ({ids}): {message}")
+        return ReaderError(f"{ids}: {message}", self.path, int(self.line[row]))
+
+    def take(self, rows: IntArray) -> IdRows:
+        """Some rows, in that order."""
+        line = None if self.line is None else self.line[rows]
+        return IdRows(
+            self.query[rows], self.doc[rows], self.value[rows], self.what, self.path, line
+        )
+
+    def are_of_query(self) -> BoolArray:
+        """Which documents have the id of their query."""
+        return np.asarray(self.query == np.array(self.documents(), dtype=object), dtype=bool)
+
+    def best_first(self, *, by_id: bool) -> IntArray:
+        """The rows in the order of the ranks, whatever their queries; the first of equals first."""
+        docs = self.documents()
+        pairs = list(zip(self.value.tolist(), docs, strict=True)) if by_id else self.value.tolist()
+        return np.array(sorted(range(len(docs)), key=pairs.__getitem__, reverse=True), np.int64)
+
+    def is_repeat(self) -> BoolArray:
+        """Which rows have a document that an earlier row of the same query has."""
+        ids = pd.DataFrame({"query": self.query, "doc": self.doc.astype(object)})
+        return ids.duplicated().to_numpy()
+
+    def by_query(self, *, as_texts: bool) -> dict[str, dict[Any, float]]:
+        """The numbers of the documents of each query, which must be distinct."""
+        docs: list[Any] = self.documents() if as_texts else self.doc.tolist()
+        values = self.value.tolist()
+        is_first = np.ones(len(docs), dtype=bool)
+        is_first[1:] = self.query[1:] != self.query[:-1]
+        starts = np.flatnonzero(is_first).tolist()
+        table: dict[str, dict[Any, float]] = {}
+        for start, stop in zip(starts, [*starts[1:], len(docs)], strict=False):
+            rows = dict(zip(docs[start:stop], values[start:stop], strict=True))
+            known = table.setdefault(self.query[start], rows)
+            if known is not rows:
+                known.update(rows)
+        if sum(map(len, table.values())) < len(docs):
+            self._refuse_repeat()
+        return table
+
+    def _refuse_repeat(self) -> None:
+        second = int(np.flatnonzero(self.is_repeat())[0])
+        is_same = (self.query == self.query[second]) & (self.doc == self.doc[second])
+        first = int(np.flatnonzero(is_same)[0])
+        where = f"row {first}" if self.line is None else f"line {self.line[first]}"
+        advice = ADVICE_ON_REPEATS if self.what in RUNS else ""
+        raise self.error(
+            second, f"appears twice, first in {where}; name each document once per query{advice}"
+        )
+
+
+# The names of runs in messages, as opposed to those of judgments, which may not repeat.
+RUNS = ("the run", "the retrieved documents", "a TREC run", "a BEIR run")
+ADVICE_ON_REPEATS = '; duplicates="best" or duplicates="keep" counts it once'
+
+
+def from_frame(frame: object, what: str, number: NumberKind) -> IdRows:
+    """The rows of a tidy frame, whose columns have any of their usual names."""
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(
+            f"{what} must be a mapping, a DataFrame or the path of a file; "
+            f"got {type(frame).__name__}"
+        )
+    query = _ids_of(_column(frame, _QUERY_NAMES, what), what)
+    doc = _ids_of(_column(frame, _DOC_NAMES, what), what)
+    value = _column(frame, _VALUE_NAMES[number], what)
+    numbers = pd.to_numeric(value, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    rows = IdRows(query, doc, numbers, what)
+    # An infinite score still ranks first or last; an infinite grade would make every gain
+    # meaningless.
+    wrong = np.flatnonzero(np.isnan(numbers) if number == "score" else ~np.isfinite(numbers))
+    if wrong.size:
+        row = int(wrong[0])
+        raise rows.error(row, f"the {number} must be a number; got {value.iloc[row]!r}")
+    return rows
+
+
+def _column(frame: pd.DataFrame, names: tuple[str, ...], what: str) -> pd.Series:
+    column = first_named(frame.columns, names)
+    if column is None:
+        raise DataError(
+            f"{what} needs a column {names[0]!r} (or {', '.join(names[1:4])}); "
+            f"columns: {named(frame.columns, 12)}"
+        )
+    return frame[column]
+
+
+def _ids_of(column: pd.Series, what: str) -> Objects:
+    missing = np.flatnonzero(column.isna().to_numpy())
+    if missing.size:
+        raise DataError(
+            f"every row of {what} needs an id in {column.name!r}; row {missing[0]}, counted from "
+            "0, has none"
+        )
+    # Floats are refused because an integer column with a gap reads as 1.0, which matches no "1".
+    kind = pd.api.types.infer_dtype(column, skipna=False)
+    if kind not in ("string", "integer", "categorical"):
+        raise DataError(
+            f"{column.name!r} of {what} must contain texts or integers; got {kind} values such as "
+            f"{column.tolist()[0]!r}"
+        )
+    return column.astype("str").to_numpy(dtype=object)
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """A run joined with its judgments, query by query in the order of the judgments."""
+
+    query_ids: list[str]
+    hits: Hits
+    n_tied: IntArray
+    missing: list[str]
+    unjudged: list[str]
+
+
+def join_tables(
+    run: NumberTable, qrels: NumberTable, *, ties: Ties, relevance_level: float
+) -> Joined:
+    """A run joined with its judgments; a document that is not text or number is an error."""
+    query_ids, judged = list(qrels), list(qrels.values())
+    # Queries are matched by id: ranx pairs plain dicts by position and gives wrong scores.
+    runs = [run.get(query, _NOTHING) for query in query_ids]
+    missing = [query for query, docs in zip(query_ids, runs, strict=True) if docs is _NOTHING]
+    unjudged: list[str] = []
+    if len(run) > len(query_ids) - len(missing):
+        unjudged = [query for query in run if query not in qrels]
+    _refuse_strangers(query_ids, missing, unjudged)
+    try:
+        scores, grades, judged_scores = _read_numbers(runs, judged)
+    except (TypeError, ValueError, OverflowError):
+        _refuse_non_numbers(query_ids, runs, judged)
+        raise
+    if np.isnan(scores).any() or not np.isfinite(grades).all():
+        _refuse_non_numbers(query_ids, runs, judged)
+    n_retrieved, n_judged = (np.array([len(docs) for docs in tables]) for tables in (runs, judged))
+    columns = _Columns(scores, n_retrieved, grades, judged_scores, n_judged)
+    by_id = ties == "docid"
+    try:
+        rank = columns.rank(
+            lambda query: _rank_among_equals(runs[query], judged[query], by_id=by_id)
+        )
+    except TypeError as exc:
+        raise DataError(f"document ids must all be texts; {exc}") from exc
+    return _joined(query_ids, columns, rank, (missing, unjudged), ties, relevance_level)
+
+
+def join_rows(run: IdRows, qrels: IdRows, *, ties: Ties, relevance_level: float) -> Joined | None:
+    """As `join_tables`, for files, without a Python object per document.
+
+    None if a document may appear twice for a query, or two have one hash: the tables decide.
+    """
+    codes, names = pd.factorize(np.concatenate([qrels.query, run.query]))
+    judged_code, code = codes[: len(qrels.query)], codes[len(qrels.query) :]
+    n_judged = np.bincount(judged_code)
+    query_ids, unjudged = names[: len(n_judged)].tolist(), names[len(n_judged) :].tolist()
+    # Queries without judgments have the highest codes: they come last, and are then left out.
+    rows = np.argsort(code, kind="stable")
+    judged_rows = np.argsort(judged_code, kind="stable")
+    code, judged_code = code[rows], judged_code[judged_rows]
+    judged_docs = qrels.doc[judged_rows]
+    place = _match(run.doc[rows], code, judged_docs, judged_code)
+    n = int(np.searchsorted(code, len(n_judged)))
+    n_retrieved = np.bincount(code[:n], minlength=len(n_judged))
+    missing = [query_ids[query] for query in np.flatnonzero(n_retrieved == 0).tolist()]
+    _refuse_strangers(query_ids, missing, unjudged)
+    if place is None:
+        return None
+    rows, place = rows[:n], place[:n]
+    docs, scores, judged_scores = run.doc[rows], run.value[rows], np.full(len(judged_docs), _NAN)
+    judged_scores[place[place >= 0]] = scores[place >= 0]
+    # A copy of the scores: they are sorted where they stand.
+    grades = qrels.value[judged_rows]
+    columns = _Columns(scores.copy(), n_retrieved, grades, judged_scores, n_judged)
+    ends, judged_ends = np.cumsum(n_retrieved).tolist(), np.cumsum(n_judged).tolist()
+
+    def rank_among_equals(query: int) -> list[int]:
+        mine = slice(ends[query] - int(n_retrieved[query]), ends[query])
+        theirs = slice(judged_ends[query] - int(n_judged[query]), judged_ends[query])
+        table = dict(zip(docs[mine].tolist(), scores[mine].tolist(), strict=True))
+        return _rank_among_equals(table, judged_docs[theirs].tolist(), by_id=ties == "docid")
+
+    rank = columns.rank(rank_among_equals)
+    return _joined(query_ids, columns, rank, (missing, unjudged), ties, relevance_level)
+
+
+def _match(docs: Ids, code: IntArray, judged_docs: Ids, judged_code: IntArray) -> IntArray | None:
+    """The row of the judgment of each document, or -1; None if ids may repeat, or hashes meet."""
+    width = -(-max(docs.itemsize, judged_docs.itemsize) // 8) * 8
+    words, judged_words = (each.astype(f"S{width}").view(np.uint64).reshape(len(each), -1)
+                           for each in (docs, judged_docs))  # fmt: skip
+    keys, judged_keys = _hash(words, code), _hash(judged_words, judged_code)
+    index = pd.Index(judged_keys)
+    if not index.is_unique or not pd.Index(keys).is_unique:
+        return None
+    place: IntArray = index.get_indexer(pd.Index(keys))
+    matched = np.flatnonzero(place >= 0)
+    other = place[matched]
+    # A hash finds ids that may be equal; they are compared in full.
+    is_same = (words[matched] == judged_words[other]).all(axis=1)
+    is_same &= code[matched] == judged_code[other]
+    return place if is_same.all() else None
+
+
+def _hash(words: WordArray, code: IntArray) -> WordArray:
+    """A number for each id of a query, from eight bytes at a time."""
+    mixed = code.astype(np.uint64) * _MIX
+    for word in words.T:
+        mixed = (mixed ^ word) * _MIX
+        mixed ^= mixed >> _SHIFT
+    return mixed
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The numbers of all queries, one query after the other; NaN for what was not retrieved."""
+
+    scores: FloatArray
+    n_retrieved: IntArray
+    grades: FloatArray
+    judged_scores: FloatArray
+    n_judged: IntArray
+
+    def rank(self, rank_among_equals: Callable[[int], list[int]]) -> IntArray:
+        """The rank of each judged document, -1 if not retrieved; sorts the scores by query."""
+        n_not_above = np.zeros(len(self.grades), np.int64)
+        ends, judged_ends = (np.cumsum(n).tolist() for n in (self.n_retrieved, self.n_judged))
+        start = first = 0
+        for end, last in zip(ends, judged_ends, strict=True):
+            ordered = self.scores[start:end]
+            ordered.sort()
+            n_not_above[first:last] = ordered.searchsorted(self.judged_scores[first:last], "right")
+            start, first = end, last
+        query = np.repeat(np.arange(len(ends)), self.n_judged)
+        rank = self.n_retrieved[query] - n_not_above
+        is_retrieved = self.judged_scores == self.judged_scores
+        # In ascending order, the score before the one of the document itself.
+        place = np.cumsum(self.n_retrieved)[query] - rank - 2
+        is_tied = is_retrieved & (n_not_above > 1)
+        is_tied[is_tied] = self.scores[place[is_tied]] == self.judged_scores[is_tied]
+        for code in np.unique(query[is_tied]).tolist():
+            last = judged_ends[code]
+            rank[last - int(self.n_judged[code]) : last] = rank_among_equals(code)
+        rank[~is_retrieved] = -1
+        return rank
+
+
+def _joined(
+    query_ids: list[str],
+    columns: _Columns,
+    rank: IntArray,
+    apart: tuple[list[str], list[str]],
+    ties: Ties,
+    relevance_level: float,
+) -> Joined:
+    n_tied = _count_tied(columns.scores, columns.n_retrieved)
+    if ties == "error":
+        refuse_ties(query_ids, n_tied)
+    judged_query = np.repeat(np.arange(len(query_ids)), columns.n_judged)
+    retrieved = np.flatnonzero(rank >= 0)
+    hits = hit_table(
+        query=judged_query[retrieved],
+        rank=rank[retrieved],
+        grade=columns.grades[retrieved],
+        judged_query=judged_query,
+        judged_grade=columns.grades,
+        n_retrieved=columns.n_retrieved,
+        relevance_level=relevance_level,
+    )
+    return Joined(query_ids, hits, n_tied, *apart)
+
+
+def _read_numbers(runs: Tables, judged: Tables) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The scores of the run, the grades, and the score of each judged document or NaN."""
+    parts = []
+    # Few queries at a time, because a number that was just read is still in the cache.
+    for first in range(0, len(runs), _AT_A_TIME):
+        scores: list[Any] = []
+        grades: list[Any] = []
+        judged_scores: list[Any] = []
+        queries = slice(first, first + _AT_A_TIME)
+        for docs, judgments in zip(runs[queries], judged[queries], strict=True):
+            # A list is extended by a whole dict at a time; to chain dicts costs a call per number.
+            scores += docs.values()
+            grades += judgments.values()
+            judged_scores += map(docs.get, judgments, repeat(_NAN))
+        parts.append([_floats(numbers) for numbers in (scores, grades, judged_scores)])
+    scored, graded, judged_scored = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return scored, graded, judged_scored
+
+
+def _floats(numbers: list[Any]) -> FloatArray:
+    try:  # twice as fast as fromiter
+        return np.frombuffer(bytearray(struct.pack(f"{len(numbers)}d", *numbers)))
+    except struct.error:  # not Python's numbers, but perhaps texts of numbers
+        return np.fromiter(numbers, np.float64, len(numbers))
+
+
+def _rank_among_equals(
+    docs: Mapping[Any, Any], judgments: Iterable[Any], *, by_id: bool
+) -> list[int]:
+    """The rank of each judged document of a query in which one has the score of another."""
+    # Descending by code point, as strcmp of trec_eval orders the bytes of UTF-8; sorting is stable.
+    order = sorted(docs, reverse=True) if by_id else list(docs)
+    # Texts of numbers must not be compared as texts.
+    are_plain = set(map(type, docs.values())) <= {float, int}
+    order.sort(key=docs.__getitem__ if are_plain else lambda doc: float(docs[doc]), reverse=True)
+    place = dict(zip(order, range(len(order)), strict=True))
+    return [place.get(doc, -1) for doc in judgments]
+
+
+def _count_tied(ordered: FloatArray, lengths: IntArray) -> IntArray:
+    """How many of the sorted scores of each query have an equal in it."""
+    query = np.repeat(np.arange(len(lengths)), lengths)
+    equals_next = (ordered[1:] == ordered[:-1]) & (query[1:] == query[:-1])
+    is_tied = np.zeros(len(ordered), dtype=bool)
+    is_tied[1:] |= equals_next
+    is_tied[:-1] |= equals_next
+    return np.bincount(query[is_tied], minlength=len(lengths))
+
+
+def _refuse_strangers(judged: list[str], missing: list[str], unjudged: list[str]) -> None:
+    if not judged:
+        raise DataError("qrels must have at least one judged query; got none")
+    # All zeros would look like a bad pipeline, while the cause is almost always ids that are
+    # written differently.
+    if len(missing) == len(judged):
+        raise AlignmentError(
+            "the run and the judgments have no query in common; "
+            f"queries of the run: {named(unjudged, _MOST_NAMED) or 'none'}; "
+            f"judged queries: {named(judged, _MOST_NAMED)}"
+        )
+
+
+def refuse_ties(query_ids: list[str], n_tied: IntArray) -> None:
+    """Raise an error if documents of a query have equal scores."""
+    tied = [query_ids[code] for code in n_tied.nonzero()[0]]
+    if tied:
+        raise DataError(
+            f"documents have equal scores in {len(tied)} queries: {named(tied)}; "
+            'ties="docid" orders them as trec_eval does, ties="input" by their order in the run'
+        )
+
+
+def _refuse_non_numbers(query_ids: Sequence[str], runs: Tables, judged: Tables) -> None:
+    """Raise an error that names the first score or grade that is not a number, if there is one."""
+    for query, run, grades in zip(query_ids, runs, judged, strict=True):
+        for what, docs, most in (("score", run, np.inf), ("grade", grades, np.finfo(float).max)):
+            for doc, value in docs.items():
+                if not _is_number(value, most):
+                    raise DataError(
+                        f"the {what} of document {doc!r} for query {query!r} must be a number; "
+                        f"got {value!r}"
+                    )
+
+
+def _is_number(value: object, most: float) -> bool:
+    try:
+        return abs(float(value)) <= most  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return False

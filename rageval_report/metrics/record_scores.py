@@ -1,0 +1,357 @@
+"""The metrics of records: the level of ids, what applies, and one column of scores per metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from rageval_report.errors import DataError, UnknownNameError, check_choice
+from rageval_report.metrics.ranking_inputs import DuplicateDocs
+from rageval_report.metrics.ranking_scores import (
+    NO_RELEVANT_REASON,
+    metrics_in_dialect,
+    note_on_no_relevant,
+)
+from rageval_report.metrics.views import VIEWS, Tools
+from rageval_report.records import record_table
+from rageval_report.records.levels import (
+    LevelChoice,
+    PassageField,
+    choose_level,
+    count_levels,
+    records_at_level,
+)
+from rageval_report.records.table import note_of_table
+from rageval_report.scores import METRICS, Catalogue, Metric, normalise_name
+from rageval_report.scores.catalogue.dialects import Dialect
+from rageval_report.scores.states import ERROR, NOT_APPLICABLE, state_columns, states_of
+from rageval_report.types import BoolArray, FloatArray
+
+# The views that compare passages with gold, and the field of their passages.
+PASSAGE_VIEWS: dict[str, PassageField] = {"rankings": "retrieved", "citations": "citations"}
+
+_NO_REFERENCE_REASON = "the question has no answer, so there is no reference for one"
+_UNANSWERABLE_REASON = "the question has no answer, so nothing is relevant to it"
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedRecords:
+    """Records at the level of each view, and what was settled and counted for it.
+
+    `tables` and `choices` have the records and the level of each view that compares passages with
+    gold; `tools` the rule for repeats that holds; `without_gold` the queries without relevant
+    documents, and those that have no answer.
+    """
+
+    tools: Tools
+    n: int = 0
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    choices: Mapping[str, LevelChoice] = field(default_factory=dict)
+    without_gold: tuple[str, ...] = ()
+    n_repeats: int = 0
+    id_note: str = ""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that can move a number; empty if no passages are compared with gold."""
+        if not self.choices:
+            return {}
+        levels = [choice.level or "ids as they are" for choice in self.choices.values()]
+        settings: dict[str, Any] = {"level": " and ".join(dict.fromkeys(levels))}
+        if "rankings" in self.choices:
+            settings["duplicates"] = self.tools.duplicates
+            settings["no_relevant"] = self.tools.no_relevant
+        return settings
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on ids, on the level, on repeats and on questions without gold."""
+        notes = [self.id_note, *(choice.note for choice in self.choices.values())]
+        if self.n_repeats:
+            is_document = self.choices["rankings"].level == "document"
+            notes.append(_note_on_repeats(self.n_repeats, self.tools.duplicates, is_document))
+        if self.without_gold and self.choices:
+            notes.append(note_on_no_relevant(self.without_gold, self.n, self.tools.no_relevant))
+        return tuple(note for note in notes if note)
+
+
+def _note_on_repeats(n: int, rule: DuplicateDocs | None, is_document: bool) -> str:
+    what = ("chunk of a document", "chunks of documents") if is_document else (
+        "passage", "passages")  # fmt: skip
+    repeats = f"1 {what[0]} repeats an id" if n == 1 else f"{n} {what[1]} repeat ids"
+    ranks = "the repeats keep their ranks"
+    if rule == "best":
+        ranks = 'the ranks below close up; with duplicates="keep" the repeats keep their ranks'
+    return f"duplicates: {repeats} of the same ranking and do not count again; {ranks}"
+
+
+def prepare_records(records: pd.DataFrame, needs: set[str], tools: Tools) -> PreparedRecords:
+    """The records as the views take them, at the level of each."""
+    views = {view: passages for view, passages in PASSAGE_VIEWS.items()
+             if view in needs and {passages, "relevant"} <= set(records)}  # fmt: skip
+    if not views:
+        return PreparedRecords(tools, len(records))
+    judged = records
+    if not tools.judges_unanswerable:
+        fields = [name for name in ("relevant", "relevant_sections") if name in records]
+        judged = records.assign(**{name: _answerable_gold(records, name) for name in fields})
+    choices = {view: choose_level(count_levels(judged, passages), tools.level, passages)
+               for view, passages in views.items()}  # fmt: skip
+    tables = {view: records_at_level(judged, choice.level) for view, choice in choices.items()}
+    is_relevant = has_relevant(next(iter(tables.values())), tools.relevance_level)
+    n_repeats = 0
+    if "rankings" in tables:
+        rankings = tables["rankings"]["retrieved"]
+        n_repeats = sum(len(ids) - len(set(ids)) for ids in rankings if ids is not None)
+        choice = choices["rankings"]
+        # Several chunks of one document are no mistake of the pipeline, unlike a chunk that is
+        # twice in one list.
+        is_usual = choice.level == "document" and choice.has_both
+        tools = replace(tools, duplicates=tools.duplicates or ("best" if is_usual else "error"))
+    without = tuple(map(str, records.index[~is_relevant]))
+    id_note = note_of_table(records) or ""
+    return PreparedRecords(tools, len(records), tables, choices, without, n_repeats, id_note)
+
+
+def _answerable_gold(records: pd.DataFrame, column: str = "relevant") -> pd.Series:
+    """The gold of each question; nothing is relevant to a question that has no answer."""
+    nothing: Any = {} if column == "relevant" else None
+    rows = zip(records[column].tolist(), is_unanswerable(records).tolist(), strict=True)
+    cells = [nothing if without else gold for gold, without in rows]
+    return pd.Series(cells, index=records.index, dtype=object)
+
+
+def is_unanswerable(records: pd.DataFrame) -> BoolArray:
+    """Whether each question is known to have no answer."""
+    if "answerable" not in records:
+        return np.zeros(len(records), dtype=bool)
+    answerable = records["answerable"]
+    has_none: BoolArray = answerable.eq(False).fillna(False).to_numpy(dtype=bool)
+    return has_none
+
+
+def has_relevant(records: pd.DataFrame, least: float = 1.0) -> BoolArray:
+    """Whether each query has a document of at least that grade; false if its gold is unknown."""
+    cells = records["relevant"].tolist()
+    has_any = [any(grade >= least for grade in (gold or {}).values()) for gold in cells]
+    return np.array(has_any, dtype=bool)
+
+
+def reasons_without_gold(records: pd.DataFrame, applies: BoolArray) -> list[str | None]:
+    """Why a retrieval metric does not apply to a query; None where it applies."""
+    rows = zip(applies.tolist(), is_unanswerable(records).tolist(), strict=True)
+    return [
+        None if ok else _UNANSWERABLE_REASON if unanswerable else NO_RELEVANT_REASON
+        for ok, unanswerable in rows
+    ]
+
+
+def can_have_reference(records: pd.DataFrame) -> BoolArray:
+    """Whether a metric that reads the reference applies: not if there is no answer to refer to."""
+    has_reference = np.array([bool(texts) for texts in records["reference"]], dtype=bool)
+    return has_reference | ~is_unanswerable(records)
+
+
+def reasons_without_reference(applies: BoolArray) -> list[str | None]:
+    """Why a metric that reads the reference does not apply to a query; None where it applies."""
+    return [None if ok else _NO_REFERENCE_REASON for ok in applies.tolist()]
+
+
+Lacking = Literal["error", "unscored"]
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+
+_LACKING: tuple[Lacking, ...] = ("error", "unscored")
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A view with metrics that do not apply to every query."""
+
+    def applies(self, metric: str) -> BoolArray:
+        """Whether the metric of that name applies to each query."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRecords:
+    """The table of scores, and beside it the records."""
+
+    scores: pd.DataFrame
+    records: pd.DataFrame
+    states: pd.DataFrame
+    metrics: dict[str, Metric]
+    prepared: PreparedRecords
+
+
+def score_records(
+    records: object,
+    metrics: str | Iterable[str],
+    *,
+    tools: Tools | None = None,
+    lacking: Lacking = "error",
+    map: Map | None = None,  # noqa: A002
+) -> ScoredRecords:
+    """Compute metrics from records."""
+    check_choice("lacking", lacking, _LACKING)
+    table = record_table(records, unretrieved_citations="keep")
+    rules = (tools or Tools()).dialect
+    requested = computable([metrics] if isinstance(metrics, str) else metrics, rules)
+    without_fields = {} if lacking == "error" else lacking_fields(table, requested, rules)
+    computed = {name: metric for name, metric in requested.items() if name not in without_fields}
+    needs = {metric.needs for metric in computed.values()}
+    prepared = prepare_records(table, needs, tools or Tools())
+    # One view per need: ten metrics of rankings share one hit table.
+    views = {
+        need: _build_view(prepared.tables.get(need, table), need, computed, prepared.tools)
+        for need in sorted(needs)
+    }
+    jobs = [
+        # Names such as precision_at_5_exact have their cutoff within.
+        (metric, views[metric.needs], cutoff_of(name if rules is None else metric.known_as))
+        for name, metric in computed.items()
+    ]
+    results = (map or _map_with_bar)(_compute_metric, jobs)
+    columns = dict.fromkeys(requested, np.full(len(table), np.nan))
+    columns.update(zip(computed, results, strict=True))
+    scores = pd.DataFrame(columns, index=table.index)
+    if "rankings" in prepared.tables:
+        _unscore_rankings(scores, computed, prepared)
+    states = [
+        _states(scores, table, computed, views, prepared),
+        _states_without(without_fields, table.index),
+    ]
+    return ScoredRecords(scores, table, pd.concat(states, axis=1), requested, prepared)
+
+
+def _unscore_rankings(
+    scores: pd.DataFrame, metrics: dict[str, Metric], prepared: PreparedRecords
+) -> None:
+    """Without a ranking, or without relevant documents, there is no score: it is not 0."""
+    table = prepared.tables["rankings"]
+    unscored = table[["retrieved", "relevant"]].isna().any(axis=1).to_numpy()
+    if prepared.tools.no_relevant == "skip":
+        unscored = unscored | ~has_relevant(table, prepared.tools.relevance_level)
+    ranked = [name for name, metric in metrics.items() if metric.needs == "rankings"]
+    scores.loc[unscored, ranked] = np.nan
+
+
+def lacking_fields(
+    records: pd.DataFrame, names: Iterable[str], dialect: Dialect | None = None
+) -> dict[str, tuple[str, ...]]:
+    """The metrics that cannot be computed from records, and the fields that are missing."""
+    missing = {
+        name: tuple(field for field in VIEWS[metric.needs].fields if field not in records)
+        for name, metric in computable(names, dialect).items()
+    }
+    return {name: fields for name, fields in missing.items() if fields}
+
+
+def _states_without(missing: dict[str, tuple[str, ...]], index: pd.Index) -> pd.DataFrame:
+    """The states of the metrics for which the records lack a field."""
+    columns: dict[str, list[Any]] = {}
+    for name, fields in missing.items():
+        reason = f"the records have no {' and no '.join(fields)}"
+        columns |= state_columns(name, [NOT_APPLICABLE] * len(index), [reason] * len(index))
+    return pd.DataFrame(columns, index=index)
+
+
+def computable(names: Iterable[str], dialect: Dialect | None = None) -> dict[str, Metric]:
+    """The metrics of those names, if each can be computed from records."""
+    if dialect is not None:
+        return metrics_in_dialect(names, dialect)
+    catalogue = Catalogue()
+    known: dict[str, Metric] = {}
+    for name in names:
+        metric = catalogue.search(name)
+        if metric is None:
+            METRICS.raise_if_broken(name)
+            raise UnknownNameError("metric", name, computed_names())
+        if metric.compute is None:
+            raise DataError(
+                f"{name!r} is not computed from records; these metrics are: "
+                f"{', '.join(computed_names())}"
+            )
+        known[normalise_name(name)] = metric
+    if not known:
+        raise DataError("metrics must name at least one metric; got none")
+    return known
+
+
+def computed_names() -> list[str]:
+    """The names of the metrics that are computed from records."""
+    return [name for name, metric in METRICS.loaded().items() if metric.compute is not None]
+
+
+def cutoff_of(name: str) -> int | None:
+    """The cutoff in a metric's name, or None."""
+    cutoff = normalise_name(name).partition("@")[2]
+    return int(cutoff) if cutoff.isdigit() else None
+
+
+def _build_view(table: pd.DataFrame, need: str, metrics: dict[str, Metric], tools: Tools) -> object:
+    view = VIEWS[need]
+    missing = [field for field in view.fields if field not in table]
+    if missing:
+        names = [name for name, metric in metrics.items() if metric.needs == need]
+        raise DataError(
+            f"{', '.join(names)} cannot be computed: the records have no "
+            f"{' and no '.join(missing)}; they have: {', '.join(map(str, table))}"
+        )
+    return view.build(table, tools)
+
+
+def _states(
+    scores: pd.DataFrame,
+    table: pd.DataFrame,
+    metrics: dict[str, Metric],
+    views: dict[str, object],
+    prepared: PreparedRecords,
+) -> pd.DataFrame:
+    """Why scores are missing, for the metrics that do not apply to every query."""
+    failed = table[ERROR].notna().to_numpy() if ERROR in table else None
+    columns: dict[str, list[Any]] = {}
+    for name, metric in metrics.items():
+        view = views[metric.needs]
+        if metric.needs in prepared.tables:
+            applies = _has_gold(prepared, metric.needs)
+            states = states_of(scores[name], applies=applies, failed=failed)
+            reasons = reasons_without_gold(table, applies | (states != NOT_APPLICABLE))
+            columns |= state_columns(name, states, reasons)
+        elif isinstance(view, Selective):
+            applies = view.applies(metric.known_as)
+            columns |= state_columns(name, states_of(scores[name], applies=applies, failed=failed))
+        elif "reference" in VIEWS[metric.needs].fields:
+            applies = can_have_reference(table)
+            states = states_of(scores[name], applies=applies, failed=failed)
+            columns |= state_columns(name, states, reasons_without_reference(applies))
+    # As objects: a column of texts would make NaN of None.
+    return pd.DataFrame(columns, index=scores.index, dtype=object)
+
+
+def _has_gold(prepared: PreparedRecords, view: str) -> BoolArray:
+    table = prepared.tables[view]
+    if view == "citations":
+        # A citation of any relevant grade is right; rankings count grades from 1 on.
+        return has_relevant(table, least=np.nextafter(0.0, 1.0))
+    if prepared.tools.no_relevant == "skip":
+        return has_relevant(table, prepared.tools.relevance_level)
+    return np.ones(len(table), bool)
+
+
+def _compute_metric(job: tuple[Metric, object, int | None]) -> FloatArray:
+    """The scores of one metric; at module level, so that a pool of processes can call it."""
+    metric, view, cutoff = job
+    function = metric.function()
+    if function is None:  # computable() refuses such a metric
+        raise DataError(f"{metric.name!r} is not computed from records")
+    return np.asarray(function(view, cutoff), dtype=np.float64)
+
+
+def _map_with_bar(function: Callable[[Any], Any], jobs: Iterable[Any]) -> Iterable[Any]:
+    """The built-in map, with a progress bar if standard error is a terminal and it takes long."""
+    bar = tqdm(list(jobs), desc="metrics", leave=False, delay=2, disable=None)
+    return [function(job) for job in bar]

@@ -1,1 +1,0 @@
-"""Runs and relevance judgments: from dicts, frames and files to retrieval metrics."""

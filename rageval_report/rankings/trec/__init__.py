@@ -1,1 +1,0 @@
-"""TREC and BEIR files, from bytes to hits without a Python text of each id."""

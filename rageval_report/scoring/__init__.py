@@ -1,1 +1,0 @@
-"""Records, rankings, traces and judged sets become evaluations."""

@@ -1,0 +1,314 @@
+"""Embeddings over a real socket, and by a stand-in of sentence-transformers."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import logging
+import sys
+import textwrap
+import traceback
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rageval_report import score
+from rageval_report.embeddings import (
+    EMBEDDERS,
+    check_vectors,
+    openai_embeddings,
+    sentence_transformer,
+)
+from rageval_report.errors import DataError, MissingDependencyError
+from rageval_report.http import RequestError
+
+SECRET = "sk-very-secret-0123456789"
+
+
+@pytest.fixture
+def embed(model):
+    """An embedder of the server; a test that waits is wrong."""
+    return functools.partial(openai_embeddings, "toy", base_url=model.url, max_attempts=1)
+
+
+# -- what goes well
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=25,
+)
+@given(st.lists(st.text("ab \n", max_size=4), max_size=12), st.integers(1, 5))
+def test_any_list_in_any_batches_gives_the_row_of_each(model, embed, expected, texts, size):
+    model.asked.clear()
+    rows = embed(batch_size=size)(texts)
+    assert rows.tolist() == [expected(text) for text in texts]
+    sent = [text for asked in model.asked for text in asked["input"]]
+    assert all(len(asked["input"]) <= size for asked in model.asked)
+    different = {text for text in texts if text.strip()}
+    assert sorted(sent) == sorted(different or ({"."} if texts else set()))
+
+
+def test_rows_are_ordered_by_index_not_by_place(model, embed, expected):
+    model.bend = lambda document: {**document, "data": document["data"][::-1]}
+    assert embed()(["a", "b", "c"]).tolist() == [expected(text) for text in "abc"]
+
+
+def test_a_server_that_leaves_out_the_index_zero_is_understood(model, embed, expected):
+    def bend(document):
+        del document["data"][0]["index"]
+        return document
+
+    model.bend = bend
+    assert embed()(["a", "b"]).tolist() == [expected(text) for text in "ab"]
+
+
+def test_a_blank_text_is_not_sent_and_becomes_zeros(model, embed, expected):
+    rows = embed()(["", "a", " \n"])
+    assert model.asked[0]["input"] == ["a"]
+    assert rows.tolist() == [[0.0] * 64, expected("a"), [0.0] * 64]
+
+
+def test_dimensions_and_what_else_the_server_takes_are_sent(model, embed):
+    rows = embed(dimensions=8, extra_body={"truncate_prompt_tokens": 512, "model": "other"})(["a"])
+    assert rows.shape == (1, 8)
+    (asked,) = model.asked
+    assert (asked["dimensions"], asked["truncate_prompt_tokens"]) == (8, 512)
+    assert asked["model"] == "toy"
+
+
+@pytest.mark.parametrize("end", ["", "/", "/embeddings", "/embeddings/"])
+def test_the_address_may_end_in_any_of_the_usual_ways(model, expected, end):
+    assert openai_embeddings("toy", base_url=model.url + end)(["a"]).tolist() == [expected("a")]
+
+
+# -- through the metrics
+
+
+def test_semantic_answer_similarity_comes_from_a_server(model, embed):
+    rows = [
+        {"query_id": "same", "answer": "the red cat", "reference": ["The red cat"]},
+        {"query_id": "half", "answer": "red cat", "reference": ["blue dog", "red dog"]},
+        {"query_id": "empty", "answer": "", "reference": ["a dog"]},
+        {"query_id": "none", "answer": None, "reference": ["a dog"]},
+    ]
+    scores = score(rows, "semantic_answer_similarity", embed=embed(batch_size=2)).scores
+    values = scores["semantic_answer_similarity"]
+    # Vectors count words: cosines are shared words over the geometric mean of the lengths.
+    assert values[["same", "half", "empty"]].tolist() == pytest.approx([1.0, 0.5, 0.0], abs=1e-6)
+    assert np.isnan(values["none"])
+
+
+# -- keys
+
+
+def test_a_server_of_ones_own_gets_no_key_unless_one_is_named(model, embed, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    embed()(["a"])
+    assert model.keys == [None]
+
+
+def test_the_named_variable_holds_the_key(model, embed, monkeypatch):
+    model.wants = SECRET
+    monkeypatch.setenv("MY_KEY", f"{SECRET}\n")
+    embed(api_key_env="MY_KEY")(["a"])
+    assert model.keys == [f"Bearer {SECRET}"]
+
+
+def test_openai_itself_needs_its_key_at_once():
+    with pytest.raises(DataError, match="the environment variable OPENAI_API_KEY is not set"):
+        openai_embeddings("text-embedding-3-small")
+
+
+@pytest.mark.parametrize("key", [None, SECRET])
+def test_the_environment_may_route_to_another_server(model, monkeypatch, key):
+    monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+    if key:
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+    openai_embeddings("toy")(["a"])
+    assert model.keys == [key and f"Bearer {key}"]
+
+
+def test_a_key_where_its_variable_should_stand_is_not_printed(embed):
+    with pytest.raises(DataError, match="must be the name of the environment variable") as caught:
+        embed(api_key_env=SECRET)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_wrong_key_is_told_and_never_printed(model, embed, monkeypatch, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    model.wants = "another"
+    monkeypatch.setenv("MY_KEY", SECRET)
+    with pytest.raises(RequestError, match="answered 401: Incorrect API key provided") as caught:
+        embed(api_key_env="MY_KEY")(["a"])
+    assert "(the key was refused)" in str(caught.value)
+    told = "".join(traceback.format_exception(caught.value))
+    assert SECRET not in told + caplog.text + "".join(capfd.readouterr())
+
+
+# -- servers that err
+
+
+def without(document, place):
+    return {**document, "data": document["data"][:place]}
+
+
+def with_embedding(document, embedding, place=1):
+    document["data"][place]["embedding"] = embedding
+    return document
+
+
+def with_index(document, index, place=1):
+    document["data"][place]["index"] = index
+    return document
+
+
+FAULTS = {
+    "too few": (lambda d: without(d, 1), "expected a vector for each of 2 texts; got 1"),
+    "none": (lambda d: without(d, 0), "expected a vector for each of 2 texts; got 0"),
+    "one twice": (lambda d: with_index(d, 0), "expected each index from 0 to 1 once; got [0, 0]"),
+    "from one": (lambda d: with_index(d, 2), "expected each index from 0 to 1 once; got [0, 2]"),
+    "shorter": (lambda d: with_embedding(d, [1.0]), "the vectors must have one length"),
+    "empty": (lambda d: with_embedding(with_embedding(d, []), [], 0), "array of shape (2, 0)"),
+    "texts": (lambda d: with_embedding(d, ["1"] * 64), "expected 2 vectors of numbers"),
+    "nulls": (lambda d: with_embedding(d, [None] * 64), "expected 2 vectors of numbers"),
+    "no vector": (lambda d: with_embedding(d, None), "each item must have an 'embedding'"),
+    "NaN": (lambda d: with_embedding(d, [float("nan")] * 64), "the vector of text 1 has NaN"),
+    "too large": (lambda d: with_embedding(d, [1e99] * 64), "or too large a number"),
+    "no base64": (lambda d: with_embedding(d, "(!)"), "is not base64 of float32"),
+    "cut base64": (lambda d: with_embedding(d, "AAAA"), "is not base64 of float32"),
+    "no data": (lambda d: {"embeddings": []}, 'expected {"data": [{"index"'),
+    "a list": (lambda d: json.dumps([d]).encode(), 'expected {"data": [{"index"'),
+    "bare rows": (lambda d: {"data": [[1.0], [2.0]]}, 'expected {"data": [{"index"'),
+    "a page": (lambda d: b"<html>", "expected JSON; got no content type that starts with '<html>'"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_answer_that_is_not_as_promised_is_told_with_the_address(model, embed, fault):
+    model.bend, told = FAULTS[fault]
+    with pytest.raises(RequestError) as caught:
+        embed()(["a", "b"])
+    assert told in str(caught.value)
+    assert str(caught.value).startswith(f"{model.url}/embeddings: ")
+    assert caught.value.failure == "content"
+
+
+def test_batches_of_different_lengths_are_told(model, embed):
+    def bend(document):
+        numbers = [1.0] * (8 if len(model.asked) == 1 else 9)
+        return with_embedding(document, numbers, place=0)
+
+    model.bend = bend
+    with pytest.raises(RequestError, match="expected vectors of 8 numbers; got 9"):
+        embed(batch_size=1)(["a", "b"])
+
+
+def test_a_refusal_carries_what_the_server_says(model):
+    embed = openai_embeddings("toy", base_url=model.url.removesuffix("/v1"))
+    with pytest.raises(RequestError, match=r"answered 404: no route /embeddings \(is the address"):
+        embed(["a"])
+
+
+# -- what is asked wrongly
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"model": ""}, "model must be the name of a model"),
+        ({"model": None}, "model must be the name of a model"),
+        ({"batch_size": 0}, "batch_size must be an integer >= 1; got 0"),
+        ({"batch_size": 2.5}, "batch_size must be an integer >= 1"),
+        ({"dimensions": 0}, "dimensions must be an integer >= 1; got 0"),
+        ({"encoding_format": "int8"}, "encoding_format must be .*; got .int8"),
+        ({"base_url": "localhost:11434"}, "expected an address such as 'https://host/path'"),
+        (
+            {"base_url": "http://h/v1?key=SECRET"},
+            r"base_url must end before any '\?' or '#'; use http://h/v1$",
+        ),
+        ({"base_url": "http://me:SECRET@h/v1"}, "do not put credentials in a URL"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(options, told):
+    with pytest.raises(ValueError, match=told) as caught:
+        openai_embeddings(**{"model": "toy", "base_url": "http://localhost:1/v1", **options})
+    assert "SECRET" not in str(caught.value)
+
+
+STAND_IN = """
+import numpy as np
+
+
+class SentenceTransformer:
+    def __init__(self, model_name_or_path=None, *, device=None, trust_remote_code=False,
+                 revision=None):
+        if model_name_or_path == "no-such-model":
+            raise OSError("no-such-model is not a local folder and is not a valid identifier")
+        self.told = {"device": device, "trust_remote_code": trust_remote_code}
+        self.calls = []
+
+    def encode(self, inputs, prompt_name=None, prompt=None, batch_size=32, show_progress_bar=None,
+               output_value="sentence_embedding", precision="float32", convert_to_numpy=True,
+               convert_to_tensor=False, device=None, normalize_embeddings=False):
+        self.calls.append((list(inputs), batch_size, show_progress_bar, prompt_name))
+        if prompt_name == "nonsense":
+            return np.full((len(inputs), 2), np.nan)
+        return np.array([[len(text), text.count(" ") + 1.0] for text in inputs], dtype=precision)
+"""
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """A small module of the library's name, where Python looks first."""
+    (tmp_path / "sentence_transformers.py").write_text(textwrap.dedent(STAND_IN))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "sentence_transformers", raising=False)
+    importlib.invalidate_caches()
+    yield
+    sys.modules.pop("sentence_transformers", None)
+
+
+def test_the_library_is_told_what_was_asked_and_shows_no_bar(library):
+    embed = sentence_transformer("toy", device="cpu", batch_size=7, encode={"prompt_name": "query"})
+    embed(["a"])
+    assert embed.model.told == {"device": "cpu", "trust_remote_code": False}
+    assert embed.model.calls == [(["a"], 7, False, "query")]
+
+
+def test_a_model_that_gives_no_numbers_is_told(library):
+    with pytest.raises(DataError, match="the vector of text 0 has NaN"):
+        sentence_transformer("toy", encode={"prompt_name": "nonsense"})(["a"])
+
+
+def test_the_table_knows_it_and_metrics_take_it(library):
+    embed = EMBEDDERS["sentence-transformers"]("toy")
+    rows = [{"query_id": "q", "answer": "a b", "reference": ["c d"]}]
+    evaluation = score(rows, "semantic_answer_similarity", embed=embed)
+    assert evaluation.get_aggregated_scores("semantic_answer_similarity") == pytest.approx(1.0)
+
+
+def test_without_the_library_the_line_that_installs_it_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingDependencyError, match="'sentence_transformers', which is not"):
+        sentence_transformer("toy")
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([[1.0, 2.0]], "a vector for each of 2 texts; got 1"),
+        ([1.0, 2.0], r"array of shape \(2,\)"),
+        ([[1.0], [2.0, 3.0]], "must have one length"),
+        ([[True], [False]], "type bool"),
+        ([["a"], ["b"]], "type <U1"),
+        ([[1.0], [np.inf]], "the vector of text 1 has NaN, infinity"),
+        ([], "expected 2 vectors of numbers"),
+    ],
+)
+def test_anything_else_is_told(rows, told):
+    with pytest.raises(DataError, match=told):
+        check_vectors(rows, 2)

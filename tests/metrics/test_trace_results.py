@@ -1,0 +1,204 @@
+"""Traces as results: gates, patterns in the figures, doubts."""
+
+from __future__ import annotations
+
+import pytest
+from scipy.stats import binomtest
+
+from rageval_report import compare
+from rageval_report.errors import DataError, GateError
+from rageval_report.metrics import score_traces
+
+GOLD = [
+    {"qid": "a", "answerable": True, "gold_claim_substr": ["Paris"]},
+    {"qid": "b", "answerable": True, "gold_claim_substr": ["Lisbon"]},
+    {"qid": "c", "answerable": False},
+]
+
+
+def trace(qid, claim):
+    return {"qid": qid, "answer_json": {"claim": claim, "citations": []}}
+
+
+GOOD = [trace("a", "Paris."), trace("b", "Lisbon."), trace("c", "not in context")]
+BAD = [trace("a", "Rome."), trace("b", "Lisbon."), trace("c", "It is Bern.")]
+
+
+def test_a_pipeline_that_passes_its_gates_has_passed():
+    result = score_traces(GOLD, GOOD, gates="precision=0.8,under=0.05", name="good")
+    assert result.passed
+    assert "passed" in result.title
+    result.raise_for_failure()
+
+
+def test_a_gate_that_fails_is_named_with_its_value():
+    result = score_traces(GOLD, BAD, gates={"precision": 0.8, "under": 0.05})
+    assert not result.passed
+    with pytest.raises(GateError, match=r"precision: 0\.3333 is not >= 0\.8"):
+        result.raise_for_failure()
+
+
+def test_each_gate_stands_beside_its_figure():
+    frame = score_traces(GOLD, BAD, gates={"precision": 0.8}).frame.set_index("figure")
+    assert frame.loc["precision", "threshold"] == 0.8
+    assert frame.loc["precision", "value"] == pytest.approx(1 / 3)  # a right one of three answers
+    assert not frame.loc["precision", "passed"]
+
+
+def test_two_traces_are_compared_question_by_question():
+    good = score_traces(GOLD, GOOD, gates={}, name="good").evaluation
+    bad = score_traces(GOLD, BAD, gates={}, name="bad").evaluation
+    frame = compare(bad, good, metrics="hallucinated_answer").frame
+    assert (frame["n"].iloc[0], frame["difference"].iloc[0]) == (1, -1.0)
+
+
+def traces_of(n, ending):
+    """Questions whose gold is retrieved under its own name with an ending."""
+    gold = [
+        {"qid": f"a{i}", "answerable": True, "gold_claim_substr": ["Paris"]}
+        | {"gold_citations": [f"doc{i}"]}
+        for i in range(n)
+    ]
+    traces = [
+        {"qid": f"a{i}", "retrieved_ids": [f"doc{i}{ending}"]}
+        | {"answer_json": {"claim": "It is Paris.", "citations": [f"doc{i}{ending}"]}}
+        for i in range(n)
+    ]
+    return gold, traces
+
+
+@pytest.mark.parametrize("ending", [".md", "#2", "_chunk_1"])
+def test_gold_that_is_retrieved_under_another_form_is_the_first_note(ending):
+    result = score_traces(*traces_of(6, ending))
+    assert result.notes[0].startswith("Doubt: 0 of 6 gold ids")
+    assert f"'doc0{ending}'" in result.notes[0]
+    assert "gold_citations" in result.notes[0]
+    with pytest.raises(DataError, match="ids_differ"):
+        score_traces(*traces_of(6, ending), strict=True)
+    allowed = score_traces(*traces_of(6, ending), strict=True, allow="ids_differ")
+    assert not allowed.notes[0].startswith("Doubt")
+
+
+N = 40  # questions with an answer; as many without one
+
+QUESTIONS = [
+    {
+        "qid": f"q{n}",
+        "answerable": True,
+        "gold_claim_substr": [f"answer {n:03}"],
+        "gold_citations": [f"p{n}"],
+    }
+    for n in range(N)
+] + [{"qid": f"u{n}", "answerable": False} for n in range(N)]
+
+
+def answer(n, claim=None, cites=None, found=True):
+    retrieved = [f"p{n}"] if found else [f"x{n}"]
+    cited = retrieved if cites is None else cites
+    return {
+        "qid": f"q{n}",
+        "retrieved_ids": retrieved,
+        "answer_json": {"claim": claim or f"It is answer {n:03}.", "citations": cited},
+    }
+
+
+def refusal(name, found=True):
+    retrieved = [f"p{name[1:]}"] if found else [f"x{name}"]
+    said = {"claim": "not in context", "citations": []}
+    return {"qid": name, "retrieved_ids": retrieved, "answer_json": said}
+
+
+def guess(n):
+    said = {"claim": "It is answer 999.", "citations": []}
+    return {"qid": f"u{n}", "retrieved_ids": [f"x{n}"], "answer_json": said}
+
+
+RIGHT = [answer(n) for n in range(N)]
+REFUSED = [refusal(f"u{n}") for n in range(N)]
+HALF = range(N // 2)
+REST = RIGHT[N // 2 :]
+# What goes wrong with the first half of the questions, and the patterns that name it.
+FAULTS = {
+    "right passages, wrong answers": ([answer(n, "It is so.") for n in HALF] + REST + REFUSED),
+    "gold found and not cited": [answer(n, cites=[]) for n in HALF] + REST + REFUSED,
+    "retrieval misses the gold": [answer(n, found=False) for n in HALF] + REST + REFUSED,
+    "refusals with the gold at hand": [refusal(f"q{n}") for n in HALF] + REST + REFUSED,
+    "refusals because the gold is missing": (
+        [refusal(f"q{n}", found=False) for n in HALF] + REST + REFUSED
+    ),
+    "answers without a basis": RIGHT + [guess(n) for n in HALF] + REFUSED[N // 2 :],
+    "refusals of the wrong questions": (
+        [refusal(f"q{n}") for n in HALF] + REST + [guess(n) for n in HALF] + REFUSED[N // 2 :]
+    ),
+}
+
+
+def patterns(traces, **options):
+    frame = score_traces(QUESTIONS, traces, **options).diagnosis.frame
+    return frame.set_index("pattern")
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_named_with_the_questions_that_show_it(name):
+    row = patterns(FAULTS[name]).loc[name]
+    expected = {f"q{n}" for n in HALF} if "without a basis" not in name else set()
+    if name in ("answers without a basis", "refusals of the wrong questions"):
+        expected |= {f"u{n}" for n in HALF}
+    assert set(row["query_ids"]) == expected
+    assert row["n"] == len(expected)
+
+
+def test_a_pipeline_without_a_fault_has_no_pattern():
+    result = score_traces(QUESTIONS, RIGHT + REFUSED).diagnosis
+    assert result.frame.empty
+    assert "every figure is on the right side" in result.notes[0]
+    assert "every figure is on the right side" in str(result)
+
+
+def test_few_questions_may_show_a_pattern_by_chance_and_many_do_not():
+    few = [*FAULTS["refusals with the gold at hand"][:3], *RIGHT[3:8]]  # 3 of 8 refused, and none
+    gold = [*QUESTIONS[:8], *QUESTIONS[N:]]
+    frame = score_traces(gold, [*few, *REFUSED]).diagnosis.frame.set_index("pattern")
+    assert frame.loc["refusals with the gold at hand", "certainty"] == "may be chance"
+    many = patterns(FAULTS["refusals with the gold at hand"])
+    assert many.loc["refusals with the gold at hand", "certainty"] == "shown"
+
+
+def test_the_thresholds_of_the_gates_decide_what_is_missed():
+    traces = FAULTS["refusals with the gold at hand"]  # half of the questions are refused
+    assert patterns(traces, gates="over=0.6").empty
+    assert not patterns(traces, gates="over=0.4").empty
+    # Without a gate, a half of the gold found is too little; with one, it is what was asked for.
+    lost = FAULTS["retrieval misses the gold"]
+    assert "retrieval misses the gold" in patterns(lost, gates={}).index
+    assert "retrieval misses the gold" not in patterns(lost, gates="recall=0.5").index
+
+
+def test_a_missed_figure_without_a_pattern_is_said():
+    # Each figure of the answerable questions holds; what is missed has no question behind it but
+    # the answers to questions without an answer, which the gate on refusals allows here.
+    traces = RIGHT + [guess(n) for n in range(N)]
+    result = score_traces(QUESTIONS, traces, gates="under=1.0").diagnosis
+    assert result.frame.empty
+    [note] = result.notes
+    assert note.startswith("no pattern explains precision 0.5 < 0.8; chr 0.5 < 0.75")
+
+
+def test_each_figure_has_its_count_and_the_exact_interval():
+    traces = [answer(n, "It is so.") for n in range(13)] + RIGHT[13:] + REFUSED[:30]
+    frame = score_traces(QUESTIONS, traces, missing="skip").frame.set_index("figure")
+    # SciPy 1.11 or later: binomtest(...).proportion_ci(method="exact").
+    for figure, right, n in [("precision", 27, 40), ("chr", 40, 40), ("under_refusal", 0, 30)]:
+        limits = binomtest(right, n).proportion_ci(0.95, method="exact")
+        assert frame.loc[figure, "n"] == n
+        assert frame.loc[figure, ["ci_low", "ci_high"]].tolist() == pytest.approx(
+            [limits.low, limits.high], abs=1e-12
+        )
+    assert frame.loc["chr_all", "n"] == 40
+
+
+@pytest.mark.parametrize("missing", ["answered", "refusal", "skip"])
+def test_an_empty_gold_set_has_no_pattern(missing):
+    result = score_traces([], RIGHT, missing=missing)
+    assert result.diagnosis.frame.empty
+    assert not result.passed
