@@ -488,7 +488,7 @@ NOT_FOR_A_REPORT |= {
     "command",
     [
         ("report",),
-        ("thresholds",),
+        ("report", "--thresholds"),
         ("failures", "--metric", "faithfulness", "--threshold", "p25"),
     ],
 )

@@ -37,32 +37,3 @@ def test_strict_is_exit_code_2_and_allow_takes_a_check_back(run, records):
     done = run(*words, "--allow", "ids_differ")
     assert done.exit_code == 0
     assert "allowed by ids_differ" in done.stdout
-
-
-def test_commands_that_read_scores_are_strict_too(run, folder):
-    lines = ["query_id,recall@5,mrr", *(f"q{i},0,{i % 2}" for i in range(20))]
-    (folder / "scores.csv").write_text("\n".join(lines) + "\n")
-    done = run("report", "scores.csv", "--strict")
-    assert done.exit_code == 2
-    assert "scores.csv: strict: 1 doubt" in done.stderr
-    done = run("report", "scores.csv", "--strict", "--allow", "constant_metric")
-    assert done.exit_code == 0
-
-
-def test_eval_names_the_path_that_a_pipeline_uses(run, folder):
-    (folder / "my_rag.py").write_text(
-        "def answer(question):\n"
-        "    return {'answer': question, 'sources': [{'node_id': 'n1', 'text': 'a text'}]}\n"
-    )
-    rows = [{"query_id": f"q{i}", "question": f"{i}?", "relevant": ["n1"], "reference": "x"}
-            for i in range(4)]  # fmt: skip
-    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ("eval", "--callable", "my_rag:answer", "--records", "queries.jsonl")
-    done = run(*words, "-o", "first")
-    assert done.exit_code == 0, done.stderr
-    assert "--path retrieved=sources.*.node_id --path contexts=sources.*.text" in done.stderr
-    assert "Doubt: " in (folder / "first" / "report.html").read_text()
-    assert run(*words, "-o", "strict", "--strict").exit_code == 2
-    paths = ("--path", "retrieved=sources.*.node_id", "--metric", "recall@1", "--strict")
-    done = run(*words, "-o", "second", *paths)
-    assert done.exit_code == 0, done.stderr

@@ -19,7 +19,7 @@ REPORT = "report old.csv"
 @pytest.mark.parametrize("renderer", RENDERERS.values(), ids=RENDERERS)
 def test_the_suffix_chooses_the_format(folder, run, renderer):
     path = f"out{renderer.suffixes[0]}"
-    command = "thresholds old.csv"  # of report, a file of HTML is the whole page
+    command = "slices old.csv --by topic"  # of report, a file of HTML is the whole page
     result = run(f"{command} -o {path}")
     assert result.exit_code == 0
     assert result.stdout == ""

@@ -9,15 +9,19 @@ import shlex
 import pytest
 
 from rageval_report import score_rankings
-from rageval_report.cli.command import parameters_of
-from rageval_report.cli.options import LoadingOptions
-from rageval_report.rankings.inputs import DUPLICATE_DOCS
-from rageval_report.scores.table import DUPLICATES
 
 QUERIES = [f"q{n}" for n in range(8)]
+
+
 QRELS = {query: {"a": 2, "b": 1} for query in QUERIES}
+
+
 BM25 = {query: {"x": 3.0, "b": 2.0, "a": 1.0} for query in QUERIES}
+
+
 DENSE = {query: {"a": 3.0, "x": 2.0, "b": 1.0} for query in QUERIES}
+
+
 WITH = "--qrels qrels.txt --metric ndcg@10"
 
 
@@ -90,21 +94,21 @@ COMMANDS = {
         f"failures bm25.run {WITH} --threshold 0.9",
         "8 of 8 scored queries lie below",
     ),
-    "thresholds": (f"thresholds bm25.run {WITH}", "ndcg@10  0.620   0.620  0.620  0.620"),
+    "thresholds": (f"report --thresholds bm25.run {WITH}", "ndcg@10  0.620   0.620  0.620  0.620"),
     "export": (f"export bm25.run {WITH}", f"q7,2,3,0.0,2,{mean(BM25)}"),
     "history": (f"history bm25.run dense.run {WITH}", "ndcg@10  0.620  0.950      +0.330"),
-    "repeats": (f"repeats bm25.run dense.run {WITH}", "ndcg@10  8  0.785"),
+    "repeats": (f"noise repeats bm25.run dense.run {WITH}", "ndcg@10  8  0.785"),
     "plot": (f"plot bm25.run dense.run {WITH} --kind forest -o forest.png", ""),
     "names": (
         f"compare old=bm25.run new=dense.run {WITH} --verbose",
         "new is better on ndcg@10 by 0.330",
     ),
     "weights": (
-        "weighted bm25.run dense.run --qrels qrels.txt --weight ndcg@10=2 --weight mrr=1",
+        "rank --weighted bm25.run dense.run --qrels qrels.txt --weight ndcg@10=2 --weight mrr=1",
         "1  dense     best      0.967",
     ),
     "objectives": (
-        "weighted bm25.run dense.run --qrels qrels.txt "
+        "rank --weighted bm25.run dense.run --qrels qrels.txt "
         "--objective head=mrr,P@1 --objective whole=map",
         "1  dense     best      0.917",
     ),
@@ -139,25 +143,6 @@ def test_every_command_that_reads_scores_takes_rankings(typed, runs, command, ex
         assert (runs / "forest.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_options_of_rankings_move_the_numbers(typed):
-    command = "export bm25.run --qrels qrels.txt --metric mrr"
-    text = typed(f"{command} --option relevance_level=2")
-    assert float(text.splitlines()[1].split(",")[-1]) == mean(BM25, "mrr", relevance_level=2)
-    assert mean(BM25, "mrr", relevance_level=2) != mean(BM25, "mrr")
-
-
-def test_standard_input_is_a_ranking_too(typed):
-    assert str(mean(BM25)) in typed(f"compare - dense.run {WITH} --format csv", stdin=trec(BM25))
-
-
-def test_files_that_differ_in_what_looks_like_a_suffix_stay_apart(runs, typed):
-    for name in ("bm25", "dense"):
-        (runs / f"{name}.run").rename(runs / f"input.{name}")
-    text = typed(f"rank input.bm25 input.dense {WITH} --format csv")
-    assert "input.bm25" in text
-    assert "input.dense" in text
-
-
 REFUSED = {
     "no judgments": ("compare bm25.run dense.run", "Pass its judgments: --qrels QRELS --metric"),
     "judgments alone": ("report qrels.txt", "Pass them beside a ranking: RUN --qrels QRELS"),
@@ -180,9 +165,3 @@ REFUSED = {
 def test_mistakes_are_refused_with_what_to_type(runs, refused, command, message):
     (runs / "twice.run").write_text(trec(BM25) + "q7 Q0 a 4 0.5 tag\n")
     assert re.search(message, refused(command))
-
-
-def test_duplicates_of_the_command_line_are_those_of_the_library():
-    parameters = {parameter.name: parameter for parameter in parameters_of(LoadingOptions)}
-    option = parameters["duplicates"]
-    assert set(option.type.choices) == {*DUPLICATES, *DUPLICATE_DOCS}

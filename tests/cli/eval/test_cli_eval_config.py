@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.errors import DataError, ReaderError, UnknownNameError
+from rageval_report.errors import ReaderError
 from rageval_report.evaluating.config import eval_config_of, read_eval_config
-
-CALLABLE = "callable: {function: 'my_rag:answer'}\n"
 
 
 def saved(folder="run"):
@@ -74,33 +70,6 @@ def test_a_wrong_value_is_told_with_its_line(write, text, line, told):
     assert told in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        (
-            {"judge": {"temperature": "warm"}},
-            "judge.temperature: expected a number or null; got 'w",
-        ),
-        ({"judge": {"rubrics": "coherence"}}, "judge.rubrics: expected a list"),
-        ({"judge": {"prices": {"m": [1]}}}, "price"),
-        ({"judge": {"max_retries": -1}}, "judge.max_retries must be an integer >= 0"),
-        ({"judge": "anthropic"}, "judge: expected a mapping or null"),
-        ({"weights": {"cost": "much"}}, "weights.cost: expected a number"),
-        ({"datasets": [5]}, r"datasets\[0\]: expected a text"),
-        ({"metrics": {"retrieval": "yes"}}, "metrics.retrieval: expected true or false"),
-    ],
-)
-def test_a_wrong_value_is_told_with_its_place(given, told):
-    with pytest.raises(DataError, match=told):
-        eval_config_of(given)
-
-
-def test_a_key_that_nobody_knows_is_told_with_all_that_are_known():
-    with pytest.raises(UnknownNameError) as caught:
-        eval_config_of({"rubrics": []})
-    assert {"judge", "weights", "datasets", "records", "http"} <= set(caught.value.known)
-
-
 def test_a_file_of_ragbench_is_understood():
     config = eval_config_of(
         {
@@ -148,33 +117,9 @@ def test_a_key_in_the_file_is_refused_and_not_printed(demo_folder, run, judge):
     assert "sk-very-secret" not in result.output
 
 
-# -- what is computed
-
-
-def test_groups_of_metrics_are_those_for_which_the_fields_are_there(demo_folder, run):
-    text = CALLABLE + "records: queries.jsonl\nmetrics: {generation: false, recall_k_values: [2]}\n"
-    Path("groups.yaml").write_text(text + "runs_dir: runs\nname: rag\n")
-    result = run("eval --config groups.yaml")
-    assert result.exit_code == 0, result.stderr
-    metrics = saved("runs/rag").metrics
-    assert {"recall@2", "precision@5", "ndcg@10", "citation_precision", "latency_ms"} <= set(
-        metrics
-    )
-    assert {"exact_match", "recall@5", "false_refusal"}.isdisjoint(metrics)
-
-
-def test_a_name_on_the_command_line_goes_before_groups(demo_folder, run):
-    Path("groups.yaml").write_text(CALLABLE + "records: queries.jsonl\nmetrics: {citation: true}\n")
-    assert run("eval --config groups.yaml --metric recall@1 -o run").exit_code == 0
-    assert list(saved().metrics) == ["recall@1"]
-
-
 def test_without_a_folder_it_is_asked_for(demo_folder, refused):
     told = refused("eval --callable my_rag:answer --records queries.jsonl")
     assert "Missing option '-o' / '--output'" in told
-
-
-# -- the judge of the file
 
 
 @pytest.fixture
@@ -225,120 +170,6 @@ def test_options_go_before_the_judge_of_the_file(with_judge, judge_server):
     assert "harmlessness" not in saved().metrics
 
 
-def test_a_judge_without_rubrics_judges_what_the_fields_allow(with_judge, judge_server):
-    assert with_judge().exit_code == 0  # the pipeline gives no contexts
-    metrics = list(saved().metrics)
-    assert metrics[-2:] == ["answer_correctness", "answer_relevancy"]
-    assert "exact_match" in metrics
-
-
-@pytest.mark.parametrize(("words", "judge"), [(["--no-judge"], {}), ([], {"enabled": False})])
-def test_nothing_is_judged_where_it_is_said(with_judge, judge_server, words, judge):
-    result = with_judge(*words, rubrics=["coherence"], **judge)
-    assert result.exit_code == 0, result.stderr
-    assert judge_server.asked == []
-    assert "coherence" not in saved().metrics
-    assert "exact_match" in saved().metrics
-
-
-def test_without_a_judge_judged_names_among_the_metrics_are_left_out_and_told(with_judge):
-    result = with_judge("--no-judge", "--metric", "groundedness", "--metric", "exact_match")
-    assert "note: not judged: faithfulness" in result.stderr
-    assert list(saved().metrics) == ["exact_match"]
-
-
-def test_a_cache_may_be_turned_off_in_the_file(with_judge, judge_server):
-    for more in ((), ("--resume",)):
-        assert with_judge(*more, rubrics=["coherence"], cache=False).exit_code == 0
-    assert len(judge_server.asked) == 6
-
-
-def test_what_the_queries_lack_is_told_before_the_pipeline_is_asked(with_judge, judge_server):
-    Path("queries.jsonl").write_text('{"query_id": "a", "question": "Why?", "relevant": ["d1"]}\n')
-    result = with_judge(rubrics=["answer_correctness"])
-    assert result.exit_code == 2
-    assert "answer_correctness cannot be judged: the queries have no reference (0 of 1)" in (
-        result.stderr
-    )
-    assert not Path("run").exists()
-
-
-def test_what_the_pipeline_does_not_give_is_told_before_the_judge_is_asked(
-    with_judge, judge_server
-):
-    result = with_judge(rubrics=["coherence", "faithfulness"])
-    assert result.exit_code == 2
-    assert "faithfulness cannot be judged: the records have no contexts (0 of 3)" in result.stderr
-    assert "what was computed are kept in run: go on with --resume" in result.stderr
-    assert judge_server.asked == []
-    assert saved().get_aggregated_scores("exact_match") == pytest.approx(2 / 3)
-
-
-# -- judge and generator of one family
-
-
-def test_the_generator_that_the_pipeline_names_is_compared_with_the_judge(with_judge):
-    Path("o3_rag.py").write_text(
-        "def answer(question):\n    return {'answer': 'P', 'model': 'o3'}\n"
-    )
-    told = with_judge("--callable", "o3_rag:answer", rubrics=["coherence"]).stdout
-    assert "gpt-5 is of the same family as o3 (OpenAI), which wrote 3 of 3 answers" in " ".join(
-        told.split()
-    )
-
-
-class Rag(BaseHTTPRequestHandler):
-    """A pipeline that says which model it answers with in its settings alone."""
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send({"answer": "Paris."})
-
-    def do_GET(self):
-        self.send({"llm_model": "gpt-4o"})
-
-    def send(self, document):
-        content = json.dumps(document).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *args):
-        """Tests print nothing."""
-
-
-@pytest.fixture
-def rag_url(monkeypatch):
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Rag)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def test_the_generator_of_the_server_s_settings_is_compared_with_the_judge(with_judge, rag_url):
-    told = with_judge(
-        *("--url", f"{rag_url}/answer", "--config-url", f"{rag_url}/config"), rubrics=["coherence"]
-    ).stdout
-    assert "of the same family as gpt-4o (OpenAI), which wrote 3 of 3" in " ".join(told.split())
-
-
-def test_the_generator_of_the_file_is_compared_with_the_judge(with_judge):
-    told = with_judge(rubrics=["coherence"], generator="gpt-4o").stdout
-    assert "of the same family as gpt-4o (OpenAI), which wrote 3 of 3" in " ".join(told.split())
-    again = with_judge("--resume", rubrics=["coherence"], generator="llama3.1").stdout
-    assert "of the same family as" not in again
-
-
-# -- the weighted score
-
-
 def test_the_weighted_score_is_the_mean_of_its_objectives_by_weight(demo_folder, run):
     words = "eval --callable my_rag:answer --records queries.jsonl -o run --format json"
     result = run(
@@ -351,76 +182,3 @@ def test_the_weighted_score_is_the_mean_of_its_objectives_by_weight(demo_folder,
     assert rows["weighted score"]["value"] == pytest.approx((3 * recall + exact) / 4)
     assert rows["recall@1"]["effective_weight"] == pytest.approx(0.75)
     assert rows["recall@1"]["contribution"] == pytest.approx(0.75 * recall)
-
-
-def test_an_objective_without_data_is_left_out_and_told(demo_folder, run):
-    result = run("eval --callable my_rag:answer --records queries.jsonl -o run --weighted")
-    told = " ".join(result.stdout.split())
-    assert "Weighted score of run" in told
-    assert "objectives without data, left out:" in told
-    assert "cost (no metric for it)" in told
-
-
-def test_the_file_says_weights_and_when_latency_is_worst(demo_folder, run):
-    settings = {
-        "callable": {"function": "my_rag:answer"},
-        "records": "queries.jsonl",
-        "metrics": ["latency_ms", "recall@1"],
-        "weights": {"latency": 1, "retrieval": 1},
-        "objectives": {
-            "latency": {"metrics": "latency_ms", "statistic": "median", "worst": 0.0001, "best": 0}
-        },
-    }
-    Path("weights.yaml").write_text(json.dumps(settings))
-    result = run("eval --config weights.yaml -o run --format json")
-    rows = {row["objective"]: row for row in json.loads(result.stdout)[1]["rows"]}
-    assert rows["latency"]["value"] == 0.0  # no answer takes less than 0.1 microseconds
-    half = saved().get_aggregated_scores("recall@1") / 2
-    assert rows["weighted score"]["value"] == pytest.approx(half)
-
-
-def test_the_file_and_the_command_line_take_a_percentile_alike(demo_folder, run):
-    text = "p95(latency_ms), worst=0.0001, best=0"
-    settings = {
-        "callable": {"function": "my_rag:answer"},
-        "records": "queries.jsonl",
-        "metrics": ["latency_ms", "recall@1"],
-        "weights": {"speed": 1, "retrieval": 1},
-        "objectives": {"speed": text},
-    }
-    Path("weights.yaml").write_text(json.dumps(settings))
-    of_file = run("eval --config weights.yaml -o run --format json")
-    line = ("eval", "--config", "weights.yaml", "-o", "again", "--format", "json")
-    of_line = run(*line, "--objective", f"speed={text}")
-    for result in (of_file, of_line):
-        assert result.exit_code == 0, result.stderr
-        rows = {row["objective"]: row for row in json.loads(result.stdout)[1]["rows"]}
-        assert rows["speed"]["made_of"] == "p95 of latency_ms"
-        assert rows["speed"]["value"] == 0.0  # no answer takes less than 0.1 microseconds
-
-
-def test_objectives_may_be_made_on_the_command_line(demo_folder, run):
-    words = "eval --callable my_rag:answer --records queries.jsonl -o run --format json"
-    result = run(f"{words} --objective quality=recall@5,exact_match")
-    rows = {row["objective"]: row for row in json.loads(result.stdout)[1]["rows"]}
-    values = [saved().get_aggregated_scores(one) for one in ("recall@5", "exact_match")]
-    assert rows["quality"]["value"] == pytest.approx(sum(values) / 2)
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("--weight acuracy=1", "Did you mean 'accuracy'"),
-        ("--weight accuracy=much", "write NAME=W"),
-        ("--weight accuracy=-1", "must be a number >= 0"),
-        ("--weight accuracy=nan", "must be a number >= 0"),
-        ("--weight accuracy=0", "are all 0"),
-        ("--weight accuracy", "expected NAME=VALUE"),
-    ],
-)
-def test_a_weight_that_makes_no_sense_is_told_before_anything_is_asked(
-    demo_folder, refused, words, told
-):
-    asked = "eval --callable my_rag:answer --records queries.jsonl -o run"
-    assert told in refused(f"{asked} {words}")
-    assert not Path("run").exists()

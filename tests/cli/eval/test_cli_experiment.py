@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-
 from rageval_report.cli.eval.experiment_body import _values_of
+
 from rageval_report.demo.server import ExtractiveRag, ReferenceServer, demo_documents, demo_queries
 
-WORDS = "experiment --callable my_rag:answer --records queries.jsonl --metric recall@5 -o tried"
+WORDS = "eval --callable my_rag:answer --records queries.jsonl --metric recall@5 -o tried"
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_a_dry_run_names_the_combinations(demo_folder, run):
 
 
 def test_a_dry_run_refuses_a_setting_that_reaches_nothing(demo_folder, run):
-    words = "experiment --url http://localhost:9/ask --records queries.jsonl -o tried --dry-run"
+    words = "eval --url http://localhost:9/ask --records queries.jsonl -o tried --dry-run"
     body = '{"q": "{question}", "k": "{top_k}"}'
     asked = run(*words.split(), "--body", body, "--vary", "top_k=1,2")
     assert asked.exit_code == 0, asked.stderr
@@ -110,7 +110,7 @@ def test_a_server_is_tuned(folder, run):
     with ReferenceServer(rag) as server:
         body = json.dumps({"question": "{question}", "k": "{k}", "synonyms": "{synonyms}"})
         result = run(
-            *("experiment", "--url", f"{server.url}/answer", "--records", "live.jsonl"),
+            *("eval", "--url", f"{server.url}/answer", "--records", "live.jsonl"),
             *("--body", body, "--vary", "k=1,3", "--vary", "synonyms=false,true"),
             *("--metric", "recall@5", "--metric", "exact_match", "-o", "tried"),
             *("--format", "json"),

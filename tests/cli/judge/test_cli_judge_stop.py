@@ -33,20 +33,3 @@ def test_judging_stops_and_says_what_was_saved(judge, judge_server):
     assert f"asked {n} of 80 queries in a random order (seed 3)" in result.stderr
     assert f"saved {80 - n} queries" in result.stdout
     assert judged.config["stopping"]["rules"] == ["ci_low(coherence) >= 0.6"]
-
-
-def test_the_second_time_the_cache_answers_and_the_end_is_the_same(judge, judge_server):
-    first = judge("--stop-when", "ci_low(coherence) >= 0.6", "--queries", "a.json")
-    n_asked = len(judge_server.asked)
-    second = judge("--stop-when", "ci_low(coherence) >= 0.6", "--queries", "b.json")
-    assert (first.exit_code, second.exit_code) == (0, 0)
-    assert len(judge_server.asked) == n_asked
-    one, two = (RAGPipelineEvaluation.load(None, f"{name}.json") for name in "ab")
-    assert one.scores.equals(two.scores)
-
-
-def test_a_rule_on_something_that_is_not_judged_is_refused(judge, judge_server):
-    result = judge("--stop-when", "ci_low(faithfulness) >= 0.6")
-    assert result.exit_code == 2
-    assert "coherence" in result.stderr
-    assert judge_server.asked == []
