@@ -187,15 +187,6 @@ def asked(room) -> tuple[str, ...]:
     )
 
 
-def test_the_canaries_are_sent(room, asked):
-    room.leaks(*asked)
-    question = [text for text in room.server.seen if '"question"' in text][-1]
-    assert f"Bearer {canary('HEADER')}" in question
-    assert f"a={canary('HEADER')}; b={canary('QUERY')}" in question
-    assert f"'api_key': '{canary('BODY')}'" in question
-    assert f"/{STEM}-PATH%2F%2B%22x%26%3C9/ask?key={STEM}-QUERY%2F%2B%22x%26%3C9&q=" in question
-
-
 def test_eval_and_what_reads_its_files_write_no_key(room, asked):
     assert room.leaks(*asked, "--dry-run", "--table", "jsonl") == []
     assert room.leaks(*asked, "--table", "jsonl") == []
@@ -233,7 +224,7 @@ def test_a_server_that_fails_and_repeats_keys_gets_none_written(room, asked, mod
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-@pytest.mark.parametrize("mode", ["answer", "not_json", "refusal", "failure", "moved", "escaped"])
+@pytest.mark.parametrize("mode", ["answer", "refusal", "escaped"])
 def test_judges_write_no_key(room, monkeypatch, provider, mode):
     variable = f"RAG_EVAL_{provider.upper()}_API_KEY"
     monkeypatch.setenv(f"RAG_EVAL_{provider.upper()}_BASE_URL", f"{room.url}/${{PATH_KEY}}/v1")
@@ -267,15 +258,6 @@ def test_keys_of_a_file_of_settings_are_written_nowhere_else(room):
     assert judged
     assert all(f"'token': '{canary('BODY')}'" in text for text in judged)
     assert "***" in (room.folder / "out" / "scores.json").read_text()
-
-
-@pytest.mark.parametrize("mode", ["answer", "refusal", "not_json"])
-def test_golden_generate_writes_no_key(room, mode):
-    words = ("golden", "make", "docs", "--factoid", "2", "--shortest", "10", "--provider")
-    words += ("openai", "--model", "m", "--base-url", f"{room.url}/${{PATH_KEY}}/v1")
-    words += ("-o", "drafts.jsonl", "--rejected", "rejected.csv", "--journal", "replies.journal")
-    assert room.leaks(*words, mode=mode, exit_codes=(0, 1, 2)) == []
-    assert any("/v1/chat/completions" in text for text in room.server.seen)
 
 
 RAG = "--url '{url}/${PATH_KEY}/ask?key=${QUERY_KEY}'"
@@ -408,45 +390,3 @@ def test_no_command_writes_a_key(room):
     for name in (*redacted, "roles.html", "sheet.csv", "truth.jsonl", "set/report.html"):
         assert "***" in (room.folder / name).read_text(), name
 
-
-KEY = f"sk-{STEM}0123456789"
-
-
-LITERAL = {
-    "a header": ("--header", f"Authorization=Bearer {KEY}"),
-    "a header by its form": ("--header", f"X-Tenant={KEY}"),
-    "a header without =": ("--header", f"Authorization: Bearer {KEY}"),
-    "a body": ("--body", json.dumps({"q": "{question}", "key": {"x": [KEY]}})),
-    "a field of a body": ("--body", json.dumps({"q": "{question}", "api_key": STEM})),
-    "a name in a body": ("--body", json.dumps({KEY: "{question}"})),
-    "a body that is not JSON": ("--body", f'{{"api_key": "{KEY}"'),
-    "a path": ("--url", f"http://127.0.0.1:1/{KEY}/ask"),
-    "a query": ("--url", f"http://127.0.0.1:1/ask?key={STEM}"),
-    "a user": ("--url", f"http://me:{STEM}@127.0.0.1:1/ask"),
-    "a malformed address": ("--url", f"127.0.0.1:1/{KEY}?key={STEM}"),
-    "another address": ("--config-url", f"http://127.0.0.1:1/?token={STEM}"),
-    "a variable": ("--header", f"Authorization=Bearer ${{{STEM}0123456789}}"),
-    "an unknown option": (f"--api-key={KEY}",),
-    "a word too many": (KEY,),
-    "the judge's variable": ("--judge", "faithfulness", "--model", "m", "--api-key-env", KEY),
-    "the judge's address": (
-        "--judge",
-        "faithfulness",
-        "--model",
-        "m",
-        "--base-url",
-        f"http://h/{KEY}",
-    ),
-    "its user": ("--judge", "faithfulness", "--model", "m", "--base-url", f"http://a:{STEM}@h/v1"),
-}
-
-
-@pytest.mark.parametrize("place", LITERAL)
-@pytest.mark.parametrize("more", [(), ("--dry-run",)])
-def test_a_literal_key_is_refused_and_not_shown(room, place, more):
-    words = ("eval", "--records", "queries.jsonl", "-o", "out", *LITERAL[place], *more)
-    if "--url" not in words:
-        words += ("--url", f"{room.url}/ask")
-    assert room.leaks(*words, exit_codes=(2,)) == []
-    assert room.server.seen == []
-    assert not (room.folder / "out").exists()

@@ -14,9 +14,6 @@ from rageval_report.cli.colour import with_colour
 GATE = ["gate", "old.csv", "--rule", "mean(recall@5) >= 0.9"]
 
 
-ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-
-
 VARIABLES = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "GITHUB_ACTIONS")
 
 
@@ -98,11 +95,3 @@ def test_each_verdict_has_its_colour():
 def test_texts_of_the_user_keep_their_colour():
     table = "query  question\n-----  --------\nq1     what is worse  than that?\nNote: b is worse\n"
     assert with_colour(table) == table
-
-
-@pytest.mark.parametrize("columns", [60, 80])
-def test_tables_fit_a_narrow_terminal(demo_folder, columns):
-    for words in (["compare", "bm25.csv", "hybrid.csv"], GATE, ["report", "bm25.csv"]):
-        shown = ESCAPE.sub("", shown_in_terminal(words, columns=columns))
-        lines = shown.partition("\nNext:\n")[0].splitlines()
-        assert max(map(len, lines)) <= columns

@@ -12,28 +12,10 @@ from rageval_report._version import __version__
 from rageval_report.cli.group import COMMANDS
 from rageval_report.errors import DataError, RagevalWarning
 
-EVERY = ("demo", "report", "failures", "compare", "plot")
-
 
 def test_the_version_is_told(run):
     result = run("--version")
     assert (result.exit_code, result.stdout) == (0, f"rageval-report {__version__}\n")
-
-
-@pytest.mark.parametrize("command", EVERY)
-@pytest.mark.parametrize("flag", ["--help", "-h"])
-def test_each_command_has_help_with_an_example(run, command, flag):
-    result = run(command, flag)
-    assert result.exit_code == 0
-    assert f"  rageval-report {command} " in result.stdout + " "
-    assert max(map(len, result.stdout.splitlines())) <= 100
-
-
-@pytest.mark.parametrize("command", ["report", "failures", "compare"])
-def test_each_table_can_be_had_in_eight_formats(run, command):
-    told = run(command, "--help").stdout
-    assert "[table|markdown|html|latex|json|csv|tsv|junit]" in told
-    assert all(option in told for option in ("--output FILE", "--force", "--quiet"))
 
 
 def test_commands_of_plugins_have_a_section_of_their_own(add_command, run):
@@ -142,14 +124,6 @@ def test_what_is_missing_is_shown_by_an_example(run, refused):
 def test_the_word_help_shows_the_help_of_a_command(run):
     assert run("help").stdout == run("--help").stdout
     assert run("help golden check").stdout == run("golden check --help").stdout
-
-
-@pytest.mark.parametrize("family", ["golden", "noise"])
-def test_a_family_alone_shows_its_commands_with_whole_sentences(run, family):
-    result = run(family)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == run(family, "--help").stdout
-    assert "..." not in result.stderr.partition("Commands:")[2].partition("Examples:")[0]
 
 
 def test_errors_of_wrong_use_end_with_a_full_stop_and_name_the_command(refused):

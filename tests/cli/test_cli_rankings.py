@@ -68,14 +68,6 @@ def test_compare_has_the_means_of_score_rankings(typed):
     assert float(row["candidate_mean"]) == mean(DENSE)
 
 
-def test_rank_has_the_means_of_score_rankings(typed):
-    rows = rows_of(typed(f"rank bm25.run dense.run {WITH} --format csv"))
-    assert {row["pipeline"]: float(row["mean"]) for row in rows} == {
-        "bm25": mean(BM25),
-        "dense": mean(DENSE),
-    }
-
-
 def test_metrics_of_rules_are_computed(typed):
     line = "gate dense.run --qrels qrels.txt --rule 'mean(P@1) >= 0.9'"
     assert "dense passes the gate" in typed(line)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rageval_report.cli.parsing import metrics_in_rule, parse_correct_rule
 
 from rageval_report.cli.sources import Loading, PipelineSource, parse_source, parse_sources
 from rageval_report.errors import DataError
@@ -48,32 +47,6 @@ def test_files_of_one_name_are_told_apart_by_their_folders():
 def test_standard_input_is_read_once_only():
     with pytest.raises(DataError, match="once only"):
         parse_sources(["-", "new=-"])
-
-
-@pytest.mark.parametrize(
-    ("told", "rule"),
-    [
-        ("exact_match", "exact_match"),
-        (" is right ", "is right"),
-        ("recall@5>=1", {"recall@5": 1.0}),
-        ("Answer Relevancy >= .5", {"Answer Relevancy": 0.5}),
-        ("a>=0.5,b<=-1e3", {"a": 0.5, "b": -1000.0}),
-    ],
-)
-def test_a_rule_is_a_name_or_thresholds(told, rule):
-    assert parse_correct_rule(told) == rule
-    assert metrics_in_rule(told) == ([rule] if isinstance(rule, str) else list(rule))
-
-
-@pytest.mark.parametrize("told", ["a>0.5", "a<1", "a,b", "a>=0.5,", "a>=x", ">=1", "a>="])
-def test_a_rule_that_cannot_be_read_is_shown_how(told):
-    with pytest.raises(DataError, match=r"faithfulness>=0\.8"):
-        parse_correct_rule(told)
-
-
-def test_every_pipeline_of_a_file_is_loaded(demo_folder):
-    found = Loading().load_every(["promptfoo.json", "old.csv"])
-    assert [one.name for one in found] == ["gpt-4o", "llama-3", "old"]
 
 
 def test_one_of_several_pipelines_may_be_picked_and_named(demo_folder):

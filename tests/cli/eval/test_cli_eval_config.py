@@ -117,11 +117,6 @@ def test_a_key_in_the_file_is_refused_and_not_printed(demo_folder, run, judge):
     assert "sk-very-secret" not in result.output
 
 
-def test_without_a_folder_it_is_asked_for(demo_folder, refused):
-    told = refused("eval --callable my_rag:answer --records queries.jsonl")
-    assert "Missing option '-o' / '--output'" in told
-
-
 @pytest.fixture
 def with_judge(demo_folder, run, judge_server):
     """Write a file with this judge and run it."""
@@ -160,14 +155,6 @@ def test_the_judge_stands_in_the_file(with_judge, judge_server):
     assert "0.024 USD" in result.stdout
     assert "Noise of the judge" in result.stdout
     assert "within_query_sd" in Path("run/report.html").read_text()
-
-
-def test_options_go_before_the_judge_of_the_file(with_judge, judge_server):
-    result = with_judge("--judge", "coherence", "--model", "other", rubrics=["harmlessness"])
-    assert result.exit_code == 0, result.stderr
-    assert {one["model"] for one in judge_server.asked} == {"other"}
-    assert "coherence" in saved().metrics
-    assert "harmlessness" not in saved().metrics
 
 
 def test_the_weighted_score_is_the_mean_of_its_objectives_by_weight(demo_folder, run):

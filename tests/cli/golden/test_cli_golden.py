@@ -40,12 +40,6 @@ def test_the_queries_that_are_needed_are_those_of_statsmodels(demo_folder, run):
     assert size["value"] == int(exact) + 1
 
 
-def test_a_check_can_be_left_out_and_an_unknown_one_is_refused(demo_folder, run, refused):
-    result = run("golden check golden.jsonl --skip balance --difference 0.9 --format json")
-    assert rows_of(result) == []
-    assert "Did you mean 'balance'" in refused("golden check golden.jsonl --skip balances")
-
-
 def test_a_sample_goes_to_standard_output_where_no_file_is_named(demo_folder, run):
     result = run("golden sample golden.jsonl --n 4 --by query_type")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
@@ -62,11 +56,6 @@ def test_the_parts_of_a_split_are_written_and_counted(demo_folder, run):
     assert (
         counted == {"a.jsonl": len(ids[0]), "b.jsonl": len(ids[1])} == {"a.jsonl": 4, "b.jsonl": 4}
     )
-
-
-def test_shares_that_are_none_are_refused(demo_folder, refused):
-    assert "add up to 1" in refused("golden sample golden.jsonl --part a=0.5 --part b=0.6")
-    assert "expected a share" in refused("golden sample golden.jsonl --part a=half --part b=0.6")
 
 
 def test_a_review_is_applied(demo_folder, run):
@@ -90,16 +79,6 @@ def test_what_is_generated_can_be_checked_and_its_rejects_are_written(demo_folde
     assert Path("rejected.csv").read_text().startswith("kind,passage,question,reason")
     checked = run("golden check drafts.jsonl --documents docs --skip balance --difference 0.9")
     assert checked.exit_code == 0, checked.output
-
-
-def test_a_second_run_asks_nothing_again(demo_folder, run):
-    words = "golden make docs --chat my_chat:ask --factoid 2 -o drafts.jsonl"
-    first = run(words)
-    content = Path("drafts.jsonl").read_bytes()
-    second = run(f"{words} --force")
-    assert "0 answered from the journal" in first.stderr
-    assert "0 messages were sent" in second.stderr
-    assert Path("drafts.jsonl").read_bytes() == content
 
 
 def test_ground_truth_of_named_queries_is_read_as_a_golden_set(demo_folder, run, refused):
@@ -144,15 +123,6 @@ def test_a_generated_set_is_asked_of_a_pipeline_that_names_documents(demo_folder
     golds = [one.relevant_spans[0].filename for one in read_golden("drafts.jsonl")]
     [row] = rows_of(result)
     assert row["mean"] == pytest.approx(golds.count("4.md") / 3)
-
-
-def test_a_split_says_which_documents_stand_in_several_parts(demo_folder, run):
-    run("golden make docs --chat my_chat:ask --factoid 4 --multi-hop 2 -o drafts.jsonl")
-    words = "golden sample drafts.jsonl --part a.jsonl=0.5 --part b.jsonl=0.5 --force"
-    told = json.loads(run(f"{words} --format json").stdout)["notes"]
-    assert any("--together document" in one for one in told)
-    result = run(f"{words} --format json --by answerable --together query_type")
-    assert result.exit_code == 0, result.output
 
 
 def test_what_is_said_of_many_questions_is_one_line_for_people(demo_folder, run):

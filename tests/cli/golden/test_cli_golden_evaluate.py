@@ -103,14 +103,6 @@ def _results(result):
     return document if isinstance(document, list) else document.get("results", [document])
 
 
-def test_a_gate_that_fails_ends_with_one_after_everything_is_written(words, run):
-    result = run(*words.split(), "--rule", "mean(reachable_recall@10) >= 0.9")
-    assert result.exit_code == 1
-    assert "FAILED: mean(reachable_recall@10)" in result.stdout
-    assert "Retrieval by generation" in result.stdout
-    assert "FAILED" in Path("found/report.html").read_text()
-
-
 def test_a_second_call_asks_the_model_nothing_again(words, model, run):
     run(words)
     n_asked = len(model.asked)
@@ -130,12 +122,6 @@ def test_the_folder_of_a_run_is_evaluated_without_asking_the_pipeline(words, run
 def test_a_pipeline_that_is_missing_is_said_before_the_model_writes(words, model, refused):
     refused(words.replace("--callable my_pipeline:answer", ""))
     assert model.asked == []
-
-
-def test_a_set_without_grades_is_refused_before_the_pipeline_is_asked(words, refused):
-    told = refused(words.replace("nfcorpus.zip", "golden.jsonl"))
-    assert "expected records with a column 'relevant'" in told
-    assert not Path("found/run").exists()
 
 
 def test_several_models_judge_and_the_first_writes_the_references(words, model, run):
@@ -187,38 +173,3 @@ def test_references_and_verdicts_share_one_budget(words, billing, run, more, max
     assert CENT * len(billing.asked) <= max_cost
     assert result.exit_code == 0  # retrieval is scored in any case
     assert ("too small for another call" in result.output) == (n_verdicts < 2)
-
-
-BINARY = [
-    {
-        "query_id": name,
-        "question": f"part {number}?",
-        "references": ["It is healthy."],
-        "relevant": {f"MED-{number}": 1},
-    }
-    for number, name in enumerate("xyz")
-]
-
-
-@pytest.fixture
-def binary_words(words):
-    """The command line with a golden set in which each grade is 1."""
-    Path("binary.jsonl").write_text("".join(json.dumps(item) + "\n" for item in BINARY))
-    return words.replace("nfcorpus.zip", "binary.jsonl")
-
-
-def test_queries_are_chosen_by_id_from_a_set_and_from_a_run(binary_words, run, refused):
-    Path("ids.txt").write_text("z\n\n")
-    chosen = run(f"{binary_words} --query x --query-file ids.txt --format json")
-    assert chosen.exit_code == 0, chosen.output
-    assert _query_ids(chosen) == ["x", "z"]
-    again = binary_words.replace("binary.jsonl", "found/run").replace("-o found", "-o again")
-    one = run(f"{again.replace(' --callable my_pipeline:answer', '')} --query z --format json")
-    assert one.exit_code == 0, one.output
-    assert _query_ids(one) == ["z"]
-    assert "no query has the id 'q'" in refused(f"{binary_words} --query q")
-
-
-def _query_ids(result):
-    [queries] = [table for table in _results(result) if table["title"] == "Queries"]
-    return [row["query_id"] for row in queries["rows"]]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 FILES = "judged.csv people.csv --metric faithfulness"
+
+
 WITH = f"judge calibrate {FILES}"
 
 
@@ -27,12 +29,6 @@ def test_blank_cells_of_a_review_sheet_were_not_rated(demo_folder, run):
     assert "2 queries rated by both, 6 by the judge alone, 1 by nobody" in result.stdout
 
 
-def test_an_empty_review_sheet_is_refused(demo_folder, run, refused):
-    assert run("export judged.csv --to review -o empty.csv").exit_code == 0
-    told = refused("judge calibrate judged.csv empty.csv --metric faithfulness")
-    assert "there are no labels: faithfulness has only empty cells" in told
-
-
 def test_several_labels_are_several_raters(demo_folder, run):
     result = run(f"{WITH} --label ann --label bob --verbose")
     assert "people with each other" in result.stdout
@@ -44,11 +40,6 @@ def test_the_queries_of_disagreement_are_listed(demo_folder, run):
     lines = result.stdout.splitlines()
     assert lines[0] == "query_id,people,judge,difference,question,reason"
     assert lines[1:] == ["q2,0.0,1.0,1.0,What is two?,all there"]
-
-
-def test_the_matrix_alone(demo_folder, run):
-    result = run(f"judge calibrate --confusion {FILES} --label human_label --format csv")
-    assert result.stdout.splitlines() == ["people,judge 0,judge 1,total", "0,2,1,3", "1,0,1,1"]
 
 
 def test_the_plan_of_labels(demo_folder, run, refused):
@@ -68,20 +59,6 @@ def test_the_queries_to_label_next_are_listed(demo_folder, run):
     assert len(lines) == 3
 
 
-def test_json_is_one_object(demo_folder, run):
-    result = run(f"{WITH} --label human_label --format json")
-    document = json.loads(result.stdout)
-    assert document["settings"]["scale"] == "binary"
-    assert "verdict" in document["columns"]
-
-
-@pytest.mark.parametrize("suffix", ["txt", "md", "html", "tex", "json", "csv", "xml"])
-def test_every_format_is_written(demo_folder, run, suffix):
-    result = run(f"{WITH} --label human_label -o out.{suffix}")
-    assert result.exit_code == 0, result.stderr
-    assert Path(f"out.{suffix}").stat().st_size > 100
-
-
 def test_two_pipelines_are_compared_by_judge_and_people(demo_folder, run):
     result = run(
         "judge compare judged.csv new=judged_new.csv people.csv --metric faithfulness "
@@ -95,13 +72,6 @@ def test_two_pipelines_are_compared_by_judge_and_people(demo_folder, run):
 def test_errors_of_another_set_are_taken(demo_folder, run):
     result = run(f"{WITH} --label human_label --errors 45/50,38/50")
     assert "Rogan-Gladen, external" in result.stdout
-
-
-def test_a_judge_of_numbers_is_cut_at_the_threshold(demo_folder, run):
-    result = run(
-        "judge calibrate old.csv new.csv --metric recall@5 --label exact_match --threshold 0.9 --verbose"
-    )
-    assert "the judge's scores of at least 0.9 count as 1" in result.stdout
 
 
 def test_labels_of_another_scale_are_moved(demo_folder, run):
@@ -119,20 +89,6 @@ def test_a_picture_beside_the_table(demo_folder, run, refused):
     Path("out.png").write_bytes(b"a picture of somebody else")
     assert "out.png exists already" in refused(f"{WITH} --label human_label --plot out.png")
     assert run(f"{WITH} --label human_label --plot out.png --force").exit_code == 0
-
-
-def test_standard_input_is_read(demo_folder, run):
-    result = run(
-        "judge calibrate judged.csv - --metric faithfulness --label human_label",
-        stdin=Path("people.csv").read_bytes(),
-    )
-    assert result.exit_code == 0, result.stderr
-
-
-def test_one_pipeline_of_a_file_is_picked(demo_folder, run):
-    result = run("judge calibrate promptfoo.json::gpt-4o promptfoo.json::llama-3 --metric score")
-    assert result.exit_code == 0, result.stderr
-    assert "gpt-4o" in result.stdout
 
 
 REFUSED = {
@@ -159,8 +115,3 @@ REFUSED = {
 @pytest.mark.parametrize(("line", "told"), REFUSED.values(), ids=REFUSED)
 def test_wrong_use_is_one_line(demo_folder, refused, line, told):
     assert told in refused(line)
-
-
-def test_plot_of_kind_agreement_needs_two_files_and_a_metric(folder, refused):
-    told = refused("plot old.csv --kind agreement --metric exact_match -o out.png")
-    assert "JUDGED PEOPLE --metric NAME" in told

@@ -207,24 +207,3 @@ def test_several_judges_give_their_mean_their_agreement_and_where_they_differ(pa
     saved = RAGPipelineEvaluation.load(None, "judged.json")
     assert saved.config["judge"]["combined_by"] == {"coherence": "mean"}
     assert saved.details["coherence_judges"].tolist()[1] == {"kind": 1.0, "strict": 0.25}
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("--model", "m", "--judge-model", "a"), "Give --model, or --judge-model"),
-        (
-            ("--judge-model", "a", "--judge-model", "b", "--price", "1:1"),
-            "--price is that of one judge; give --judge-price MODEL=SENT:RECEIVED for each.",
-        ),
-        (("--judge-model", "a", "--judge-model", "a"), "appears twice with the same settings"),
-        (("--judge-model", "opnai=m", "--judge-model", "a"), "Did you mean 'openai'"),
-        (
-            ("--judge-model", "a", "--judge-model", "a", "--against", "new.jsonl"),
-            "appears twice with the same settings",
-        ),
-    ],
-)
-def test_judges_that_make_no_sense_are_refused(refused, words, told):
-    judge = () if "--against" in words else ("--judge", "coherence")
-    assert told in refused("judge", "old.jsonl", *judge, *words)
