@@ -7,14 +7,15 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from rageval_report.cli.options import Options
+from rageval_report.cli.options import Options, read_table
 from rageval_report.errors import DOUBT, DataError, UnknownNameError, is_doubt
 from rageval_report.render import RENDERERS, Renderer, renderer_for
 
@@ -34,95 +35,6 @@ def _role_options(match: re.Match[str]) -> str:
     """The options for ``roles={'column': 'role', ...}``."""
     pairs = re.findall(r"'(.+?)': '(\w+)'", match[0])
     return " ".join(f"--role {shlex.quote(f'{column}={role}')}" for column, role in pairs)
-
-
-# The option that names each kind of target.
-_TARGET_OPTIONS = {"http": "--url", "callable": "--callable", "command": "--command"}
-
-# The library gives its advice in Python; these patterns put it in terms of the command line. A test
-# calls the library for a message for each of them, and fails if a pattern no longer matches.
-ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"metrics=\{.*?: \{'bounds': \(low, high\)\}\}", "--bounds NAME=LOW:HIGH"),
-    (r"metrics=\{'([^']+)': \{'bounds': \((-?[\d.]+), (-?[\d.]+)\)\}\}", r"--bounds \1=\2:\3"),
-    (r"metrics=\{'(.+?)': '(lower|higher)'\}", r"--\2 \1"),
-    (r"roles=\{'.+?': '\w+'(?:, '.+?': '\w+')*\}", _role_options),
-    (r"metrics=\[\.\.\.\]", "--metric NAME"),
-    (r"objectives=\{.*?: Objective\(.*?best=\.\.\., worst=\.\.\.\)\}", "--bounds NAME=LOW:HIGH"),
-    (r"objectives=\{'(\w+)': \['(.+?)', '(.+?)'\]\}", r"--objective \1=\2,\3"),
-    (r"correct=\('(.+?)', \.\.\.\)", r"--correct with \1, <= or >=, and a number"),
-    (
-        r"Pass the rule for a correct answer: correct=.*",
-        "Pass the rule for a correct answer: --correct exact_match, --correct 'faithfulness>=0.8', "
-        "several separated by commas, or a column of booleans.",
-    ),
-    (r"pass correct=\.\.\.", "pass --correct RULE"),
-    (r"query_id=\.\.\.", "--query-id COLUMN"),
-    (r"reader=\.\.\.", "--reader NAME"),
-    (r"reader='(\w+)'", r"--reader \1"),
-    (r"\b(delimiter|encoding|runs|sheet)=", r"--option \1="),
-    (r"\bdecimal='([.,])'", r"--option decimal=\1"),
-    (r'repeats="mean"', "--option repeats=mean"),
-    (
-        r'load the table with read_scores and duplicates="mean"',
-        "read the file with --engine memory --duplicates mean",
-    ),
-    (r'duplicates="(mean|best|keep)"', r"--duplicates \1"),
-    (r'level="(chunk|document)"', r"--level \1"),
-    (r'totals="(drop|keep)"', r"--totals \1"),
-    (r"missing='drop'", "--missing drop"),
-    (r"give bounds, e\.g\. \(0, 1\)", "pass --bounds NAME=0:1"),
-    (r"choose one with interval=", "choose one with --interval"),
-    (r'scale="baseline"', "--scale baseline"),
-    (r"read_scores\(\w+, qrels=.*?\), or on the command line ", ""),
-    (r'pass values="scores"', "pass --option values=scores"),
-    (r"\bqrels=(?=[ ,])", "--qrels"),
-    (r'ties="(docid|input)"', r"--ties \1"),
-    (r"pass split=", "pass --split"),
-    (r"name the right one with label=", "name the right one with --label"),
-    (r"give its ends with label_bounds=", "give its ends with --label-bounds LOW:HIGH"),
-    (r"calibrate with threshold= or categories=", "pass --threshold or --categories"),
-    (r"choose one with pipeline=\.\.\.", "choose one with --pipeline NAME"),
-    (r"pick one with pipeline=, or read all with read_scores", "pick one as FILE::PIPELINE"),
-    (r"Its (documents: load_corpus|questions are records: \w+)\(.+?\)\. (?=Its|To)", ""),
-    (
-        r'evaluation\.save\("scores\.csv"\) writes them, on the command line score with',
-        "score with",
-    ),
-    (r"Join them with the questions: score\(.*?\]\)\. Or write", "Write"),
-    (
-        r"such as prices=\{'(.+?)': \(sent, received\)\}",
-        r"such as --pipeline-price \1=SENT:RECEIVED",
-    ),
-    (r"prices=\{.+?: \(sent, received\)\}", "--price SENT:RECEIVED"),
-    (r"retry_unusable=True", "--retry-unusable"),
-    (r'max_cost_over="run"', "--max-cost-over run"),
-    (r"model=\.\.\.", "--model NAME"),
-    (r"retry_failed=True, folder='(.+)'", r"--retry-failed -o \1"),
-    (r"resume=True", "--resume"),
-    (r"the (http|callable|command) target", lambda match: _TARGET_OPTIONS[match[1]]),
-    (r"replace it with force=True", "replace it with --force"),
-    (
-        r"score\(read_records\(path\), metrics\)",
-        "rageval-report score --records FILE, or rageval-report judge FILE",
-    ),
-    (
-        r"Pass the chat model that judges: score\(.*\)$",
-        "let a model judge with rageval-report judge FILE --judge NAME",
-    ),
-    (
-        r"prefer\(baseline, candidate, chat\)",
-        "rageval-report judge CANDIDATE --against BASELINE",
-    ),
-    (r'path="failures\.parquet" writes all', "-o failures.parquet writes all"),
-    (r"bring (?:them|one) into memory: scan\.collect\(\)", "use --engine memory"),
-    (r"give each its own name$", "give each its own name, as NAME=FILE"),
-    (r"\buse tried=(\d+)", r"use --tried \1"),
-    (r"change it with correct=$", "change it with --correct RULE"),
-    (
-        r"Give correlation=, or a pilot run as candidate=",
-        "Give --correlation, or a pilot run with --candidate",
-    ),
-)
 
 
 def note(text: str) -> None:
@@ -152,9 +64,16 @@ def for_command_line(text: str) -> str:
     >>> for_command_line("old.csv exists already; replace it with force=True")
     'old.csv exists already; replace it with --force'
     """
-    for pattern, advice in ADVICE:
-        text = re.sub(pattern, advice, text)
+    for pattern, advice in _advice():
+        is_roles = advice == "{roles}"
+        text = pattern.sub(_role_options, text) if is_roles else pattern.sub(advice, text)
     return text
+
+
+@cache
+def _advice() -> list[tuple[re.Pattern[str], str]]:
+    rows = read_table("advice.toml")["advice"]
+    return [(re.compile(pattern), advice) for pattern, advice in rows]
 
 
 def _one_line(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -217,14 +218,9 @@ class Loading:
         """The sources that the arguments of a command name."""
         sources = parse_sources(texts)
         if not self._reads_parts and (size := _too_large(sources)):
-            command = (
-                click.get_current_context().info_name
-                if click.get_current_context(silent=True)
-                else "this"
-            )
             note(
-                f"{size}, and {command} reads files whole; if the memory is not enough, give it a "
-                "part of the queries"
+                f"{size}, and this command reads files whole; if the memory is not enough, give it "
+                "a part of the queries"
             )
         if self.reader_options.get("qrels") == STANDARD_INPUT and len(sources) > 1:
             raise DataError(
@@ -380,10 +376,8 @@ def scans_of(
     """One scan per source, in order; none if the files are read whole."""
     sources = loading.sources(texts, name)
     is_scanned = _is_scanned(options, sources)
-    if options.memory_limit is not None:
-        _parse_size(options.memory_limit, "--memory-limit")
-        if not is_scanned or options.engine not in ("auto", "duckdb"):
-            raise click.UsageError("--memory-limit is for --engine duckdb.")
+    if options.memory_limit and not (is_scanned and options.engine in ("auto", "duckdb")):
+        raise click.UsageError("--memory-limit is for --engine duckdb.")
     if not is_scanned:
         return []
     for flag in stated_flags(_NOT_FOR_SCANS):
@@ -559,11 +553,8 @@ def _memory_of_machine() -> int:
     except (AttributeError, OSError, ValueError):  # Windows
         limits = [2**63]
     for path in _CONTAINER_LIMITS:
-        try:
-            text = path.read_text(encoding="ascii").strip()
-        except (OSError, UnicodeError):
-            continue
-        limits += [int(text)] if text.isdigit() else []  # "max" where there is no limit
+        with contextlib.suppress(OSError, ValueError):  # "max" where there is no limit
+            limits.append(int(path.read_text(encoding="ascii")))
     return min(limits)
 
 

@@ -250,16 +250,6 @@ def write_settings(room: Room) -> None:
     )
 
 
-def test_keys_of_a_file_of_settings_are_written_nowhere_else(room):
-    write_settings(room)
-    for more in ("--dry-run",), ():
-        assert room.leaks("eval", "--config", "settings.yaml", "-o", "out", *more) == []
-    judged = [text for text in room.server.seen if "/v1/chat/completions" in text]
-    assert judged
-    assert all(f"'token': '{canary('BODY')}'" in text for text in judged)
-    assert "***" in (room.folder / "out" / "scores.json").read_text()
-
-
 RAG = "--url '{url}/${PATH_KEY}/ask?key=${QUERY_KEY}'"
 
 
@@ -389,4 +379,3 @@ def test_no_command_writes_a_key(room):
     redacted = ("out/scores.json", "v.json", "page.html", "failures.html", "comparison.html")
     for name in (*redacted, "roles.html", "sheet.csv", "truth.jsonl", "set/report.html"):
         assert "***" in (room.folder / name).read_text(), name
-

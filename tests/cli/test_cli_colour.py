@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import re
 import subprocess
 import sys
 
@@ -73,23 +72,6 @@ def test_a_terminal_is_coloured_unless_it_must_not_be(folder, options, environme
 def test_a_pipe_is_plain_unless_colour_is_forced(folder):
     assert "\x1b" not in shown_in_pipe(GATE)
     assert "\x1b[31mfailed\x1b[0m" in shown_in_pipe(GATE, FORCE_COLOR="1")
-
-
-def test_each_verdict_has_its_colour():
-    text = (
-        "- b is better on recall by 0.1\n"
-        "- b is worse on mrr by 0.1\n"
-        "- no difference shown on f1; with 9 queries\n"
-        "- passed: mean(f1)\n- UNDECIDED: mean(mrr)\n"
-    )
-    colours = re.findall(r"\x1b\[(\d+)m([^\x1b]+)\x1b\[0m", with_colour(text))
-    assert colours == [
-        ("32", "is better"),
-        ("31", "is worse"),
-        ("33", "no difference shown"),
-        ("32", "passed"),
-        ("33", "UNDECIDED"),
-    ]
 
 
 def test_texts_of_the_user_keep_their_colour():

@@ -82,23 +82,6 @@ def test_each_setting_reaches_the_comparison(folder, run, option, setting, value
     assert json.loads(result.stdout)["settings"][setting] == value
 
 
-@pytest.mark.parametrize("correction", ["bh", "by"])
-def test_by_group_takes_a_false_discovery_rate(folder, run, correction):
-    rng = np.random.default_rng(8)
-    topics = np.repeat([f"t{i}" for i in range(6)], 12)
-    for name, shift in (("slow", 0.0), ("fast", 0.2)):
-        scores = (rng.uniform(0.3, 0.6, 72) + shift).round(3)
-        rows = [
-            f"q{i},{topic},{x}" for i, (topic, x) in enumerate(zip(topics, scores, strict=True))
-        ]
-        Path(f"{name}.csv").write_text("\n".join(["query_id,topic,recall", *rows]), "utf-8")
-    result = run(f"slices slow.csv fast.csv --by topic --correction {correction}")
-    text = " ".join(result.stdout.split())
-    assert "of the 6 slices that differ here, about one in 20 may be noise" in text
-    name = {"bh": "Benjamini–Hochberg", "by": "Benjamini–Yekutieli"}[correction]
-    assert f"p adjusted for 6 tests ({name})" in text
-
-
 def test_regressions_are_the_queries_that_got_worse(folder, run):
     told = rows_of(run("regressions old.csv new.csv --metric faithfulness --format csv").stdout)
     assert [row["query_id"] for row in told] == ["q4"]
@@ -111,11 +94,6 @@ def test_improvements_come_with_the_largest_first(folder, run):
         run("regressions old.csv new.csv --improvements --metric groundedness --format csv").stdout
     )
     assert [row["query_id"] for row in told] == ["q6", "q2", "q5", "q7"]
-
-
-def test_lower_is_better_turns_regressions_around(folder, run):
-    told = run("regressions old.csv new.csv --metric latency_ms --format csv").stdout
-    assert len(rows_of(told)) == 7
 
 
 def test_changes_are_limited_for_people(folder, run):

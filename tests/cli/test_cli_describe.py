@@ -36,27 +36,6 @@ def test_report_takes_the_metrics_that_are_named_by_any_of_their_names(folder, r
     assert [row["metric"] for row in told] == ["faithfulness", "exact_match"]
 
 
-def test_report_of_one_metric_does_not_mind_what_the_others_hold(folder, run):
-    (folder / "odd.csv").write_text("query_id,recall,faithfulness\nq1,0.5,0.8 (pass)\nq2,1,1\n")
-    told = rows_of(run("report odd.csv --metric recall --format csv").stdout)
-    assert [row["metric"] for row in told] == ["recall"]
-
-
-def test_report_takes_percentiles(folder, run):
-    [row] = rows_of(
-        run("report old.csv --metric latency_ms --percentiles 0,12.5,100 --format csv").stdout
-    )
-    assert (float(row["p0"]), float(row["p100"])) == (100.0, 170.0)
-    assert float(row["p12.5"]) == 100 + 0.125 * 7 * 10  # linear between equal steps
-
-
-def test_report_takes_an_interval_and_its_level(folder, run):
-    settings = json.loads(
-        run("report old.csv --interval t --confidence-level 0.9 --format json").stdout
-    )["settings"]
-    assert (settings["interval"], settings["confidence_level"]) == ("t", 0.9)
-
-
 def test_report_of_two_files_as_csv_is_one_table_with_the_pipeline_first(folder, run):
     told = rows_of(run("report old.csv new.csv --metric recall@5 --format csv").stdout)
     assert next(iter(told[0])) == "pipeline"
@@ -136,14 +115,6 @@ def test_the_direction_of_a_metric_can_be_told(folder, run):
     command = "failures old.csv --metric recall@5 --threshold 0.6 --format csv"
     assert "q1" not in run(command).stdout
     assert "q1" in run(f"{command} --lower recall@5").stdout
-
-
-def test_the_bounds_of_a_metric_can_be_told(folder, run, refused):
-    (folder / "scale.csv").write_text("query_id,faithfulness\nq1,3\nq2,7\n")
-    told = refused("report", "scale.csv")
-    assert told.endswith("Say on which scale they are: --bounds NAME=LOW:HIGH")
-    result = run("report scale.csv --bounds faithfulness=1:10 --format csv")
-    assert float(rows_of(result.stdout)[0]["mean"]) == 5.0
 
 
 def test_the_column_of_ids_can_be_told(folder, run):

@@ -64,9 +64,3 @@ def test_any_options_are_answered_or_refused(place, command, pairs):
     assert_an_answer_or_one_line(
         [command, *files, *needed, *(word for pair in pairs for word in pair)]
     )
-
-
-@settings(max_examples=100)
-@given(content=st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
-def test_any_bytes_are_read_or_refused(place, content):
-    assert_an_answer_or_one_line(["report", "-", "--quiet"], stdin=content)

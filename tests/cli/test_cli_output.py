@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from rageval_report.files.marks import unmarked
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.cli.output import Output
 from rageval_report.errors import DataError
-from rageval_report.files.marks import unmarked
 from rageval_report.render import RENDERERS
 
 REPORT = "report old.csv"

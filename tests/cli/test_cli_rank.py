@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rageval_report import Objective, RAGPipelineEvaluation
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.rank import rank
 
 FILES = "old.csv new.csv"
@@ -43,17 +43,6 @@ def test_objectives_are_those_of_python(runs, run):
     )
     objectives = {"q": ["faithfulness", "recall@5"], "latency_ms": ["latency_ms"]}
     assert told == rank(*runs).pareto(objectives).to_dict()
-
-
-@pytest.mark.parametrize("option", ["--objective", "--weight"])
-def test_a_percentile_is_an_objective(runs, run, option):
-    text = "p95(latency_ms)"
-    words = f"rank --weighted {FILES} --format json {option} {text}{'=1' if option == '--weight' else ''}"
-    told = json.loads(run(words).stdout)
-    assert told == rank(*runs).weighted({text: 1.0}).to_dict()
-    named = f"rank --weighted {FILES} --format json --objective speed={text},worst=5000,best=0"
-    speed = {"speed": Objective("latency_ms", statistic="p95", worst=5000, best=0)}
-    assert json.loads(run(named).stdout) == rank(*runs).weighted(objectives=speed).to_dict()
 
 
 def test_metrics_are_the_objectives_of_a_front(runs, run):

@@ -78,63 +78,6 @@ def test_metrics_of_rules_are_computed(typed):
     assert typed(f"{line} --verbose").count("passed:") == 2
 
 
-# nDCG@10 of bm25 and dense is 0.620 and 0.950 in every query, so one score or mean shows it.
-COMMANDS = {
-    "report": (f"report bm25.run dense.run {WITH}", "8         0  0.950"),
-    "report without metrics": ("report bm25.run --qrels qrels.txt", "8         0  0.620"),
-    "failures": (
-        f"failures bm25.run {WITH} --threshold 0.9",
-        "8 of 8 scored queries lie below",
-    ),
-    "thresholds": (f"report --thresholds bm25.run {WITH}", "ndcg@10  0.620   0.620  0.620  0.620"),
-    "export": (f"export bm25.run {WITH}", f"q7,2,3,0.0,2,{mean(BM25)}"),
-    "history": (f"history bm25.run dense.run {WITH}", "ndcg@10  0.620  0.950      +0.330"),
-    "repeats": (f"noise repeats bm25.run dense.run {WITH}", "ndcg@10  8  0.785"),
-    "plot": (f"plot bm25.run dense.run {WITH} --kind forest -o forest.png", ""),
-    "names": (
-        f"compare old=bm25.run new=dense.run {WITH} --verbose",
-        "new is better on ndcg@10 by 0.330",
-    ),
-    "weights": (
-        "rank --weighted bm25.run dense.run --qrels qrels.txt --weight ndcg@10=2 --weight mrr=1",
-        "1  dense     best      0.967",
-    ),
-    "objectives": (
-        "rank --weighted bm25.run dense.run --qrels qrels.txt "
-        "--objective head=mrr,P@1 --objective whole=map",
-        "1  dense     best      0.917",
-    ),
-    "pareto": (
-        "rank bm25.run dense.run --qrels qrels.txt --pareto --objective ndcg@10 "
-        "--objective recall@5",
-        "on the front: dense",
-    ),
-    "regressions": (
-        "compare bm25.run dense.run --qrels qrels.txt --regressions mrr",
-        "dense is worse on 0 of 8 common queries",
-    ),
-    "a rule for correct": (
-        f"compare bm25.run dense.run {WITH} --correct 'P@1>=1' --outcomes",
-        "0 only_bm25_correct, 8 only_dense_correct",
-    ),
-    "bounds": (
-        f"compare bm25.run dense.run {WITH} --bounds ndcg@10=0:1",
-        "dense is better than bm25 on 1 of 1 metric",
-    ),
-    "options": (
-        f"report bm25.run {WITH} --option relevance_level=2 --option ties=input",
-        "scored with ties input, relevance_level 2.0",
-    ),
-}
-
-
-@pytest.mark.parametrize(("command", "expected"), COMMANDS.values(), ids=COMMANDS)
-def test_every_command_that_reads_scores_takes_rankings(typed, runs, command, expected):
-    assert expected in typed(command)
-    if command.startswith("plot"):
-        assert (runs / "forest.png").read_bytes().startswith(b"\x89PNG")
-
-
 REFUSED = {
     "no judgments": ("compare bm25.run dense.run", "Pass its judgments: --qrels QRELS --metric"),
     "judgments alone": ("report qrels.txt", "Pass them beside a ranking: RUN --qrels QRELS"),

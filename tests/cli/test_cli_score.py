@@ -132,10 +132,6 @@ def test_a_wrong_mixture_is_told_in_one_line(rankings, words, told):
     assert told in told_by(CliRunner().invoke(rageval_report, ["score", *words.split()]))
 
 
-def test_two_runs_of_one_name_are_refused(rankings):
-    assert "two runs are named 'bm25'" in told_by(score_run("--run", "bm25=dense.run"))
-
-
 RECORDS = [
     {"query_id": "a", "question": "Where?", "answer": "Rome", "reference": "Rome", "note": "x"},
     {"query_id": "b", "question": "When?", "answer": "Never", "reference": "Now", "note": "y"},
@@ -164,38 +160,3 @@ def test_records_that_allow_nothing_say_what_is_lacking(answered):
     assert "expected retrieved and relevant, or answer and reference" in told_by(
         score_records("bare.jsonl")
     )
-
-
-@pytest.fixture
-def in_dialects(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rows = [
-        {"query_id": "a", "retrieved": ["x", "g", "x"], "relevant": ["g"], "answer": "Oslo",
-         "reference": "Oslo", "answerable": True},
-        {"query_id": "b", "retrieved": ["g"], "relevant": ["h"], "answer": "I don't know",
-         "reference": "Bern", "answerable": False},
-    ]  # fmt: skip
-    jsonl(tmp_path / "answered.jsonl", rows)
-    (tmp_path / "bm25.run").write_text("a Q0 x 1 2 t\na Q0 g 2 1 t\n")
-    (tmp_path / "qrels.txt").write_text("a 0 g 1\n")
-
-
-def score_command(*arguments):
-    return CliRunner().invoke(rageval_report, ["score", *arguments])
-
-
-@pytest.mark.parametrize(
-    ("dialect", "names"),
-    [
-        ("ragbench", ["recall@1", "precision@5", "mrr", "ndcg@10", "unanswerable_accuracy"]),
-        ("haystack", ["document_mrr", "document_map", "exact_match"]),
-        ("datapizza", ["precision_at_5_exact", "hybrid_log_rank_score_exact"]),
-        ("wfgy", ["precision", "chr", "under_refusal", "over_refusal", "recall@5"]),
-    ],
-)
-def test_a_dialect_computes_the_metrics_of_its_system(in_dialects, dialect, names):
-    result = score_command("--records", "answered.jsonl", "--dialect", dialect, "--format", "json")
-    assert result.exit_code == 0, result.output
-    report = json.loads(result.stdout)
-    assert f"dialect:{dialect}" in report["signature"]
-    assert set(names) <= {row["metric"] for row in report["rows"]}

@@ -100,15 +100,6 @@ def test_what_cannot_be_asked_is_told_in_a_line(demo_folder, refused, words, tol
     assert told in refused(f"eval {words} -o run")
 
 
-def test_the_report_is_a_page_with_every_query(demo_folder, run):
-    assert run(ASK + " --weighted").exit_code == 0
-    page = Path("run/report.html").read_text()
-    assert "<script" in page
-    assert "<svg" in page
-    assert "What is 2?" in page
-    assert "Weighted score of run" in page
-
-
 @pytest.fixture
 def judged(demo_folder, run, judge_server):
     """Ask and judge; the pipeline answers "Paris." three times, and the judge gives 2 of 5."""
@@ -163,20 +154,6 @@ def test_serve_says_where_it_is_and_ends_when_told(folder, run):
     result = run("demo serve --port 0 --seconds 0")
     assert result.exit_code == 0
     assert result.stdout.startswith("24 documents at http://127.0.0.1:")
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("--fault 501=0.1", "no fault is named '501'"),
-        ("--fault 500", "expected NAME=SHARE"),
-        ("--fault 500=2", "add up to at most 1"),
-        ("--documents nowhere", "nowhere"),
-        ("--k 0", "k must be an integer >= 1"),
-    ],
-)
-def test_serve_refuses_what_makes_no_sense(folder, refused, words, told):
-    assert told in refused(f"demo serve --port 0 --seconds 0 {words}")
 
 
 def test_the_live_demo_shows_the_whole_chain_and_can_be_run_again(folder, run):

@@ -94,14 +94,6 @@ def test_what_is_no_data_set_is_told_in_a_line(refused, words, told):
     assert not Path("run").exists()
 
 
-def test_a_real_sample_of_squad_is_asked(run, real_data):
-    path = real_data("squad_v2_sample/dev-v2.0.sample.json")
-    result = run(*f"{ASK} --samples 20 --datasets".split(), f"squad_v2={path}")
-    assert result.exit_code == 0, result.stderr
-    assert len(records()) == 20
-    assert "Exact Match" in result.stdout
-
-
 @pytest.fixture
 def judge_words(judge_server):
     url = f"http://127.0.0.1:{judge_server.server_port}/v1"

@@ -119,11 +119,6 @@ def test_the_folder_of_a_run_is_evaluated_without_asking_the_pipeline(words, run
     assert "Retrieval by generation" in result.stdout
 
 
-def test_a_pipeline_that_is_missing_is_said_before_the_model_writes(words, model, refused):
-    refused(words.replace("--callable my_pipeline:answer", ""))
-    assert model.asked == []
-
-
 def test_several_models_judge_and_the_first_writes_the_references(words, model, run):
     """By hand: part 0 is right and part 1 wrong for two of three models; gentle accepts all."""
     models = "--judge-model any --judge-model strict --judge-model gentle"

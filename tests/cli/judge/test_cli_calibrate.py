@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -72,23 +71,6 @@ def test_two_pipelines_are_compared_by_judge_and_people(demo_folder, run):
 def test_errors_of_another_set_are_taken(demo_folder, run):
     result = run(f"{WITH} --label human_label --errors 45/50,38/50")
     assert "Rogan-Gladen, external" in result.stdout
-
-
-def test_labels_of_another_scale_are_moved(demo_folder, run):
-    Path("stars.csv").write_text("query_id,stars\nq1,5\nq2,1\nq3,1\n")
-    result = run(
-        "judge calibrate judged.csv stars.csv --metric faithfulness --label stars --label-bounds 1:5"
-    )
-    assert "agree on 2 of 3 queries" in result.stdout
-
-
-def test_a_picture_beside_the_table(demo_folder, run, refused):
-    result = run(f"{WITH} --label human_label --plot out.png")
-    assert result.exit_code == 0, result.stderr
-    assert Path("out.png").read_bytes().startswith(b"\x89PNG")
-    Path("out.png").write_bytes(b"a picture of somebody else")
-    assert "out.png exists already" in refused(f"{WITH} --label human_label --plot out.png")
-    assert run(f"{WITH} --label human_label --plot out.png --force").exit_code == 0
 
 
 REFUSED = {
