@@ -248,7 +248,7 @@ def _read_threshold(text: str) -> float | str:
     try:
         return read_share(text)
     except ValueError:
-        return text  # a word that the analysis knows, such as "p25" or "mean"
+        return {"avg": "mean", "average": "mean"}.get(text, text)  # else "p25", "median", ...
 
 
 def _read_counts(text: str) -> tuple[int, ...]:

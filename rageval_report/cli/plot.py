@@ -52,8 +52,8 @@ def _open(entry: Plot, options: Options) -> list[Any]:
         return list(open_runs(options, options.files, options.metrics))
     check_whole(options, options.files, f"the plot {entry.name!r}")
     loading = Loading(options)
-    load = loading.load_runs if entry.subject in _OF_RUNS else loading.load_every
-    return list(load(options.files, options.metrics))
+    read = loading.load_runs if entry.subject in _OF_RUNS else loading.load_every
+    return list(read(options.files, options.metrics))
 
 
 # -- the subjects

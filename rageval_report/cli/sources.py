@@ -175,8 +175,8 @@ class Loading:
 
     def load(self, source: PipelineSource, metrics: Sequence[str] = ()) -> rr.RAGPipelineEvaluation:
         """The evaluation of one source, with only some of its metrics if they are named."""
-        load: Any = rr.RAGPipelineEvaluation.load  # the keywords are those of any reader
-        evaluation: rr.RAGPipelineEvaluation = load(
+        read: Any = rr.RAGPipelineEvaluation.load  # the keywords are those of any reader
+        evaluation: rr.RAGPipelineEvaluation = read(
             source.name,
             source.path,
             reader=self.reader,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from rageval_report.cli.colour import with_colour
+from rageval_report.cli.output import with_colour
 
 GATE = ["gate", "old.csv", "--rule", "mean(recall@5) >= 0.9"]
 

@@ -63,7 +63,7 @@ def test_one_line_adds_it(run):
     assert [line.split(",")[0] for line in result.stdout.splitlines()] == ["query_id", "a"]
     shown = " ".join(run("--help").stdout.split())
     assert "worst Show the queries with the lowest scores." in shown
-    assert "--format [table|" in run("worst", "--help").stdout
+    assert "--format [table|" in run("worst", "--help-all").stdout
 
 
 def test_any_command_of_click_will_do(run):

@@ -279,8 +279,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         """Wait for a client as long as the server is patient."""
-        self.timeout = self.server.reference.patience
         super().setup()
+        self.connection.settimeout(self.server.reference.patience)
 
     def parse_request(self) -> bool:
         """After `stop`, answer no further request, on open connections either."""
