@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+
 from rageval_report.cli.output import with_colour
 
 GATE = ["gate", "old.csv", "--rule", "mean(recall@5) >= 0.9"]

@@ -1,6 +1,5 @@
-from rageval_report.cli.deciding import annotation_lines
-
 from rageval_report import RAGPipelineEvaluation
+from rageval_report.cli.deciding import annotation_lines
 
 BAD = "mean(recall@5) >= 0.9"
 

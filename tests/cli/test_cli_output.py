@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from rageval_report.files.marks import unmarked
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.cli.output import Output
@@ -25,7 +24,7 @@ def test_the_suffix_chooses_the_format(folder, run, renderer):
     assert result.stdout == ""
     assert f"note: wrote {path}\n" in result.stderr
     shown = run(f"{command} --format {renderer.cli_name}").stdout
-    assert unmarked(Path(path).read_bytes()).decode() == shown
+    assert Path(path).read_bytes().decode() == shown
 
 
 def test_the_format_that_is_named_wins_over_the_suffix(folder, run):

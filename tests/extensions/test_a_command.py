@@ -92,8 +92,8 @@ def install(monkeypatch):
     def install_(**points: str) -> None:
         plugin = types.ModuleType("starverbs")
         plugin.echo, plugin.broken = echo, broken
-        for command in (echo, broken):  # as if they were written there
-            monkeypatch.setitem(command.callback.__globals__, "__name__", "starverbs")
+        for verb in (echo, broken):  # as if they were written there
+            monkeypatch.setitem(verb.callback.__globals__, "__name__", "starverbs")
         monkeypatch.setitem(sys.modules, "starverbs", plugin)
         distribution = FakeDistribution(points)
         real, real_points = metadata.distributions, metadata.entry_points

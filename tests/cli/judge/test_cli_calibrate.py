@@ -85,9 +85,9 @@ REFUSED = {
     "more right than there are": (f"{WITH} --label ann --errors 51/50,3/5", "51 of 50"),
     "bounds": (f"{WITH} --label ann --label-bounds 5", "expected LOW:HIGH"),
     "two tables": (f"{WITH} --label ann --confusion --planning", "Choose one of"),
-    "against what": (f"{WITH} --label ann --against-label bob", "belong to --against"),
     "nothing to label": (
-        "judge calibrate bm25.csv bm25.csv --metric exact_match --label exact_match --next-labels 2",
+        "judge calibrate bm25.csv bm25.csv --metric exact_match --label exact_match "
+        "--next-labels 2",
         "every query with a score of the judge has a label",
     ),
     "no such file": ("judge calibrate judged.csv none.csv --metric faithfulness", "none.csv"),
