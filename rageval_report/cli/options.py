@@ -220,6 +220,13 @@ def _read_last_pair(text: str, *, read: Callable[[str], object] = str) -> dict[s
     return {name.strip(): read(value.strip())}
 
 
+def _read_number_pairs(text: str) -> dict[str, float]:
+    parts = [part.rpartition("=") for part in text.split(",")]
+    if not all(name.strip() for name, _, _ in parts):
+        raise ValueError(text)
+    return {name.strip(): float(number) for name, _, number in parts}
+
+
 def _read_range(text: str) -> tuple[float, float]:
     low, _, high = text.partition(":")
     return float(low), float(high)
@@ -279,7 +286,7 @@ KINDS: dict[str, click.ParamType[Any]] = {
     "numbers": Kind("numbers separated by commas, such as 10,25,50", _read_numbers),
     "pair": Kind("NAME=VALUE", _read_pair),
     "secret pair": Kind("NAME=VALUE", _read_pair, is_secret=True),
-    "number pair": Kind("NAME=NUMBER, such as recall=2", partial(_read_last_pair, read=float)),
+    "number pair": Kind("NAME=NUMBER, such as recall=2", _read_number_pairs),
     "share pair": Kind("NAME=SHARE, such as 500=5%", partial(_read_pair, read=read_share)),
     "part pair": Kind("FILE=SHARE, such as a.jsonl=30%", partial(_read_last_pair, read=read_share)),
     "role pair": Kind("COLUMN=ROLE, such as model=pipeline", _read_last_pair),

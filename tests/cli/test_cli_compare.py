@@ -103,7 +103,7 @@ def test_changes_are_limited_for_people(folder, run):
 
 
 def test_changes_of_several_candidates_are_told_apart(folder, run):
-    told = run("compare old.csv new.csv b=new.csv --regressions latency_ms --format csv").stdout
+    told = run("regressions old.csv new.csv b=new.csv --metric latency_ms --format csv").stdout
     assert {row["candidate"] for row in rows_of(told)} == {"new", "b"}
 
 

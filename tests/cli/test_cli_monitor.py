@@ -48,7 +48,7 @@ def test_the_reference_the_tolerance_and_the_rate_are_options(lives, run):
     assert run("history monitor bad --alpha 0.000001 --metric faithfulness").exit_code == 1
     result = run("history monitor bad --tolerance faithfulness=much")
     assert result.exit_code == 2
-    assert "write METRIC=X" in result.stderr
+    assert "expected NAME=NUMBER" in result.stderr
 
 
 def test_a_picture_is_drawn(lives, run):
@@ -59,6 +59,6 @@ def test_a_picture_is_drawn(lives, run):
 
 def test_files_may_stand_in_the_place_of_a_folder(lives, run):
     files = [f"d{day}=bad/2026-08-0{day}.json" for day in (1, 2, 7)]
-    result = run("history monitor", *files)
+    result = run("history", "monitor", *files)
     assert result.exit_code == 1
     assert "faithfulness is worse since d7" in result.stdout
