@@ -25,7 +25,7 @@ from timing import markdown, run_both_ways, score_columns, seconds
 FILE, CANDIDATE = "scores.csv", "candidate.csv"
 DESCRIBE = "describe with pandas"
 REPORT = f"rageval-report report {FILE}"
-THRESHOLDS = f"rageval-report thresholds {FILE}"
+THRESHOLDS = f"rageval-report report --thresholds {FILE}"
 FAILURES = f"rageval-report failures {FILE} --metric score_6 --threshold p25"
 COMPARE = f"rageval-report compare {FILE} {CANDIDATE}"
 _NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"

@@ -110,7 +110,7 @@ class Server:
     """The reference server in a separate process."""
 
     def __init__(self) -> None:
-        line = [sys.executable, "-m", "rageval_report", "serve", "--port", "0", "-q"]
+        line = [sys.executable, "-m", "rageval_report", "demo", "serve", "--port", "0", "-q"]
         self._process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> str:

@@ -45,10 +45,14 @@ FLOORS = (
     {"cli"},
     {"__main__", "pytest"},  # the plug-in names files as the command line does
 )
+OF_EVALUATE = {
+    f"runner.{name}"
+    for name in ("eval_config", "eval_queries", "judge_setup", "scoring", "staged_scoring")
+} | {"runner.evaluate", "runner.experiment"}
 OF_THEIR_OWN = {room for rooms in FLOORS for room in rooms if "." in room}
 READING = {"stats", "analysis", "results", "render", "plots", "reports"}
 MAKING = {*("records", "readers", "sources", "embeddings", "datasets", "runner")}
-MAKING |= {"http", "rankings", "metrics", "judges", "golden", "records.golden_drafts"}
+MAKING |= {"http", "metrics", "judges", "golden", "records.golden_drafts"}
 HEAVY = {"scipy", "matplotlib", "tabulate", "dask", "duckdb", "narwhals", "polars", "click"}
 HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx2", "openpyxl", "yaml"}
 # Imported inside the functions that need them, because nothing heavy loads unasked.
@@ -175,6 +179,8 @@ def hidden_imports(root):
         inside = [n for f in nodes if isinstance(f, functions) for n in ast.walk(f)]
         hidden = [node for node in inside if isinstance(node, ast.Import | ast.ImportFrom)]
         freed = FREED | ({"rageval_report"} if module in HANDING_OVER else set())
+        if room_of(module) == "cli":  # a command loads what it runs, so that help is fast
+            freed |= {"rageval_report", "pandas"}
         if any(packages_of(node) - freed for node in hidden):
             yield f"{module} imports inside a function"
         parts = ((node, key) for node in nodes for key in ("id", "attr", "name"))
@@ -336,6 +342,7 @@ NOT_FOR_A_REPORT |= {
     "command",
     [
         ("report",),
+        ("report", "--thresholds"),
         ("failures", "--metric", "faithfulness", "--threshold", "p25"),
     ],
 )

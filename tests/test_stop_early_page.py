@@ -67,7 +67,7 @@ def test_the_commands_run():
     for command in COMMANDS:
         words = shlex.split(command.replace("my_rag", MODULE))[1:]
         result = CliRunner().invoke(rageval_report, words)
-        assert result.exit_code == (" monitor " in command), (command, result.stderr)
+        assert result.exit_code == (" history monitor " in command), (command, result.stderr)
     run = RAGPipelineEvaluation.load(None, "new/scores.json")
     assert run.n_queries < 60
 

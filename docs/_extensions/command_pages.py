@@ -9,7 +9,7 @@ import click
 from generated import GeneratedPages, escape_rst, heading, hidden_toctree
 
 from rageval_report.cli import rageval_report
-from rageval_report.cli.group import _SECTIONS, COMMANDS
+from rageval_report.cli.group import COMMANDS, SECTIONS
 
 FOLDER = "reference/commands"
 PROGRAM = "rageval-report"
@@ -19,7 +19,7 @@ def write_commands(out: GeneratedPages) -> None:
     """Write the page of every command, and the list of them in the sections of the help page."""
     context = click.Context(rageval_report, info_name=PROGRAM)
     lines = [heading("Command line"), f".. program:: {PROGRAM}\n", *_prose(rageval_report), ""]
-    for title, names in _SECTIONS.items():
+    for title, names in SECTIONS.items():
         lines += [heading(title, "-"), ".. list-table::", "   :widths: 25 75", "   :class: names"]
         lines += [""]
         for name in names:
@@ -33,7 +33,7 @@ def write_commands(out: GeneratedPages) -> None:
 
 def command_names() -> list[str]:
     """The commands in the order of the help page."""
-    return [name for section in _SECTIONS.values() for name in section]
+    return [name for section in SECTIONS.values() for name in section]
 
 
 def _page(command: click.Command, name: str, above: click.Context) -> str:

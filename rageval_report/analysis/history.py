@@ -47,7 +47,8 @@ from rageval_report.reports.sentences import (
 from rageval_report.results import Result, answer_of
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.align import align, places_on_two_scales, range_text
-from rageval_report.scores.run_file import plain_value, query_set, query_set_hash
+from rageval_report.scores.run_file import query_set, query_set_hash
+from rageval_report.scores.saved_columns import plain_value
 from rageval_report.scores.shown import BETTER, DIRECTION_UNKNOWN, IDENTICAL, UNDECIDED, WORSE
 from rageval_report.stats.corrections import CORRECTIONS
 from rageval_report.types import FloatArray

@@ -1,10 +1,9 @@
 """The command line, ``rageval-report``: results on standard output, notes on standard error.
 
-A command is two modules: ``compare.py`` declares its options (and is light, so help is fast), and
-``compare_body.py`` imports the library, calls what a Python user would call, and writes the result.
-One more command is a class of options, a body and a line in `COMMANDS`. The exit code is 0 if all
-went well, 1 if a gate failed, and 2 if the command line or the data are wrong; one line then says
-what to do.
+One file holds one family of commands; each command is a function of its options that calls what a
+Python user would call, and writes the result. Every option has its line in `options`. The exit code
+is 0 if all went well, 1 if a gate failed, 2 if the command line or the data are wrong (one line
+then says what to do), and 3 if a gate is undecided.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ __all__ = ["COMMANDS", "main", "rageval_report"]
 def rageval_report(context: click.Context) -> None:
     """Read the results of RAG evaluations: report, failing queries, comparison, pictures.
 
-    A FILE holds one row per query and one column per metric: CSV, TSV, JSON, JSONL or Parquet,
-    gzipped or not, or "-" for standard input. Write NAME=FILE to name the pipeline, and
-    FILE::PIPELINE to pick one of several in a file.
+    A FILE holds one row per query and one column per metric: CSV, TSV, JSON, JSONL or Parquet, or
+    "-" for standard input. Write NAME=FILE to name the pipeline, and FILE::PIPELINE to pick one of
+    several in a file.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)

@@ -1,43 +1,124 @@
-"""A command is a class of its options, and the name of the function that runs it.
+"""A command: a function of `Options`, its arguments and options by name, and its help pages.
 
-`option` and `argument` declare a field and what click reads into it, in one place; `Command` makes
-the click command, and the docstring of the class is its help page. The modules that declare options
-import click only, so help is fast: the library is imported by the body, when the command runs.
+The docstring of the function is the help text. ``--help`` shows the options that most people use
+and fits a screen; ``--help-all`` shows every option and example.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, dataclass_transform
+from functools import cache
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 import click
 
-from rageval_report._registry import load
+from rageval_report.cli.options import Options, make_option, read_table
 
-if TYPE_CHECKING:
-    _TextType = click.ParamType[str]  # generic for type checkers only: click 8.1 is not
-else:
-    _TextType = click.ParamType
-
-_AnyOptions = TypeVar("_AnyOptions", bound="Options")
-Body: TypeAlias = Callable[[object], int | None]
-ParameterMaker: TypeAlias = Callable[[str, str], click.Parameter]
-
-_TYPES: dict[str, click.ParamType[Any]] = {
-    "int": click.INT,
-    "float": click.FLOAT,
-    "Path": click.Path(path_type=Path),
-}
+Body: TypeAlias = Callable[[Options], int | None]
 
 LONGEST_SENTENCE = 200  # of a command in a list: whole sentences, which are wrapped
-_WIDE = 76  # columns of help in a terminal of 78, in which names of options have half a line
+_WIDE = 76  # columns of help in which names of options have half a line
+_WORDS = "rageval_report.words"  # of click's context: the words after the command
+_SHOWS_ALL = "rageval_report.shows_all"
 
-WORDS = "rageval_report.words"  # of click's context: the words after the command
 
-_Parser: TypeAlias = Callable[[str], object]
-_Callback: TypeAlias = Callable[[click.Context, click.Parameter, Any], object]
+class CommandRow(TypedDict, total=False):
+    """A command in commands.toml.
+
+    ``arguments``: as "BASELINE [CANDIDATE...]"; their values are ``options.baseline`` and
+    ``options.candidates``. ``shown``, ``more``: names of options.toml with a "!" behind those that
+    are required, and names of groups: the options in ``--help``, and those in ``--help-all`` only.
+    ``examples``: command lines without the name of the program; ``--help`` shows the first.
+    ``second_file``: what a user who names one FILE too many should do, with "{}" for that file.
+    """
+
+    arguments: str
+    shown: str
+    more: str
+    examples: Sequence[str]
+    second_file: str
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return read_table("commands.toml")
+
+
+def command(name: str, **row: Unpack[CommandRow]) -> Callable[[Body], Command]:
+    """Make a command of a function of `Options`; its docstring is the help text.
+
+    Parameters
+    ----------
+    name : str
+        Its name in commands.toml, such as "judge run".
+    **row
+        Its description as in `CommandRow`, if it is not in that file.
+    """
+    return lambda body: Command(name.rpartition(" ")[2], body, row or _table()[name])
+
+
+class Command(click.Command):
+    """A click command whose options come from the table; see `command`."""
+
+    def __init__(self, name: str, body: Body, row: CommandRow):
+        self.examples = tuple(f"rageval-report {line}" for line in row["examples"])
+        self._second_file = row.get("second_file", "")
+        shown = row.get("shown", "").split()
+        self.shown = {_destination(option) for option in shown}
+        super().__init__(
+            name,
+            callback=lambda **values: body(Options(**values)),
+            params=[
+                *map(_argument, row.get("arguments", "").split()),
+                *map(_option, _with_groups([*shown, *row.get("more", "").split()])),
+                _help_all_option(),
+            ],
+            help=inspect.getdoc(body),
+            epilog=examples_text(*self.examples),
+        )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options that people use; or all of them, under their headings."""
+        shows_all = ctx.meta.get(_SHOWS_ALL, False)
+        records: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None or parameter.name in ("help", "help_all"):
+                continue
+            if shows_all or parameter.name in self.shown:
+                heading = getattr(parameter, "heading", "") if shows_all else ""
+                records.setdefault(heading, []).append(record)
+        if not shows_all:
+            n_left = sum(isinstance(parameter, click.Option) for parameter in self.params)
+            n_left -= len(records.get("", ())) + 1
+            text = "All options and examples." if n_left else "All examples."
+            records.setdefault("", []).append(("--help-all", text))
+        for heading, rows in sorted(records.items(), key=lambda item: item[0] != ""):
+            with formatter.section(heading or "Options"):
+                # In a narrow terminal the sentences need the room more than the names.
+                formatter.write_dl(rows, col_max=30 if formatter.width >= _WIDE else 20)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The first example, or all of them."""
+        lines = self.examples if ctx.meta.get(_SHOWS_ALL) else self.examples[:1]
+        with formatter.section("Examples" if len(lines) > 1 else "Example"):
+            for line in lines:
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words, and keep them for `words_of`."""
+        ctx.meta[_WORDS] = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as exc:
+            exc.ctx = exc.ctx or ctx  # of an option without its value, click does not say it
+            extra = re.match(r"Got unexpected extra arguments? \((.*)\)", exc.message)
+            if not (extra and self._second_file):
+                raise
+            hint = f"{exc.message}. {self._second_file.format(extra[1])}"
+            raise click.UsageError(hint, exc.ctx) from exc
 
 
 def examples_text(*lines: str) -> str:
@@ -51,320 +132,99 @@ def examples_text(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def option(
-    *flags: str,
-    help: str | Callable[[], str] | None = None,  # noqa: A002  (click's name)
-    metavar: str | None = None,
-    type: click.ParamType[Any] | None = None,  # noqa: A002
-    default: object = None,
-    show_default: bool | str | None = None,
-    required: bool = False,
-    multiple: bool = False,
-    hidden: bool = False,
-    parse: _Parser | None = None,
-    parse_all: Callable[[tuple[str, ...]], object] | None = None,
-) -> Any:
-    """A field that an option of the command line sets.
-
-    Parameters
-    ----------
-    *flags : str
-        As "--output" and "-o".
-    help : str or callable, optional
-        The help text, or a function that makes it when help is shown, if it lists what plug-ins may
-        add to.
-    metavar, default, required, multiple
-        As for `click.option`.
-    type : click.ParamType, optional
-        What checks a value; if omitted, the annotation of the field says it: an option annotated
-        ``bool`` is a flag, and one annotated ``int``, ``float`` or ``Path`` makes such values.
-    show_default : bool or str, optional
-        Whether, or as what, help shows the default; if omitted, it is shown where there is one.
-    hidden : bool, default False
-        Whether help leaves the option out, as an earlier spelling of another one.
-    parse : callable, optional
-        It turns the text of the option into its value, each text of a multiple option.
-    parse_all : callable, optional
-        It turns all texts of a multiple option into one value.
-    """
-    shows = default not in (None, ()) if show_default is None else show_default
-
-    # click takes a default that is None for a value, so that nothing would be missing.
-    defaults = {} if default is None else {"default": default}
-
-    def parameter(name: str, annotation: str) -> click.Parameter:
-        is_parsed = parse is not None or parse_all is not None
-        return _Option(
-            [*flags, name],
-            late_help=help if callable(help) else None,
-            help=None if callable(help) else help,
-            metavar=metavar,
-            type=type or (None if is_parsed else _TYPES.get(_plain(annotation))),
-            show_default=shows,
-            required=required,
-            multiple=multiple,
-            hidden=hidden,
-            is_flag=annotation.removesuffix(" | None") == "bool" or None,
-            callback=_callback(parse, parse_all),
-            # Of a flag that may be undecided, click would make a default of False.
-            **({"default": None} if annotation == "bool | None" else defaults),
-        )
-
-    return parameter
-
-
-class _Option(click.Option):
-    """An option whose help may be made when it is shown."""
-
-    heading = ""
-
-    def __init__(self, *args: Any, late_help: Callable[[], str] | None, **settings: Any):
-        super().__init__(*args, **settings)
-        self._late_help = late_help
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        # Made now and not at import, because it reads a table that loads plug-ins.
-        if self._late_help is not None:
-            self.help = self._late_help()
-        return super().get_help_record(ctx)
-
-
-class TableChoice(_TextType):
-    """A name of a table, which is read when a value is checked or help is shown, not before.
-
-    Parameters
-    ----------
-    what : str
-        What the names are, such as "format".
-    names : callable
-        It returns the names.
-    """
-
-    def __init__(self, what: str, names: Callable[[], Sequence[str]]):
-        self.name = what
-        self._names = names
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """The names, as `click.Choice` shows them."""
-        del param, ctx
-        return f"[{'|'.join(self._names())}]"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name, if it is one of the table."""
-        names = self._names()
-        if value not in names:
-            listed = ", ".join(map(repr, names))
-            self.fail(f"{value!r} is not one of {listed}.", param, ctx)
-        return value
-
-
-def argument(
-    *,
-    metavar: str,
-    nargs: int = 1,
-    required: bool = True,
-    type: click.ParamType[Any] | None = None,  # noqa: A002
-) -> Any:
-    """A field that a word of the command line sets, or several words where `nargs` is -1."""
-
-    def parameter(name: str, annotation: str) -> click.Parameter:
-        kind = type or _TYPES.get(_plain(annotation))
-        return click.Argument([name], metavar=metavar, nargs=nargs, required=required, type=kind)
-
-    return parameter
-
-
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
-class Options:
-    """The values of a command's options: for type checkers a frozen dataclass.
-
-    At run time it is lighter than one: help, which makes sixty such classes, takes 20 ms less. A
-    class may have a ``heading``, without an annotation: that of its own options in help.
-    """
-
-    def __init__(self, **values: object):
-        if unset := set(_annotations(type(self))) - set(values):
-            raise TypeError(f"{type(self).__name__} needs {', '.join(sorted(unset))}")
-        self.__dict__.update(values)
-
-    def converted_to(self, kind: type[_AnyOptions], **changes: object) -> _AnyOptions:
-        """The values of options of the same names, as the options of another command.
-
-        Parameters
-        ----------
-        kind : type
-            The class of the other options.
-        **changes
-            Values that differ, or that these options do not have.
-        """
-        own = {name: value for name, value in vars(self).items() if name in _annotations(kind)}
-        return kind(**{**own, **changes})
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"options cannot be changed; tried to set {name} to {value!r}")
-
-
-def parameters_of(options: type[Options]) -> list[click.Parameter]:
-    """The parameters of click for a class of options: its own first, then the inherited ones."""
-    parameters = []
-    for name, annotation in _annotations(options).items():
-        make_parameter: ParameterMaker = getattr(options, name)
-        parameter = make_parameter(name, annotation)
-        if isinstance(parameter, _Option):
-            parameter.heading = _heading_of(options, name)
-        parameters.append(parameter)
-    return parameters
-
-
-def _heading_of(options: type[Options], name: str) -> str:
-    """The heading of an option in help: that of the class which declares it."""
-    levels = (level for level in options.__mro__ if name in inspect.get_annotations(level))
-    return str(vars(next(levels)).get("heading", ""))
-
-
-def _annotations(options: type[Options]) -> dict[str, str]:
-    annotations: dict[str, str] = {}
-    for level in options.__mro__:
-        for name, annotation in inspect.get_annotations(level).items():
-            annotations.setdefault(name, annotation)
-    return annotations
-
-
-def _plain(annotation: str) -> str:
-    """The annotation of one value: ``int`` for ``int | None`` and ``tuple[int, ...]``."""
-    plain = annotation.removesuffix(" | None")
-    return plain.removeprefix("tuple[").removesuffix(", ...]")
-
-
-class Command(click.Command):
-    """A click command made of a class of options.
-
-    Parameters
-    ----------
-    options : type
-        A class of options. The help page lists its own first, then those of its base classes.
-    body : str
-        "module:function" of the function that takes such options; it returns the exit code, or None
-        for 0.
-    examples : sequence of str
-        Commands to copy, for the end of the help page.
-    name : str, optional
-        The name of the command; the function's name if omitted.
-    """
-
-    def __init__(
-        self,
-        options: type[Options],
-        body: str,
-        *,
-        examples: Sequence[str],
-        name: str | None = None,
-    ):
-        self.options = options
-        self.body = body
-        self.examples = tuple(examples)
-        super().__init__(
-            name or body.rpartition(":")[2],
-            callback=self._run,
-            params=parameters_of(options),
-            help=inspect.getdoc(options),
-            epilog=examples_text(*examples),
-        )
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options under their headings; those without one come first, with --help."""
-        records: dict[str, list[tuple[str, str]]] = {}
-        for parameter in sorted(
-            self.get_params(ctx), key=lambda parameter: parameter.name == "help"
-        ):
-            record = parameter.get_help_record(ctx)
-            if record is not None and isinstance(parameter, click.Option):
-                records.setdefault(getattr(parameter, "heading", ""), []).append(record)
-        for heading, rows in sorted(records.items(), key=lambda item: item[0] != ""):
-            with formatter.section(heading or "Options"):
-                # In a narrow terminal the sentences need the room more than the names.
-                formatter.write_dl(rows, col_max=30 if formatter.width >= _WIDE else 20)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words, and keep them for `words_of`."""
-        ctx.meta[WORDS] = list(args)
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as exc:
-            exc.ctx = exc.ctx or ctx  # of an option without its value, click does not say it
-            raise
-
-    def _run(self, **values: object) -> int | None:
-        body: Body = load(self.body)  # the only place where the command line imports its bodies
-        return body(self.options(**values))
-
-
-def words_of(options: type[Options], *more: str) -> list[str]:
-    """The options of a class that are on the command line that runs, as the user wrote them.
-
-    Parameters
-    ----------
-    options : type
-        A class of options, such as `rageval_report.cli.options.LoadingOptions`.
-    *more : str
-        Names of further options.
-
-    Returns
-    -------
-    list of str
-        Flags and values; empty outside of a command.
-    """
+def words_of(*names: str) -> list[str]:
+    """Some of the options on the command line that runs, as the user wrote them."""
     context = click.get_current_context(silent=True)
-    if context is None or WORDS not in context.meta:
+    if context is None or _WORDS not in context.meta:
         return []
-    names = {*_annotations(options), *more}
-    parser = context.command.make_parser(context)
-    values, _, _ = parser.parse_args(args=list(context.meta[WORDS]))
-    return [
-        word
-        for parameter in context.command.params
-        if isinstance(parameter, click.Option) and parameter.name in names
-        for word in _option_words(parameter, values.get(parameter.name))
-    ]
+    options = [option for option in context.command.params if option.name in names]
+    is_flag = {
+        flag: bool(getattr(option, "is_flag", False)) for option in options for flag in option.opts
+    }
+    words, kept = list(context.meta[_WORDS]), []
+    for place, word in enumerate(words):
+        flag, equals, _ = word.partition("=")
+        if flag in is_flag:
+            kept += words[place : place + (1 if equals or is_flag[flag] else 2)]
+    return kept
 
 
-def _option_words(parameter: click.Option, value: Any) -> list[str]:
-    """The words that set an option to a value, or to several; none if it is not set."""
-    if value is None or value is False or not isinstance(value, str | list | tuple | bool):
-        return []  # click has a mark of its own for options that are not set
-    flag = max(parameter.opts, key=len)
-    if parameter.is_flag:
-        return [flag]
-    texts = value if isinstance(value, list | tuple) else [value]
-    return [word for text in texts for word in (flag, str(text))]
+def _with_groups(words: Sequence[str]) -> list[str]:
+    """The options, and those of groups that are not among them."""
+    groups: dict[str, str] = _table()["groups"]
+    options = [word for word in words if word not in groups]
+    for member in " ".join(groups[word] for word in words if word in groups).split():
+        if _destination(member) not in map(_destination, options):
+            options.append(member)
+    return options
+
+
+def group_of(*names: str) -> list[str]:
+    """Where the values of groups of options go."""
+    return [_destination(member) for name in names for member in _table()["groups"][name].split()]
+
+
+def _destination(text: str) -> str:
+    return text.rstrip("!").partition(":")[0]
+
+
+def _option(text: str) -> click.Option:
+    return make_option(text.rstrip("!"), required=text.endswith("!"))
+
+
+def _argument(text: str) -> click.Argument:
+    """The argument in FILE, [FILE], FILE... or [FILE...]."""
+    word = text.strip("[].").lower()
+    is_several = "..." in text
+    return click.Argument(
+        [f"{word}s" if is_several else word],
+        metavar=text,
+        nargs=-1 if is_several else 1,
+        required=not text.startswith("["),
+    )
+
+
+def _help_all_option() -> click.Option:
+    def show(ctx: click.Context, _parameter: click.Parameter, is_chosen: bool) -> None:
+        if is_chosen and not ctx.resilient_parsing:
+            ctx.meta[_SHOWS_ALL] = True
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+
+    return click.Option(
+        ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show, hidden=True
+    )
 
 
 class Family(click.Group):
-    """Commands under one name, as ``golden check`` and ``golden split``.
+    """Commands under one name, as ``golden check`` and ``golden sample``.
 
     Parameters
     ----------
-    name : str
-        The name of the family.
-    description : str
-        The text of its help page.
+    name, description : str
+        The name of the family, and the text of its help page.
     commands : sequence of Command
-        Its members; the help page of the family ends with their examples.
+        Its members.
     default : str, optional
-        The member that runs if none is named.
+        The member that runs if the first word names none.
     """
 
     def __init__(
         self, name: str, description: str, commands: Sequence[Command], default: str | None = None
     ):
-        examples = [example for command in commands for example in command.examples]
         super().__init__(
             name,
             commands=list(commands),
             help=inspect.cleandoc(description),
-            epilog=examples_text(*examples),
+            epilog=examples_text(*(member.examples[0] for member in commands)),
         )
         self.default = default
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """The examples of all members."""
+        members: Any = self.commands.values()
+        return tuple(line for member in members for line in member.examples)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The members, each with a whole sentence."""
@@ -381,22 +241,6 @@ class Family(click.Group):
             click.echo(ctx.get_help(), err=True)
             ctx.exit(2)
         is_help = bool(args) and args[0] in ctx.help_option_names
-        if self.default and not is_help and (not args or args[0].startswith("-")):
+        if self.default and not is_help and (not args or args[0] not in self.commands):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
-
-
-def _callback(
-    parse: _Parser | None, parse_all: Callable[[tuple[str, ...]], object] | None
-) -> _Callback | None:
-    if parse is None and parse_all is None:
-        return None
-
-    def callback(_context: click.Context, _parameter: click.Parameter, value: Any) -> object:
-        if parse_all is not None:
-            return parse_all(value)
-        if parse is None or value is None:
-            return value
-        return tuple(map(parse, value)) if isinstance(value, tuple) else parse(value)
-
-    return callback

@@ -16,87 +16,40 @@ import click
 
 from rageval_report._registry import Registry, import_metadata
 from rageval_report.cli.command import LONGEST_SENTENCE
-from rageval_report.cli.notes import complain, note
+from rageval_report.cli.output import INTERRUPTED, complain, note
 from rageval_report.errors import RagevalError, RagevalWarning
 
-_CLI = "rageval_report.cli"
-
-# One more command is one line here; from outside `COMMANDS.add("name", command)`, or an entry
-# point of the group "rageval_report.commands". Any command of click will do.
-_SECTIONS: dict[str, dict[str, str]] = {
-    "Start here": {
-        "demo": f"{_CLI}.demo:demo",
-        "report": f"{_CLI}.describe:report",
-        "failures": f"{_CLI}.describe:failures",
-        "compare": f"{_CLI}.compare:compare",
-        "rank": f"{_CLI}.rank:rank",
-        "gate": f"{_CLI}.gate:gate",
-        "eval": f"{_CLI}.eval.eval:evaluate",
-        "judge": f"{_CLI}.judge.judge:judge",
+# One more command is one name here; from outside `COMMANDS.add("name", command)`, or an entry point
+# of the group "rageval_report.commands". Any command of click will do.
+SECTIONS: dict[str, dict[str, str]] = {
+    "Start here": {"demo": "demo", "inspect": "reading", "report": "reading", "compare": "compare"},
+    "Look at queries": {
+        "failures": "reading",
+        "regressions": "compare",
+        "outcomes": "compare",
+        "slices": "compare",
     },
-    "Read": {
-        "inspect": f"{_CLI}.inspect:inspect",
-        "thresholds": f"{_CLI}.describe:thresholds",
-        "history": f"{_CLI}.history:history",
-        "changes": f"{_CLI}.history:changes",
-        "monitor": f"{_CLI}.monitor:monitor",
-    },
-    "Compare and decide": {
-        "regressions": f"{_CLI}.changed:regressions",
-        "improvements": f"{_CLI}.changed:improvements",
-        "outcomes": f"{_CLI}.changed:outcomes",
-        "slices": f"{_CLI}.slices:slices",
-        "pairs": f"{_CLI}.rank:pairs",
-        "weighted": f"{_CLI}.rank:weighted",
-        "pareto": f"{_CLI}.rank:pareto",
-        "plan": f"{_CLI}.plan:plan",
-        "audit": f"{_CLI}.plan:audit",
-        "repeats": f"{_CLI}.repeats:repeats",
-        "stability": f"{_CLI}.repeats:stability",
-        "plan-repeats": f"{_CLI}.repeats:plan_repeats",
-        "variance": f"{_CLI}.variance:variance",
-        "noise-sources": f"{_CLI}.variance:noise_sources",
-        "plan-interval": f"{_CLI}.variance:plan_interval",
-    },
-    "Make scores": {
-        "score": f"{_CLI}.score:score",
-        "score-traces": f"{_CLI}.score:score_traces",
-        "experiment": f"{_CLI}.eval.experiment:experiment",
-        "serve": f"{_CLI}.serve:serve",
-    },
-    "Judges and golden sets": {
-        "calibrate": f"{_CLI}.calibrate:calibrate",
-        "confusion": f"{_CLI}.calibrate:confusion",
-        "disagreements": f"{_CLI}.calibrate:disagreements",
-        "next-labels": f"{_CLI}.calibrate:next_labels",
-        "plan-labels": f"{_CLI}.calibrate:plan_labels",
-        "compare-judged": f"{_CLI}.calibrate:compare_judged",
-        "golden": f"{_CLI}.golden.golden:golden",
-        "cache": f"{_CLI}.judge.cache:cache",
-    },
-    "Files and tools": {
-        "plot": f"{_CLI}.plot:plot",
-        "export": f"{_CLI}.export:export",
-        "formats": f"{_CLI}.export:formats",
-        "datasets": f"{_CLI}.datasets:datasets",
-    },
+    "Decide": {"rank": "deciding", "gate": "deciding", "plan": "deciding"},
+    "Over time": {"history": "runs", "noise": "runs"},
+    "Draw and export": {"plot": "plot", "export": "reading"},
+    "Make scores": {"score": "evaluate", "eval": "evaluate", "judge": "judge"},
+    "Questions": {"golden": "golden", "datasets": "golden"},
 }
 _PLUGINS = "Of plug-ins"
 
 COMMANDS: Registry[click.Command] = Registry(
     "command",
-    {name: path for section in _SECTIONS.values() for name, path in section.items()},
+    {
+        name: f"rageval_report.cli.{module}:{'evaluate' if name == 'eval' else name}"
+        for section in SECTIONS.values()
+        for name, module in section.items()
+    },
     group="rageval_report.commands",
 )
 
-# Commands of earlier versions; they run with a note, and no help page lists them.
-RENAMED: dict[str, tuple[str, ...]] = {"stats": ("datasets", "stats")}
-
 OK, FAILED, WRONG = 0, 1, 2
-INTERRUPTED = 130  # as in shells: 128 and the number of the signal
 BUG = 70  # EX_SOFTWARE of sysexits.h, so that a bug is not mistaken for a gate that failed (1)
-# As in shells: 128 and the number of SIGPIPE.
-PIPE_CLOSED = 141
+PIPE_CLOSED = 141  # as in shells: 128 and the number of SIGPIPE
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -125,11 +78,7 @@ class CommandLine(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the words name, also by its earlier name."""
-        if args[0] in RENAMED:
-            now = RENAMED[args[0]]
-            note(f"{args[0]} is now the command {' '.join(now)}")
-            args = [*now, *args[1:]]
+        """The command that the words name; a file in its place gets a hint."""
         if args[0] not in COMMANDS and Path(args[0]).is_file():
             verb = "report" if len(args) == 1 else "compare"
             raise click.UsageError(
@@ -141,18 +90,14 @@ class CommandLine(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands in sections; those of plug-ins come last."""
         names = self.list_commands(ctx)
-        built_in = {name for section in _SECTIONS.values() for name in section}
-        sections = {**_SECTIONS, _PLUGINS: [name for name in names if name not in built_in]}
+        built_in = {name for section in SECTIONS.values() for name in section}
+        plugins = [name for name in names if name not in built_in]
         widest = max(map(len, names))
-        for heading, section in sections.items():
+        for heading, section in {**SECTIONS, _PLUGINS: plugins}.items():
             rows = [
                 # Padded, so that the sentences of all sections begin in one column.
-                (
-                    name.ljust(widest),
-                    self.get_command(ctx, name).get_short_help_str(LONGEST_SENTENCE),
-                )
+                (name.ljust(widest), COMMANDS[name].get_short_help_str(LONGEST_SENTENCE))
                 for name in section
-                if name in names
             ]
             if rows:
                 with formatter.section(heading):
@@ -165,7 +110,8 @@ class CommandLine(click.Group):
         except KeyboardInterrupt as exc:
             raise _InterruptedError(*exc.args) from exc  # click would write an empty line
         except BrokenPipeError as exc:
-            _discard_standard_output()
+            # What Python still flushes on exit has no reader any more.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise click.exceptions.Exit(PIPE_CLOSED) from exc
 
     def main(
@@ -227,9 +173,6 @@ def _help_hint(exc: click.UsageError) -> str:
     return f"See {path} --help"
 
 
-# -- whose bug it is
-
-
 def _blame(exc: Exception) -> str:
     """The last line about a bug: it names the plug-in whose code raised, if one did."""
     plugins = {
@@ -258,9 +201,6 @@ def _packages_of(traceback_: TracebackType | None) -> list[str]:
     return [str(frame.f_globals.get("__name__")).partition(".")[0] for frame in reversed(frames)]
 
 
-# -- warnings and pipes
-
-
 def _show_warnings_as_notes() -> None:
     """Show our own warnings as notes, and others as Python shows them."""
     show_as_python = warnings.showwarning
@@ -281,9 +221,3 @@ def _show_warnings_as_notes() -> None:
     # Python shows a warning of one line of code once; two files may need the same note.
     warnings.simplefilter("always", RagevalWarning)
     warnings.showwarning = show
-
-
-def _discard_standard_output() -> None:
-    """Discard what Python still flushes on exit: the reader of the pipe is gone."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())

@@ -1,442 +1,393 @@
-"""The options that commands share, as classes that their own options inherit from."""
+"""The options of the command line: options.toml has a line for each, and here is what it becomes.
+
+The name of an option is where its value goes: an attribute of `Options`, and mostly the keyword of
+the library's function. Another command is described in commands.toml, see `command`.
+"""
 
 from __future__ import annotations
 
+import re
+import tomllib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
-from rageval_report.cli.command import Options, TableChoice, option
-from rageval_report.cli.parsing import parse_bounds, parse_pair, parse_role
+from rageval_report.files.strict_json import load_json
 from rageval_report.render import RENDERERS
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.pairing import MissingTreatment
-    from rageval_report.metrics.ranking_inputs import DuplicateDocs
-    from rageval_report.metrics.ranking_scores import NoRelevant
-    from rageval_report.records.levels import LevelOption
-    from rageval_report.scores.catalogue.dialects import DialectName
-    from rageval_report.scores.query_rows import Totals
-    from rageval_report.scores.table import Duplicates
-    from rageval_report.sources.base import FilesArgument
+    from collections.abc import Mapping
 
-# Those of `rageval_report.metrics.ranking_inputs.DUPLICATE_DOCS` that tables of scores do not have.
-_DUPLICATE_DOCS = ("best", "keep")
+    from rageval_report.scores import Metric
 
-PATH = click.Path(path_type=Path)
-FOLDER = click.Path(path_type=Path, file_okay=False)
-FORMAT = TableChoice(
-    "format", lambda: [renderer.cli_name for renderer in RENDERERS.loaded().values()]
-)
+    _ValueType = click.ParamType[Any]  # generic for type checkers only: click 8.1 is not
+else:
+    _ValueType = click.ParamType
 
 
-def _output_help() -> str:
-    suffixes = [renderer.suffixes[0] for renderer in RENDERERS.loaded().values()]
-    return f"The file to write ({' '.join(suffixes)}); if omitted, standard output."
+class Options(SimpleNamespace):
+    """What the command line says: the value of every option and argument by its name."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A value, or the default if the command has no such option."""
+        return vars(self).get(name, default)
+
+    def only(self, *names: str) -> dict[str, Any]:
+        """Some of the values, as keywords of the library; nothing chosen is None."""
+        values = vars(self)
+        return {name: None if values[name] == () else values[name] for name in names}
+
+    def having(self, **values: object) -> Options:
+        """The same options with other values."""
+        return Options(**{**vars(self), **values})
 
 
-class QuietOption(Options):
-    """``--quiet``, which `rageval_report.cli.notes.note` looks up in click's context."""
+def stated_flags(names: Iterable[str]) -> list[str]:
+    """The flags of those options that the user wrote on the command line."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return []
+    flags = {parameter.name: max(parameter.opts, key=len) for parameter in context.command.params}
+    return [
+        flags[name]
+        for name in names
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
 
-    heading = "Output"
 
-    quiet: bool = option(
-        "--quiet", "-q", help="Write no notes to standard error, except doubts about the numbers."
+# -- kinds of values
+
+
+class Kind(_ValueType):
+    """A kind of value: how its text is read, and what was expected if it cannot be.
+
+    Parameters
+    ----------
+    expected : str
+        The end of the message "expected ...".
+    read : callable
+        It takes the text and raises a ValueError if it is wrong.
+    is_secret : bool
+        Whether the message shows only the first word of the text.
+    """
+
+    def __init__(self, expected: str, read: Callable[[str], object], *, is_secret: bool = False):
+        self.name = "value"
+        self._expected, self._read, self._is_secret = expected, read, is_secret
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """The value; a default is one already."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._read(value)
+        except (ValueError, RecursionError):
+            shown = re.split(r"[=:\s]", value, maxsplit=1)[0] if self._is_secret else value
+            what = "a text that begins with " if self._is_secret else ""
+            self.fail(f"expected {self._expected}; got {what}{shown!r}", param, ctx)
+
+
+class LateChoice(_ValueType):
+    """A name of a table that plug-ins add to: it is read when a value is checked."""
+
+    name = "choice"
+
+    def __init__(self, names: Callable[[], list[str]]):
+        self._names = names
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """The names, as `click.Choice` shows them."""
+        del param, ctx
+        return f"[{'|'.join(self._names())}]"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """The name, if the table has it."""
+        if value not in self._names():
+            listed = ", ".join(map(repr, self._names()))
+            self.fail(f"{value!r} is not one of {listed}.", param, ctx)
+        return value
+
+
+class Threshold(NamedTuple):
+    """A part of a rule, such as ``faithfulness>=0.8``."""
+
+    metric: str
+    sign: str
+    value: float
+
+
+@dataclass(frozen=True)
+class CorrectRule:
+    """What a correct answer is: a name, or thresholds that must all hold."""
+
+    name: str
+    thresholds: tuple[Threshold, ...] = ()
+
+    @classmethod
+    def read(cls, text: str) -> CorrectRule:
+        """The rule of a text.
+
+        Examples
+        --------
+        >>> CorrectRule.read("faithfulness>=0.8, latency_ms<=2000").value
+        {'faithfulness': 0.8, 'latency_ms': 2000.0}
+        """
+        if "," not in text and not re.search("[<>]", text):
+            return cls(text.strip())
+        parts = [re.fullmatch(r"\s*(.+?)\s*(>=|<=)\s*(\S+)\s*", part) for part in text.split(",")]
+        if not all(parts):
+            raise ValueError(text)
+        return cls("", tuple(Threshold(p[1], p[2], float(p[3])) for p in parts if p))
+
+    @property
+    def value(self) -> str | dict[str, float]:
+        """The rule as the library takes it."""
+        return self.name or {part.metric: part.value for part in self.thresholds}
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics, or the column of booleans, that it names."""
+        return [self.name] if self.name else [part.metric for part in self.thresholds]
+
+    def check(self, metrics: Mapping[str, Metric]) -> None:
+        """Refuse a threshold that asks for bad scores; the metric knows which direction is good."""
+        from rageval_report.errors import DataError
+        from rageval_report.scores import resolver
+
+        for part in self.thresholds:
+            metric = metrics[resolver(metrics)(part.metric)]
+            sign, direction = (">=", "higher") if metric.greater_is_better else ("<=", "lower")
+            if part.sign != sign:
+                raise DataError(
+                    f"{metric.name}: {direction} is better, so a correct answer has "
+                    f"{metric.name}{sign}{part.value:g}; if the opposite is true, say so with "
+                    f"--{'lower' if metric.greater_is_better else 'higher'} {metric.name}"
+                )
+
+
+def read_share(text: str) -> float:
+    """A number, or a percentage.
+
+    Examples
+    --------
+    >>> read_share("0.95"), read_share("95 %")
+    (0.95, 0.95)
+    """
+    number, percent, rest = text.partition("%")
+    if rest.strip():
+        raise ValueError(text)
+    return float(number) / 100 if percent else float(number)
+
+
+def read_names(text: str) -> tuple[str, ...]:
+    """The names in a list with commas; one within parentheses or beside a space separates nothing.
+
+    Examples
+    --------
+    >>> read_names("recall@5,mrr"), read_names("success, weighted")
+    (('recall@5', 'mrr'), ('success, weighted',))
+    """
+    return tuple(part for part in re.split(r"(?<!\s),(?!\s)(?![^(]*\))", text) if part)
+
+
+def _read_numbers(text: str) -> tuple[float, ...]:
+    return tuple(map(float, text.split(",")))
+
+
+def _read_pair(text: str, *, read: Callable[[str], object] = str) -> dict[str, object]:
+    name, equals, value = text.partition("=")
+    if not (equals and name.strip()):
+        raise ValueError(text)
+    return {name.strip(): read(value.strip())}
+
+
+def _read_last_pair(text: str, *, read: Callable[[str], object] = str) -> dict[str, object]:
+    """A pair whose name may contain "=", such as a column or a file."""
+    name, _, value = text.rpartition("=")
+    if not name.strip():
+        raise ValueError(text)
+    return {name.strip(): read(value.strip())}
+
+
+def _read_number_pairs(text: str) -> dict[str, float]:
+    parts = [part.rpartition("=") for part in text.split(",")]
+    if not all(name.strip() for name, _, _ in parts):
+        raise ValueError(text)
+    return {name.strip(): float(number) for name, _, number in parts}
+
+
+def _read_range(text: str) -> tuple[float, float]:
+    low, _, high = text.partition(":")
+    return float(low), float(high)
+
+
+def _read_price(text: str) -> tuple[float, float]:
+    price = _read_range(text)
+    if not all(0.0 <= value < float("inf") for value in price):
+        raise ValueError(text)
+    return price
+
+
+def _read_margin(text: str) -> float | dict[str, float]:
+    if "=" not in text:
+        return read_share(text)
+    margins: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, size = part.rpartition("=")
+        if not name.strip() or name.strip() in margins:
+            raise ValueError(text)
+        margins[name.strip()] = read_share(size)
+    return margins
+
+
+def _read_threshold(text: str) -> float | str:
+    try:
+        return read_share(text)
+    except ValueError:
+        return {"avg": "mean", "average": "mean"}.get(text, text)  # else "p25", "median", ...
+
+
+def _read_counts(text: str) -> tuple[int, ...]:
+    counts = re.fullmatch(r"\s*(\d+)/(\d+)\s*,\s*(\d+)/(\d+)\s*", text)
+    if counts is None:
+        raise ValueError(text)
+    return tuple(map(int, counts.groups()))
+
+
+NAMES = Kind("names", read_names)
+FORMAT = LateChoice(lambda: [renderer.cli_name for renderer in RENDERERS.loaded().values()])
+
+# By the names in options.toml.
+KINDS: dict[str, click.ParamType[Any]] = {
+    "text": click.STRING,
+    "flag": click.BOOL,
+    "int": click.INT,
+    "float": click.FLOAT,
+    "count": click.IntRange(1),
+    "seconds": click.FloatRange(0),
+    "port": click.IntRange(0, 65535),
+    "threads": click.IntRange(1, 64),
+    "path": click.Path(path_type=Path),
+    "folder": click.Path(path_type=Path, file_okay=False),
+    "format": FORMAT,
+    "names": NAMES,
+    "share": Kind("a share such as 0.05 or 5%", read_share),
+    "numbers": Kind("numbers separated by commas, such as 10,25,50", _read_numbers),
+    "pair": Kind("NAME=VALUE", _read_pair),
+    "secret pair": Kind("NAME=VALUE", _read_pair, is_secret=True),
+    "number pair": Kind("NAME=NUMBER, such as recall=2", _read_number_pairs),
+    "share pair": Kind("NAME=SHARE, such as 500=5%", partial(_read_pair, read=read_share)),
+    "part pair": Kind("FILE=SHARE, such as a.jsonl=30%", partial(_read_last_pair, read=read_share)),
+    "role pair": Kind("COLUMN=ROLE, such as model=pipeline", _read_last_pair),
+    "range": Kind("LOW:HIGH, such as 1:5", _read_range),
+    "bounds": Kind("NAME=LOW:HIGH, such as score=1:5", partial(_read_last_pair, read=_read_range)),
+    "price": Kind("SENT:RECEIVED, such as 0.15:0.6", _read_price),
+    "prices": Kind(
+        "MODEL=SENT:RECEIVED, such as small=0.15:0.6", partial(_read_pair, read=_read_price)
+    ),
+    "margin": Kind(
+        "one number for all metrics, such as 0.02, or each metric once, such as "
+        "faithfulness=0.05,latency_ms=50",
+        _read_margin,
+    ),
+    "threshold": Kind("a number or a word", _read_threshold),
+    "counts": Kind(
+        "how many true 1 and how many true 0 the judge got right on another set, such as "
+        "45/50,38/50",
+        _read_counts,
+    ),
+    "rule": Kind(
+        "the name of a metric or of a column of yes and no, or thresholds such as "
+        "'faithfulness>=0.8', separated by commas",
+        CorrectRule.read,
+    ),
+    "json": Kind("JSON", load_json, is_secret=True),
+}
+
+
+# -- the table
+
+
+def read_table(name: str) -> dict[str, Any]:
+    """A table of this folder, such as options.toml."""
+    return tomllib.loads(resources.files(__package__).joinpath(name).read_text("utf-8"))
+
+
+@cache
+def _rows() -> dict[str, tuple[str, dict[str, Any]]]:
+    """The heading and the line of each option."""
+    sections = read_table("options.toml").items()
+    return {name: (heading, row) for heading, rows in sections for name, row in rows.items()}
+
+
+def make_option(name: str, *, required: bool = False) -> click.Option:
+    """The option of click for a line of options.toml.
+
+    Parameters
+    ----------
+    name : str
+        The name of the line; what stands before a colon is where the value goes.
+    required : bool
+        Whether it must be given.
+    """
+    heading, row = _rows()[name]
+    words = row["flags"].split()
+    flags = [word for word in words if word.startswith("-")]
+    kind = row.get("kind", "text")
+    settings: dict[str, Any] = {}
+    if kind == "flag":
+        settings = {"is_flag": True, "default": None if "/" in flags[0] else False}
+    elif "default" in row:
+        settings = {"default": row["default"], "show_default": True}
+    if kind != "flag":
+        settings["type"] = click.Choice(row["choices"]) if "choices" in row else KINDS[kind]
+    return TableOption(
+        [*flags, name.partition(":")[0]],
+        heading=heading,
+        late_help=row["help"],
+        metavar=" ".join(words[len(flags) :]) or None,
+        multiple=row.get("many", False),
+        callback=_gather if row.get("many") else None,
+        required=required,
+        **settings,
     )
 
 
-class ForceOption(QuietOption):
-    """Whether files are replaced."""
-
-    heading = "Output"
-
-    force: bool = option("--force", help="Replace FILE if it exists.")
-
-
-class ReplaceOption(QuietOption):
-    """Whether files are replaced, by a command whose results say who wrote them."""
-
-    heading = "Output"
-
-    force: bool = option(
-        "--force",
-        help="Replace FILE if it exists. An earlier result of this program that nobody changed is "
-        "replaced without it, except csv and tsv, which cannot say who wrote them.",
-    )
-
-
-class FileOptions(ForceOption):
-    """The file that a command writes; standard output if omitted."""
-
-    heading = "Output"
-
-    path: Path | None = option(
-        "-o", "--output", metavar="FILE", help="The file to write; if omitted, standard output."
-    )
-
-
-class FormatOption(QuietOption):
-    """How results are written."""
-
-    heading = "Output"
-
-    no_color: bool = option(
-        "--no-color", help="Write tables without colour; so does the environment variable NO_COLOR."
-    )
-
-    format_name: str | None = option(
-        "--format",
-        type=FORMAT,
-        help="The format of the result; if omitted, the suffix of -o decides, else a table.",
-    )
-
-
-class SpreadsheetOption(Options):
-    """Whether a table is safe to open in a spreadsheet."""
-
-    heading = "Output"
-
-    neutralise_formulas: bool = option(
-        "--neutralise-formulas",
-        help="Put an apostrophe before texts of a csv or tsv that a spreadsheet would compute.",
-    )
-
-
-class OutputOptions(FormatOption, ReplaceOption, SpreadsheetOption):
-    """Where results are written and in which format; see `rageval_report.cli.output.Output`."""
-
-    heading = "Output"
-
-    path: Path | None = option("-o", "--output", metavar="FILE", help=_output_help)
-    verbose: bool = option("--verbose", help="Print every sentence, note and setting.")
-
-
-class PageOptions(Options):
-    """What a page holds; see `rageval_report.cli.pages`."""
-
-    heading = "The page: -o FILE.html"
-
-    no_pictures: bool = option("--no-pictures", help="Write the page without pictures.")
-    longest_text: int | None = option(
-        "--longest-text",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Cut the texts of a page after N characters; if omitted, they are kept whole.",
-    )
-
-
-class GuardOptions(Options):
-    """What is done with doubts about the numbers; see `rageval_report.scores.guard`."""
-
-    heading = "Reading the files"
-
-    strict: bool = option(
-        "--strict", help="Stop with an error if there is a doubt about the scores."
-    )
-    allow: tuple[str, ...] = option(
-        "--allow",
-        multiple=True,
-        metavar="CHECK",
-        help="Take the doubts of this check as notes, such as constant_metric; may be repeated.",
-    )
-
-
-class MatchingOptions(GuardOptions):
-    """How gold ids and retrieved ids are compared."""
-
-    heading = "Reading the files"
-
-    match_ids: tuple[str, ...] = option(
-        "--match-ids",
-        multiple=True,
-        metavar="CHANGE",
-        help="Compare gold and retrieved ids after this change of their form, such as case, "
-        "extension, prefix:docs/ or retrieved:cut:#; may be repeated.",
-    )
-
-
-class LoadingOptions(MatchingOptions):
-    """How files of scores are read; see `rageval_report.cli.sources.Loading`."""
-
-    heading = "Reading the files"
-
-    reader: str | None = option(
-        "--reader", metavar="NAME", help="The format of the file, if it is not recognised."
-    )
-    reader_options: tuple[tuple[str, str], ...] = option(
-        "--option",
-        multiple=True,
-        parse=parse_pair,
-        metavar="NAME=VALUE",
-        help="An option of the reader, such as delimiter=; or encoding=utf-16-le or sheet=Scores; "
-        "or, with --qrels, ties=input, relevance_level=2, no_relevant=zero or drop_self=yes.",
-    )
-    qrels: str | None = option(
-        "--qrels",
-        metavar="FILE",
-        help="The judgments, if the files are rankings: TREC's or BEIR's, a table or JSON. The "
-        "rankings are scored on each --metric, such as ndcg@10.",
-    )
-    query_id: str | None = option(
-        "--query-id",
-        metavar="COLUMN",
-        help="The column of query ids; query_id if omitted.",
-    )
-    roles: tuple[tuple[str, str], ...] = option(
-        "--role",
-        multiple=True,
-        parse=parse_role,
-        metavar="COLUMN=ROLE",
-        help="What a column is: id, pipeline, metric, detail, state, reason or weight.",
-    )
-    lower: tuple[str, ...] = option(
-        "--lower",
-        multiple=True,
-        metavar="NAME",
-        help="A metric for which lower is better.",
-    )
-    higher: tuple[str, ...] = option(
-        "--higher",
-        multiple=True,
-        metavar="NAME",
-        help="A metric for which higher is better.",
-    )
-    bounds: tuple[tuple[str, float, float], ...] = option(
-        "--bounds",
-        multiple=True,
-        parse=parse_bounds,
-        metavar="NAME=LOW:HIGH",
-        help="The smallest and largest possible score of a metric.",
-    )
-    duplicates: Duplicates | DuplicateDocs = option(
-        "--duplicates",
-        type=click.Choice(["error", "mean", *_DUPLICATE_DOCS]),
-        default="error",
-        help="What to do if a query has several rows; for a ranking, a document twice.",
-    )
-    totals: Totals = option(
-        "--totals",
-        type=click.Choice(["auto", "drop", "keep"]),
-        default="auto",
-        help='What to do with rows named "mean", "all", ...: auto lets their numbers decide.',
-    )
-    files_as: FilesArgument = option(
-        "--files",
-        type=click.Choice(["auto", "parts", "evaluations"]),
-        default="auto",
-        help="What the files of a folder, a glob or an address are: parts of one table, or one "
-        "evaluation each; auto lets their query ids decide.",
-    )
-
-
-def _engine_names() -> list[str]:
-    return ["auto", "memory", "duckdb", "dask", "spark"]
-
-
-class EngineOptions(Options):
-    """How tables beyond memory are read; see `rageval_report.cli.scans`."""
-
-    heading = "Reading large files"
-
-    engine: str = option(
-        "--engine",
-        type=TableChoice("engine", _engine_names),
-        default="auto",
-        help="memory reads files whole; the others count Parquet, CSV and JSON-lines files of any "
-        "size: duckdb on this machine, dask and spark on a cluster as well. auto takes duckdb for "
-        "what is larger than a third of the memory, or than the environment variable "
-        "RAGEVAL_SCAN_ABOVE, such as 500MB.",
-    )
-    memory_limit: str | None = option(
-        "--memory-limit",
-        metavar="SIZE",
-        help="The memory that DuckDB may use before it writes to disk, such as 2GB; 1GB if "
-        "omitted.",
-    )
-
-
-class RetrievalOptions(Options):
-    """How retrieved passages are compared with the gold."""
-
-    heading = "Comparing passages with gold"
-
-    dialect: DialectName | None = option(
-        "--dialect",
-        type=click.Choice(["datapizza", "haystack", "ragbench", "wfgy"]),
-        help="Names, denominators and rules of another system, so that its numbers come out.",
-    )
-
-    level: LevelOption | None = option(
-        "--level",
-        type=click.Choice(["auto", "chunk", "document"]),
-        help="Level of the ids that are compared, if passages carry two; auto, the level at which "
-        "there is gold, if omitted.",
-    )
-    duplicates: DuplicateDocs | None = option(
-        "--duplicates",
-        type=click.Choice(["error", "best", "keep"]),
-        help="A passage retrieved twice: refuse it, count it once and close up the ranks, or count "
-        "it once and keep the rank of the repeat.",
-    )
-    no_relevant: NoRelevant | None = option(
-        "--no-relevant",
-        type=click.Choice(["skip", "zero"]),
-        help="Score of a query without relevant documents: none (skip, if omitted), or 0 as in "
-        "trec_eval.",
-    )
-
-
-class MetricsOption(Options):
-    """Which metrics."""
-
-    metrics: tuple[str, ...] = option(
-        "--metric",
-        multiple=True,
-        metavar="NAME",
-        help="A metric to use; may be repeated. All metrics if omitted.",
-    )
-
-
-class CorrectOption(Options):
-    """What a correct answer is."""
-
-    correct: str | None = option(
-        "--correct",
-        metavar="RULE",
-        help="What a correct answer is: a metric, a column of yes and no, or thresholds such as "
-        "'faithfulness>=0.8,recall@5>=1'; if omitted, a label, a judge or a metric decides, and "
-        "the report says which.",
-    )
-
-
-class QueryIdsOption(Options):
-    """Which queries, by their ids."""
-
-    query_ids: tuple[str, ...] = option(
-        "--query", multiple=True, metavar="ID", help="Only this query, by its id; may be repeated."
-    )
-    query_file: str | None = option(
-        "--query-file",
-        metavar="FILE",
-        help="Only the queries whose ids are in FILE, one per line.",
-    )
-
-
-class LimitOption(Options):
-    """How many rows are shown."""
-
-    limit: int | None = option(
-        "--limit",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Number of queries to show; if omitted, 20, and all of them in csv and json.",
-    )
-
-
-class ConfidenceOption(Options):
-    """The confidence level."""
-
-    heading = "Tests and intervals"
-
-    confidence_level: float = option(
-        "--confidence-level",
-        default=0.95,
-        metavar="LEVEL",
-        help="Confidence level of the intervals.",
-    )
-
-
-class SeedOption(Options):
-    """The seed."""
-
-    heading = "Tests and intervals"
-
-    seed: int = option("--seed", default=0, help="Seed of the random numbers.")
-
-
-class ResamplingOptions(SeedOption):
-    """How tests and intervals draw at random."""
-
-    heading = "Tests and intervals"
-
-    n_resamples: int = option(
-        "--n-resamples",
-        default=9999,
-        metavar="N",
-        help="Number of resamples, for tests and intervals that resample.",
-    )
-
-
-class TestOptions(ConfidenceOption, ResamplingOptions):
-    """How differences between pipelines are tested."""
-
-    heading = "Tests and intervals"
-
-    test: str = option(
-        "--test",
-        default="auto",
-        metavar="NAME",
-        help='"auto" is the exact sign-flip test of the mean difference, ties counted half; t, '
-        "wilcoxon, sign, ...",
-    )
-    correction: str = option(
-        "--correction",
-        default="holm",
-        metavar="NAME",
-        help="Correction for several tests: holm, bh, by, hochberg, bonferroni, "
-        "westfall-young, none.",
-    )
-    missing: MissingTreatment = option(
-        "--missing",
-        type=click.Choice(["drop", "worst", "bounds"]),
-        default="drop",
-        help="How to treat unscored queries.",
-    )
-    on: str | None = option(
-        "--on",
-        metavar="COLUMN",
-        help="Match queries by the text in this column, such as question, if their ids differ.",
-    )
-
-
-class TriedOption(Options):
-    """How many variants were tried."""
-
-    heading = "Tests and intervals"
-
-    tried: int = option(
-        "--tried",
-        default=1,
-        type=click.IntRange(min=1),
-        metavar="K",
-        help="Number of variants that were tried on these queries, if only the best are given; "
-        "p-values and intervals are corrected for the choice.",
-    )
-
-
-class StopOptions(Options):
-    """When no more queries are asked."""
-
-    heading = "Stopping early"
-
-    stop_when: tuple[str, ...] = option(
-        "--stop-when",
-        "--or",
-        multiple=True,
-        metavar="RULE",
-        help="Ask in a random order, and stop when this rule holds, such as 'better(recall@5)', "
-        "'no_regression(faithfulness, margin=0.02)', 'ci_low(mrr) >= 0.5' or "
-        "'ci_width(faithfulness) <= 0.05'; more rules follow with --or.",
-    )
-    baseline: str | None = option(
-        "--baseline",
-        metavar="RUN",
-        help="The earlier run, a run file or its folder, that stopping rules compare with.",
-    )
-    looks: int | None = option(
-        "--looks",
-        metavar="N",
-        help="Look at the stopping rules N times only, with alpha spending; at any time if "
-        "omitted.",
-    )
+class TableOption(click.Option):
+    """An option with a heading; its help is finished late, as plug-ins may add to it."""
+
+    def __init__(self, words: list[str], heading: str, late_help: str, **settings: Any):
+        super().__init__(words, **settings)
+        self.heading, self._late_help = heading, late_help
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The flags, and the help with the names that are known now."""
+        from rageval_report.plots import PLOTS
+
+        self.help = self._late_help
+        if "{suffixes}" in self.help:
+            suffixes = " ".join(entry.suffixes[0] for entry in RENDERERS.loaded().values())
+            self.help = self.help.replace("{suffixes}", suffixes)
+        elif "{plots}" in self.help:
+            self.help = self.help.replace("{plots}", ", ".join(PLOTS.loaded()))
+        return super().get_help_record(ctx)
+
+
+def _gather(_context: click.Context, parameter: click.Parameter, values: tuple[Any, ...]) -> Any:
+    """All values of an option that may be repeated: pairs in one dict, lists in one tuple."""
+    if values and isinstance(values[0], dict):
+        return {name: value for pair in values for name, value in pair.items()}
+    if parameter.type is NAMES:
+        return tuple(name for names in values for name in names)
+    return values

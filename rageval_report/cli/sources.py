@@ -2,49 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rageval_report.cli.file_sizes import note_on_memory
-from rageval_report.cli.options import CorrectOption, EngineOptions, LoadingOptions
-from rageval_report.cli.parsing import (
-    metric_overrides,
-    metrics_in_rule,
-    parse_correct_rule,
-    parse_thresholds,
-)
-from rageval_report.errors import DataError
-from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
-from rageval_report.files.source import Source
-from rageval_report.readers.base import ReaderOptions
-from rageval_report.scores import Correct, Metric, resolver
-from rageval_report.scores.query_rows import Totals
-from rageval_report.scores.roles import Role, Roles
-from rageval_report.scores.table import Duplicates, MetricsArgument
-from rageval_report.sources.base import FilesArgument
-from rageval_report.sources.opening import address_of, name_of
+import click
+
+import rageval_report as rr
+from rageval_report.cli.options import CorrectRule, Options, stated_flags
+from rageval_report.cli.output import check_files, note
+from rageval_report.errors import DataError, ReaderError, doubts_of, is_doubt
 
 if TYPE_CHECKING:
-    from rageval_report.metrics.ranking_inputs import DuplicateDocs
+    from rageval_report.scale.scan import EvaluationScan
+
+
+Runs: TypeAlias = "list[rr.RAGPipelineEvaluation] | list[EvaluationScan]"
 
 STANDARD_INPUT = "-"
 
 
-class LoadKeywords(ReaderOptions):
-    """The keywords of `RAGPipelineEvaluation.load` and `read_scores` that options decide."""
-
-    query_id: str | None
-    metrics: MetricsArgument
-    correct: Correct | None
-    duplicates: Duplicates | DuplicateDocs
-    roles: Roles | None
-    totals: Totals
-    strict: bool
-    allow: tuple[str, ...]
-    files: FilesArgument
+# -- what is named
 
 
 @dataclass(frozen=True)
@@ -68,6 +52,8 @@ class PipelineSource:
     @property
     def stem(self) -> str:
         """The name of the file without folder and suffixes."""
+        from rageval_report.sources.opening import name_of
+
         return self.pipeline or name_of(self.path)
 
     @property
@@ -86,24 +72,18 @@ def parse_source(text: str) -> PipelineSource:
     >>> parse_source("new=sqlite:///runs.db?table=dense")
     PipelineSource(path='sqlite:///runs.db?table=dense', name='new', pipeline=None)
     """
+    from rageval_report.sources.opening import address_of
+
     # A file whose name contains "=" or "::" goes before the notation.
     if text == STANDARD_INPUT or Path(text).exists():
         return PipelineSource(text)
-    if address_of(text) is not None:
-        return _parse_address(text)
+    is_address = address_of(text) is not None
     name, equals, path = text.partition("=")
-    if equals and name.strip():
+    if equals and name.strip() and not is_address:
         return replace(parse_source(path), name=name.strip())
     path, colons, pipeline = text.rpartition("::")
-    if colons and path and pipeline:
-        return PipelineSource(path, pipeline=pipeline)
-    return PipelineSource(text)
-
-
-def _parse_address(text: str) -> PipelineSource:
-    """An address, with "::PIPELINE" at its end; SQL has "::" for types, in a query."""
-    path, colons, pipeline = text.rpartition("::")
-    if colons and path and pipeline and "query=" not in text:
+    # SQL has "::" for types, in the query of an address.
+    if colons and path and pipeline and not (is_address and "query=" in text):
         return PipelineSource(path, pipeline=pipeline)
     return PipelineSource(text)
 
@@ -127,178 +107,121 @@ def parse_sources(texts: Sequence[str]) -> list[PipelineSource]:
     ]
 
 
-def check_unique_names(names: Sequence[str]) -> None:
-    """Refuse two pipelines of one name.
-
-    Raises
-    ------
-    DataError
-        If a name appears twice.
-    """
+def check_unique_names(names: Iterable[str | None]) -> None:
+    """Refuse two pipelines of one name."""
     repeated = [name for name, n in Counter(names).items() if n > 1]
     if repeated:
         raise DataError(f"two runs are named {repeated[0]!r}; give each its own name")
 
 
-@dataclass(frozen=True)
+def read_query_ids(options: Options) -> tuple[str, ...]:
+    """The ids of ``--query`` and of the lines of ``--query-file``, each once."""
+    from rageval_report.files.source import Source
+
+    if options.query_file is None:
+        return tuple(dict.fromkeys(options.query_ids))
+    source = Source(options.query_file)
+    lines = [line.strip() for line in source.text.splitlines() if line.strip()]
+    if not lines:
+        raise source.error("expected one query id per line; there is none")
+    return tuple(dict.fromkeys((*options.query_ids, *lines)))
+
+
+# -- how it is read
+
+
 class Loading:
-    """How files of scores are read.
+    """How files of scores are read, as the options of a command say.
 
     Parameters
     ----------
-    reader : str, optional
-        The name of a reader; if omitted, the format is recognised.
-    correct : str, optional
-        What a correct answer is, as the user wrote it.
-    overrides : dict of str to dict
-        What the user knows better about a metric.
-    query_id : str, optional
-        The column of ids.
-    duplicates : {"error", "mean", "best", "keep"}
-        What to do if a query has several rows, or a document several ranks.
-    roles : dict of str to str
-        What columns are, as the user says.
-    totals : {"auto", "drop", "keep"}
-        What to do with rows whose ids name a total.
-    reader_options : ReaderOptions
-        The options of the reader, of a plug-in too; the reader checks them. With judgments as
-        ``qrels``, the files are rankings.
-    metrics : tuple of str
+    options : Options
+        The options of a command; the defaults if omitted.
+    metrics : iterable of str
         The metrics that the command needs of a ranking; tables of scores have all of theirs.
-    strict : bool
-        Whether a doubt about the scores is an error.
-    allow : tuple of str
-        The checks whose doubts are ordinary notes.
-    files : {"auto", "parts", "evaluations"}
-        How the files of a folder or a glob belong together.
-    reads_parts : bool
-        Whether the command can read files part by part; else a note says so where they are large.
     """
 
-    reader: str | None = None
-    correct: str | None = None
-    overrides: dict[str, dict[str, Any]] = field(default_factory=dict)
-    query_id: str | None = None
-    duplicates: Duplicates | DuplicateDocs = "error"
-    roles: dict[str, Role] = field(default_factory=dict)
-    totals: Totals = "auto"
-    reader_options: ReaderOptions = field(default_factory=ReaderOptions)
-    metrics: tuple[str, ...] = ()
-    strict: bool = False
-    allow: tuple[str, ...] = ()
-    files: FilesArgument = "auto"
-    reads_parts: bool = False
+    def __init__(self, options: Options | None = None, metrics: Iterable[str] = ()):
+        get = (options or Options()).get
+        self.reader: str | None = get("reader")
+        self.rule: CorrectRule | None = get("correct")
+        self.overrides = _metric_overrides(get("lower", ()), get("higher", ()), get("bounds", ()))
+        self.reader_options: dict[str, Any] = dict(get("reader_options", ()))
+        for name in ("qrels", "match_ids"):
+            if get(name):
+                self.reader_options[name] = get(name)
+        self._metrics = tuple(metrics)
+        self._reads_parts = get("engine") is not None
+        self._shared: dict[str, Any] = {
+            "query_id": get("query_id"),
+            "duplicates": get("duplicates", "error"),
+            "roles": dict(get("roles", ())) or None,
+            "totals": get("totals", "auto"),
+            "strict": get("strict", False),
+            "allow": get("allow", ()),
+            "files": get("files_as", "auto"),
+        }
 
-    @classmethod
-    def of(cls, options: LoadingOptions, metrics: Iterable[str] = ()) -> Loading:
-        """The loading that the options of a command ask for.
+    def keywords(self, metrics: Sequence[str] = ()) -> dict[str, Any]:
+        """What the library needs to know of a file."""
+        rule = [] if self.rule is None else self.rule.metrics
+        # Columns that were not requested may hold anything, so only the named ones are checked.
+        described: Any = self.overrides or ([*metrics, *rule] if metrics else None)
+        if "qrels" in self.reader_options:  # of a ranking, what is not named is not computed
+            names = (*metrics, *self._metrics, *rule)
+            described = {**{name: {} for name in names}, **self.overrides} or None
+        correct = None if self.rule is None else self.rule.value
+        return {**self.reader_options, **self._shared, "metrics": described, "correct": correct}
 
-        Parameters
-        ----------
-        options : LoadingOptions
-            The options.
-        metrics : iterable of str
-            The metrics that the command needs, besides those named when a file is loaded.
-        """
-        ranked: dict[str, Any] = {} if options.qrels is None else {"qrels": options.qrels}
-        if options.match_ids:
-            ranked["match_ids"] = options.match_ids
-        return cls(
-            options.reader,
-            options.correct if isinstance(options, CorrectOption) else None,
-            metric_overrides(options.lower, options.higher, options.bounds),
-            options.query_id,
-            options.duplicates,
-            cast("dict[str, Role]", dict(options.roles)),
-            options.totals,
-            cast("ReaderOptions", {**dict(options.reader_options), **ranked}),
-            tuple(metrics),
-            options.strict,
-            options.allow,
-            options.files_as,
-            isinstance(options, EngineOptions),
-        )
-
-    def load(self, source: PipelineSource, metrics: Sequence[str] = ()) -> RAGPipelineEvaluation:
+    def load(self, source: PipelineSource, metrics: Sequence[str] = ()) -> rr.RAGPipelineEvaluation:
         """The evaluation of one source, with only some of its metrics if they are named."""
-        evaluation = RAGPipelineEvaluation.load(
+        read: Any = rr.RAGPipelineEvaluation.load  # the keywords are those of any reader
+        evaluation: rr.RAGPipelineEvaluation = read(
             source.name,
             source.path,
             reader=self.reader,
             pipeline=source.pipeline,
             **self.keywords(metrics),
         )
-        return self._check_rule(evaluation)
+        return self._checked(evaluation)
 
     def load_all(
         self, texts: Sequence[str], metrics: Sequence[str] = (), *, name: str | None = None
-    ) -> list[RAGPipelineEvaluation]:
-        """One evaluation per source, each with its own name.
-
-        Raises
-        ------
-        DataError
-            If two have the same name.
-        """
+    ) -> list[rr.RAGPipelineEvaluation]:
+        """One evaluation per source, each with its own name."""
         sources = self.sources(texts, name)
-        evaluations = [self.load(source, metrics) for source in sources]
-        counts = Counter(evaluation.name for evaluation in evaluations)
-        return _check_names(
-            [
-                _with_file_name(evaluation, source, counts)
-                for source, evaluation in zip(sources, evaluations, strict=True)
-            ]
-        )
+        return _with_unique_names([(source, [self.load(source, metrics)]) for source in sources])
 
     def load_every(
         self, texts: Sequence[str], metrics: Sequence[str] = (), *, name: str | None = None
-    ) -> list[RAGPipelineEvaluation]:
+    ) -> list[rr.RAGPipelineEvaluation]:
         """The evaluations of all sources: every pipeline of a file that holds several.
 
         Those of a file that the user named NAME are called NAME/PIPELINE; pipelines of two files
         that share a name are called FILE/PIPELINE, or FILE if it holds no other.
-
-        Raises
-        ------
-        DataError
-            If two have the same name.
         """
-        groups = [
-            (source, self._load_pipelines(source, metrics)) for source in self.sources(texts, name)
-        ]
-        counts = Counter(evaluation.name for _, group in groups for evaluation in group)
-        return _check_names(
-            [
-                evaluation.with_name(f"{source.stem}/{evaluation.name}")
-                if len(group) > 1 and counts[evaluation.name] > 1
-                else _with_file_name(evaluation, source, counts)
-                for source, group in groups
-                for evaluation in group
-            ]
+        sources = self.sources(texts, name)
+        return _with_unique_names(
+            [(source, self._load_pipelines(source, metrics)) for source in sources]
         )
 
     def load_runs(
         self, texts: Sequence[str], metrics: Sequence[str] = ()
-    ) -> list[RAGPipelineEvaluation]:
+    ) -> list[rr.RAGPipelineEvaluation]:
         """Runs of one pipeline, each named after its file unless the user named it."""
         sources = [
             replace(source, name=source.name or source.stem) for source in self.sources(texts)
         ]
-        return _check_names([self.load(source, metrics) for source in sources])
+        return _with_unique_names([(source, [self.load(source, metrics)]) for source in sources])
 
     def sources(self, texts: Sequence[str], name: str | None = None) -> list[PipelineSource]:
-        """The sources that the arguments of a command name.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            The FILE arguments.
-        name : str, optional
-            The name of the pipeline.
-        """
+        """The sources that the arguments of a command name."""
         sources = parse_sources(texts)
-        if not self.reads_parts:
-            note_on_memory(source.path for source in sources)
+        if not self._reads_parts and (size := _too_large(sources)):
+            note(
+                f"{size}, and this command reads files whole; if the memory is not enough, give it "
+                "a part of the queries"
+            )
         if self.reader_options.get("qrels") == STANDARD_INPUT and len(sources) > 1:
             raise DataError(
                 "--qrels: standard input can be read once only; name a file of judgments for "
@@ -306,14 +229,22 @@ class Loading:
             )
         return sources if name is None else [replace(source, name=name) for source in sources]
 
+    def check_rule(self, metrics: Mapping[str, rr.Metric]) -> None:
+        """Refuse a rule for a correct answer that asks for bad scores."""
+        if self.rule is not None:
+            self.rule.check(metrics)
+
     def _load_pipelines(
         self, source: PipelineSource, metrics: Sequence[str]
-    ) -> list[RAGPipelineEvaluation]:
+    ) -> list[rr.RAGPipelineEvaluation]:
         """Every pipeline of a file, or the one that the source names."""
         if source.pipeline is not None:
             return [self.load(source, metrics)]
-        by_name = read_scores(source.path, reader=self.reader, **self.keywords(metrics))
-        evaluations = [self._check_rule(evaluation) for evaluation in by_name.values()]
+        read: Any = rr.read_scores
+        by_name: dict[str, rr.RAGPipelineEvaluation] = read(
+            source.path, reader=self.reader, **self.keywords(metrics)
+        )
+        evaluations = [self._checked(evaluation) for evaluation in by_name.values()]
         if source.name is None:
             return evaluations
         if len(evaluations) == 1:
@@ -322,101 +253,321 @@ class Loading:
             evaluation.with_name(f"{source.name}/{evaluation.name}") for evaluation in evaluations
         ]
 
-    def keywords(self, metrics: Sequence[str] = ()) -> LoadKeywords:
-        """What the library needs to know of a file."""
-        # Columns that were not requested may hold anything, so only the named ones are checked.
-        needed = [*metrics, *metrics_in_rule(self.correct)] if metrics else []
-        correct = None if self.correct is None else parse_correct_rule(self.correct)
-        described: MetricsArgument = self.overrides or needed or None
-        if self.reader_options.get("qrels") is not None:
-            # Of a ranking, what is not named is not computed.
-            rule = metrics_in_rule(self.correct)
-            described = {
-                **{name: {} for name in (*metrics, *self.metrics, *rule)},
-                **self.overrides,
-            } or None
-        return {
-            **self.reader_options,
-            "query_id": self.query_id,
-            "metrics": described,
-            "correct": correct,
-            "duplicates": self.duplicates,
-            "roles": self.roles or None,
-            "totals": self.totals,
-            "strict": self.strict,
-            "allow": self.allow,
-            "files": self.files,
-        }
-
-    def _check_rule(self, evaluation: RAGPipelineEvaluation) -> RAGPipelineEvaluation:
+    def _checked(self, evaluation: rr.RAGPipelineEvaluation) -> rr.RAGPipelineEvaluation:
         self.check_rule(evaluation.metrics)
         return evaluation
 
-    def check_rule(self, metrics: Mapping[str, Metric]) -> None:
-        """Refuse a rule for a correct answer that asks for bad scores; see `check_directions`."""
-        if self.correct is not None:
-            check_directions(self.correct, metrics)
+
+def _metric_overrides(
+    lower: Sequence[str], higher: Sequence[str], bounds: Any
+) -> dict[str, dict[str, Any]]:
+    """What ``--lower``, ``--higher`` and ``--bounds`` say about each metric."""
+    both = sorted(set(lower) & set(higher))
+    if both:
+        raise DataError(f"{both[0]!r} is given to --lower and to --higher; give it to one of them")
+    overrides: dict[str, dict[str, Any]] = {}
+    for name in (*lower, *higher):
+        overrides.setdefault(name, {})["greater_is_better"] = name in higher
+    for name, ends in dict(bounds).items():
+        overrides.setdefault(name, {})["bounds"] = ends
+    return overrides
 
 
-def check_directions(rule: str, metrics: Mapping[str, Metric]) -> None:
-    """Refuse a threshold that asks for bad scores; the metric knows which direction is good.
-
-    Raises
-    ------
-    DataError
-        If a sign contradicts the direction of the metric.
-    """
-    if isinstance(parse_correct_rule(rule), str):
-        return
-    resolve = resolver(metrics)
-    for threshold in parse_thresholds(rule):
-        metric = metrics[resolve(threshold.metric)]
-        sign, direction = (">=", "higher") if metric.greater_is_better else ("<=", "lower")
-        if threshold.sign != sign:
-            raise DataError(
-                f"{metric.name}: {direction} is better, so a correct answer has "
-                f"{metric.name}{sign}{threshold.value:g}; if the opposite is true, say so with "
-                f"--{'lower' if metric.greater_is_better else 'higher'} {metric.name}"
-            )
-
-
-def _with_file_name(
-    evaluation: RAGPipelineEvaluation, source: PipelineSource, counts: Mapping[str, int]
-) -> RAGPipelineEvaluation:
-    """The evaluation under the name of its file, if others were saved under its own name too."""
-    is_shared = counts[evaluation.name] > 1 and source.name is None
-    return evaluation.with_name(source.stem) if is_shared else evaluation
-
-
-def _check_names(evaluations: list[RAGPipelineEvaluation]) -> list[RAGPipelineEvaluation]:
-    check_unique_names([evaluation.name for evaluation in evaluations])
+def _with_unique_names(
+    groups: Sequence[tuple[PipelineSource, list[rr.RAGPipelineEvaluation]]],
+) -> list[rr.RAGPipelineEvaluation]:
+    """The evaluations of several files; those that share a name get that of their file."""
+    counts = Counter(evaluation.name for _, group in groups for evaluation in group)
+    evaluations = []
+    for source, group in groups:
+        for evaluation in group:
+            if counts[evaluation.name] > 1 and len(group) > 1:
+                evaluation = evaluation.with_name(f"{source.stem}/{evaluation.name}")
+            elif counts[evaluation.name] > 1 and source.name is None:
+                evaluation = evaluation.with_name(source.stem)
+            evaluations.append(evaluation)
+    check_unique_names(evaluation.name for evaluation in evaluations)
     return evaluations
 
 
-def read_query_ids(ids: Iterable[str], path: str | None) -> tuple[str, ...]:
-    """The ids of the options ``--query`` and ``--query-file``, each once.
+# -- tables that are read part by part
+
+_SCANNED = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
+# What decides how rows are read, and what a scan does not do with them.
+_NOT_FOR_SCANS = ("reader", "qrels", "match_ids", "duplicates", "totals")
+LIMIT_VARIABLE = "RAGEVAL_SCAN_ABOVE"
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+# What a container may use; version 2 of control groups first.
+_CONTAINER_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
+
+def open_runs(
+    options: Options,
+    texts: Sequence[str],
+    metrics: Sequence[str] = (),
+    *,
+    every: bool = True,
+    name: str | None = None,
+    needed: Iterable[str] = (),
+) -> Runs:
+    """The evaluations of all files; scans of them where they are read part by part.
 
     Parameters
     ----------
-    ids : iterable of str
-        Those on the command line.
-    path : str, optional
-        A file with one id per line; blank lines are ignored.
-
-    Raises
-    ------
-    ReaderError
-        If the file cannot be read, or has no id.
-
-    Examples
-    --------
-    >>> read_query_ids(("q1", "q2", "q1"), None)
-    ('q1', 'q2')
+    options : Options
+        With those of loading and of the engine.
+    texts : sequence of str
+        The FILE arguments.
+    metrics : sequence of str
+        The metrics that are needed; all of them if empty.
+    every : bool
+        Whether a file may hold several pipelines.
+    name : str, optional
+        The name of the pipeline.
+    needed : iterable of str
+        The metrics that the command needs of a ranking.
     """
-    if path is None:
-        return tuple(dict.fromkeys(ids))
-    source = Source(path)
-    lines = [line.strip() for line in source.text.splitlines() if line.strip()]
-    if not lines:
-        raise source.error("expected one query id per line; there is none")
-    return tuple(dict.fromkeys((*ids, *lines)))
+    loading = Loading(options, needed)
+    scans = scans_of(options, loading, texts, metrics, name=name)
+    if scans:
+        return scans
+    return (loading.load_every if every else loading.load_all)(texts, metrics, name=name)
+
+
+def open_pair(options: Options, metrics: Sequence[str] = ()) -> Runs:
+    """The baseline and its candidates; without candidates, the pipelines of the one file."""
+    files = (options.baseline, *options.candidates)
+    runs = open_runs(options, files, metrics, every=not options.candidates)
+    if len(runs) == 1:
+        raise click.UsageError(
+            f"Missing argument 'CANDIDATE...': {options.baseline} holds one pipeline, "
+            f"{runs[0].name}; name the files to compare it with."
+        )
+    return runs
+
+
+def notes_of(runs: Runs, options: Options | None = None) -> list[str]:
+    """The notes of all evaluations, each with the name of its pipeline; doubts are marked first.
+
+    With the options of a pair, also which of the pipelines in one file is the baseline.
+    """
+    notes = [
+        *doubts_of(runs),
+        *(f"{run.name}: {text}" for run in runs for text in run.notes if not is_doubt(text)),
+    ]
+    if options is not None and not options.candidates:
+        notes.append(
+            f"of the {len(runs)} pipelines in {options.baseline}, {runs[0].name} is the baseline"
+        )
+    return list(dict.fromkeys(notes))
+
+
+def scans_of(
+    options: Options,
+    loading: Loading,
+    texts: Sequence[str],
+    metrics: Sequence[str] = (),
+    *,
+    name: str | None = None,
+) -> list[EvaluationScan]:
+    """One scan per source, in order; none if the files are read whole."""
+    sources = loading.sources(texts, name)
+    is_scanned = _is_scanned(options, sources)
+    if options.memory_limit and not (is_scanned and options.engine in ("auto", "duckdb")):
+        raise click.UsageError("--memory-limit is for --engine duckdb.")
+    if not is_scanned:
+        return []
+    for flag in stated_flags(_NOT_FOR_SCANS):
+        raise click.UsageError(
+            f"{flag} does not apply to files that are read part by part; leave it out, or use "
+            "--engine memory."
+        )
+    scans = [
+        _scan(options, loading, source, path, metrics)
+        for source in sources
+        for path in _paths(source, options)
+    ]
+    check_unique_names(scan.name for scan in scans)
+    return scans
+
+
+def check_whole(options: Options, texts: Sequence[str], what: str) -> None:
+    """Refuse to read files part by part, and files too large to be read whole."""
+    sources = parse_sources(texts)
+    if options.engine not in ("auto", "memory"):
+        raise DataError(
+            f"{what} needs every score in memory, and --engine {options.engine} reads files part "
+            "by part; use --engine memory"
+        )
+    size = _too_large(sources)
+    if size is not None and options.engine == "auto":
+        raise DataError(
+            f"{size}, and {what} needs every score in memory; if this machine has that much memory "
+            "free, use --engine memory, else a part of the queries or a larger machine"
+        )
+
+
+def split_list_file(options: Options, run: object) -> tuple[Options, Path | None]:
+    """The Parquet file for a whole list, which is written part by part, and the other options."""
+    path = options.path
+    if path is None or path.suffix.lower() != ".parquet":
+        return options, None
+    check_files(path, force=options.force)
+    if isinstance(run, rr.RAGPipelineEvaluation):
+        raise click.UsageError(
+            f"-o {path}: a Parquet file is for a list that is read part by part (--engine duckdb); "
+            "write .csv or .json."
+        )
+    return options.having(path=None), path
+
+
+def _is_scanned(options: Options, sources: Sequence[PipelineSource]) -> bool:
+    """Whether files are read part by part; if their size decides it, a note says so."""
+    if options.engine != "auto":
+        return bool(options.engine != "memory")
+    size = _too_large(sources)
+    if size is None:
+        return False
+    obstacle = _obstacle(sources)
+    if obstacle:
+        note(f"{size}; they are read whole all the same, because {obstacle}")
+        return False
+    note(f"{size}, so they are read part by part; --engine memory reads them whole")
+    return True
+
+
+def _obstacle(sources: Sequence[PipelineSource]) -> str | None:
+    """Why files cannot be read part by part."""
+    from rageval_report.sources.file_lists import list_files
+    from rageval_report.sources.opening import address_of
+
+    for source in sources:
+        if source.pipeline is not None:
+            return f"{source.pipeline!r} is one of several pipelines in {source.path}"
+        if source.path == STANDARD_INPUT or address_of(source.path) is not None:
+            return f"{source.path} is not a file"
+        for path in list_files(source.path).files:
+            if path.suffix.lower() not in _SCANNED:
+                return f"only Parquet, CSV and JSON-lines files are, and {path.name} is not"
+    if any(importlib.util.find_spec(name) is None for name in ("narwhals", "duckdb", "pyarrow")):
+        return 'reading them part by part needs: pip install "rageval-report[scale]"'
+    return None
+
+
+def _paths(source: PipelineSource, options: Options) -> list[str]:
+    """The parts of one table together, or each file that is an evaluation of its own."""
+    from rageval_report.files.near_names import hint_for_missing
+    from rageval_report.sources.file_lists import is_glob, list_files
+    from rageval_report.sources.opening import address_of
+    from rageval_report.sources.table import REMOTE_SCHEMES
+
+    address = address_of(source.path)
+    what = (
+        f"{source.path}::{source.pipeline}: a pipeline"
+        if source.pipeline is not None
+        else "standard input"
+        if source.path == STANDARD_INPUT
+        else f"{source.path}: a database or a service"
+        if address is not None and address.scheme not in REMOTE_SCHEMES
+        else None
+    )
+    if what is not None:
+        raise DataError(
+            f"{what} cannot be read part by part; name Parquet or CSV files of one pipeline, or "
+            "use --engine memory"
+        )
+    path = Path(source.path)
+    if address is None and not is_glob(source.path) and not path.exists():
+        raise ReaderError(f"there is no such file{hint_for_missing(path)}", path)
+    if options.files_as != "evaluations":
+        return [source.path]
+    return [str(path) for path in list_files(source.path).files]
+
+
+def _scan(
+    options: Options,
+    loading: Loading,
+    source: PipelineSource,
+    path: str,
+    metrics: Sequence[str],
+) -> EvaluationScan:
+    from rageval_report.sources.opening import name_of
+
+    reader_options = dict(loading.reader_options)
+    delimiter = reader_options.pop("delimiter", None)
+    if reader_options:
+        raise click.UsageError(
+            f"--option {next(iter(reader_options))} does not apply to files that are read part by "
+            "part, only --option delimiter; use --engine memory."
+        )
+    keywords = loading.keywords(metrics)
+    scan = rr.RAGPipelineEvaluation.scan(
+        path,
+        name=(source.name if path == source.path else None) or name_of(path),
+        engine=options.engine,
+        memory_limit=options.memory_limit,
+        delimiter=None if delimiter is None else str(delimiter),
+        **{name: keywords[name] for name in _SCAN_KEYWORDS},
+    )
+    loading.check_rule(scan.metrics)
+    return scan
+
+
+_SCAN_KEYWORDS = ("query_id", "metrics", "correct", "roles", "strict", "allow")
+
+
+def _too_large(sources: Iterable[PipelineSource]) -> str | None:
+    """Why files are read part by part, as a clause; None if they are small enough."""
+    stated = os.environ.get(LIMIT_VARIABLE)
+    if stated:
+        limit, reason = _parse_size(stated, LIMIT_VARIABLE), f"{LIMIT_VARIABLE}={stated}"
+    else:
+        memory = _memory_of_machine()
+        # A table in memory has texts, its scores, and a copy of them while it is described.
+        limit, reason = memory // 3, f"a third of the memory ({_format_size(memory)})"
+    n_bytes = sum(_size_of(source.path) for source in sources)
+    if n_bytes <= limit:
+        return None
+    return f"the files have {_format_size(n_bytes)}, more than {reason}"
+
+
+def _size_of(path: str) -> int:
+    from rageval_report.sources.file_lists import list_files
+    from rageval_report.sources.opening import address_of
+
+    if path == STANDARD_INPUT or address_of(path) is not None:
+        return 0
+    try:
+        return sum(file.stat().st_size for file in list_files(path).files)
+    except (OSError, DataError):
+        return 0  # reading it says what is wrong
+
+
+def _memory_of_machine() -> int:
+    """The bytes of memory of this machine, or those that its container may use."""
+    try:
+        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    except (AttributeError, OSError, ValueError):  # Windows
+        limits = [2**63]
+    for path in _CONTAINER_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # "max" where there is no limit
+            limits.append(int(path.read_text(encoding="ascii")))
+    return min(limits)
+
+
+def _parse_size(text: str, parameter: str) -> int:
+    """The number of bytes in a text such as "500MB" or "2 GB"."""
+    size = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgt]?)b?", text.strip(), re.IGNORECASE)
+    if size is None:
+        raise DataError(f"{parameter} must be a size such as 500MB or 2GB; got {text!r}")
+    return int(float(size[1]) * _UNITS[size[2].lower()])
+
+
+def _format_size(n_bytes: int) -> str:
+    for power, unit in ((12, "TB"), (9, "GB"), (6, "MB"), (3, "kB")):
+        if n_bytes >= 0.9995 * 10**power:
+            return f"{n_bytes / 10**power:.1f} {unit}"
+    return f"{n_bytes} bytes"

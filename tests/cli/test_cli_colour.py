@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import pty
-import re
 import subprocess
 import sys
 
 import pytest
 
-from rageval_report.cli.colour import with_colour
+from rageval_report.cli.output import with_colour
 
 GATE = ["gate", "old.csv", "--rule", "mean(recall@5) >= 0.9"]
-ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
 VARIABLES = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "GITHUB_ACTIONS")
 
 
@@ -55,12 +55,6 @@ def shown_in_pipe(words, **environment):
     return done.stdout
 
 
-def test_a_terminal_shows_verdicts_in_colour(folder):
-    shown = shown_in_terminal(GATE)
-    assert "\x1b[31mfailed\x1b[0m" in shown
-    assert ESCAPE.sub("", shown) == shown_in_pipe(GATE)
-
-
 @pytest.mark.parametrize(
     ("options", "environment", "is_coloured"),
     [
@@ -81,49 +75,6 @@ def test_a_pipe_is_plain_unless_colour_is_forced(folder):
     assert "\x1b[31mfailed\x1b[0m" in shown_in_pipe(GATE, FORCE_COLOR="1")
 
 
-@pytest.mark.parametrize("name", ["markdown", "csv", "json", "html", "latex"])
-def test_other_formats_are_never_coloured(folder, run, monkeypatch, name):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "\x1b" not in run("gate", *GATE[1:], "--format", name).stdout
-
-
-def test_a_file_is_never_coloured(folder, run, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    run("gate", *GATE[1:], "-o", "gates.txt")
-    assert b"\x1b" not in (folder / "gates.txt").read_bytes()
-
-
-def test_each_verdict_has_its_colour():
-    text = (
-        "- b is better on recall by 0.1\n"
-        "- b is worse on mrr by 0.1\n"
-        "- no difference shown on f1; with 9 queries\n"
-        "- passed: mean(f1)\n- UNDECIDED: mean(mrr)\n"
-    )
-    colours = re.findall(r"\x1b\[(\d+)m([^\x1b]+)\x1b\[0m", with_colour(text))
-    assert colours == [
-        ("32", "is better"),
-        ("31", "is worse"),
-        ("33", "no difference shown"),
-        ("32", "passed"),
-        ("33", "UNDECIDED"),
-    ]
-
-
-def test_a_verdict_over_two_lines_is_coloured_on_both():
-    assert with_colour("- of all the others b is\n  worse on mrr\n") == (
-        "- of all the others b \x1b[31mis\x1b[0m\n  \x1b[31mworse\x1b[0m on mrr\n"
-    )
-
-
 def test_texts_of_the_user_keep_their_colour():
     table = "query  question\n-----  --------\nq1     what is worse  than that?\nNote: b is worse\n"
     assert with_colour(table) == table
-
-
-@pytest.mark.parametrize("columns", [60, 80])
-def test_tables_fit_a_narrow_terminal(demo_folder, columns):
-    for words in (["compare", "bm25.csv", "hybrid.csv"], GATE, ["report", "bm25.csv"]):
-        shown = ESCAPE.sub("", shown_in_terminal(words, columns=columns))
-        lines = shown.partition("\nNext:\n")[0].splitlines()
-        assert max(map(len, lines)) <= columns

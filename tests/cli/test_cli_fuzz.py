@@ -12,17 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.cli import rageval_report
-from rageval_report.cli.parsing import metrics_in_rule, parse_correct_rule
 
-COMMANDS = ("report", "thresholds", "failures", "compare")
+COMMANDS = ("report", "failures", "compare")
+
+
 SCORES = "query_id,recall,latency_ms,topic\n" + "".join(
     f"q{i},{i % 4 / 4},{100 + i},{'ab'[i % 2]}\n" for i in range(9)
 )
+
+
 OPTIONS = (
     *("--metric", "--by", "--percentiles", "--interval", "--confidence-level", "--threshold"),
     *("--correct", "--lower", "--bounds", "--test", "--correction", "--missing", "--margin"),
     *("--clusters", "--regressions", "--limit", "--query-id", "--seed", "--reader", "--option"),
 )
+
+
 VALUES = (
     *("recall", "latency_ms", "topic", "mrr", "", "-1", "0", "0.5", "95", "nan", "inf", "1e400"),
     *("p25", "p200", "mean", "25,50", "recall>=0.5", "latency_ms<=1e9", "recall=0:1", "recall=1:0"),
@@ -59,41 +64,3 @@ def test_any_options_are_answered_or_refused(place, command, pairs):
     assert_an_answer_or_one_line(
         [command, *files, *needed, *(word for pair in pairs for word in pair)]
     )
-
-
-@settings(max_examples=100)
-@given(content=st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
-def test_any_bytes_are_read_or_refused(place, content):
-    assert_an_answer_or_one_line(["report", "-", "--quiet"], stdin=content)
-
-
-@settings(max_examples=150)
-@given(
-    cells=st.lists(
-        st.tuples(
-            st.sampled_from(["q1", "q2", "q3", "", "NA", "1", "1.0"]),
-            st.sampled_from(["0", "1", "0.5", "", "nan", "inf", "5", "x", "(Failed)", "true", "é"]),
-        ),
-        max_size=4,
-    )
-)
-def test_any_table_is_read_or_refused(place, cells):
-    rows = "".join(f"{query},{score}\n" for query, score in cells)
-    assert_an_answer_or_one_line(["report", "-"], stdin=f"query_id,recall\n{rows}".encode())
-
-
-@given(
-    thresholds=st.dictionaries(
-        st.text(
-            st.characters(exclude_characters=",<>=", exclude_categories=["Z", "C"]), min_size=1
-        ),
-        st.floats(allow_nan=False, allow_infinity=False),
-        min_size=1,
-        max_size=4,
-    ),
-    sign=st.sampled_from([">=", "<=", " >= "]),
-)
-def test_a_rule_is_read_as_it_was_written(thresholds, sign):
-    told = ",".join(f"{metric}{sign}{threshold!r}" for metric, threshold in thresholds.items())
-    assert parse_correct_rule(told) == thresholds
-    assert metrics_in_rule(told) == list(thresholds)

@@ -1,7 +1,5 @@
-import pytest
-
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.cli.github import MOST_ANNOTATIONS, annotation_lines, workflow_command
+from rageval_report.cli.deciding import annotation_lines
 
 BAD = "mean(recall@5) >= 0.9"
 
@@ -9,19 +7,6 @@ BAD = "mean(recall@5) >= 0.9"
 def gated(*rules):
     data = {"query_id": list("abcd"), "recall": [0.5, 0.6, 0.7, 0.8]}
     return RAGPipelineEvaluation("v1", data).gate(*rules)
-
-
-@pytest.mark.parametrize(
-    ("message", "title", "told"),
-    [
-        ("50 % of\r\nall", "t", "::error title=t::50 %25 of%0D%0Aall"),
-        ("a: b, c", "a: b, c", "::error title=a%3A b%2C c::a: b, c"),
-        ("x\n::set-output name=a::b", "t", "::error title=t::x%0A::set-output name=a::b"),
-        ("%0A", "%2C", "::error title=%252C::%250A"),
-    ],
-)
-def test_a_command_is_escaped(message, title, told):
-    assert workflow_command("error", message, title) == told
 
 
 def test_a_gate_that_fails_is_an_error_and_one_that_barely_holds_a_warning():
@@ -32,7 +17,7 @@ def test_a_gate_that_fails_is_an_error_and_one_that_barely_holds_a_warning():
 
 def test_no_more_are_written_than_are_shown():
     lines = annotation_lines(gated(*["n(recall) >= 9"] * 30))
-    assert len(lines) == MOST_ANNOTATIONS
+    assert len(lines) == 10  # GitHub shows no more
     assert lines[-1] == "::error title=21 more gates::21 more gates: see the summary of this step"
 
 

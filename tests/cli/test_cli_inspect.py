@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 TABLE = "qid,model,recall,gold_rank\n1,a,0.5,3\n2,a,1,2\n3,b,0.25,1\n4,b,0.75,1\n"
 
 
@@ -23,21 +21,6 @@ def test_a_role_settles_the_doubt(folder, run, refused):
     assert "4 rows of 2 pipelines" in " ".join(result.stdout.split())
     assert "doubt" not in result.stdout
     assert "2 pipelines" in refused("compare", "d.csv", "d.csv::b", "--role", "model=pipeline")
-
-
-def test_json_holds_every_column(folder, run):
-    (folder / "d.csv").write_text(TABLE)
-    document = json.loads(
-        run("inspect", "d.csv", "--role", "model=detail", "--format", "json").stdout
-    )
-    assert "gold_rank" in json.dumps(document)
-
-
-def test_a_role_that_does_not_exist_and_a_column_that_does_not_exist(folder, refused):
-    (folder / "d.csv").write_text(TABLE)
-    assert 'got "metrik"' in refused("inspect", "d.csv", "--role", "recall=metrik")
-    assert "no column is named 'recal'" in refused("report", "d.csv", "--role", "recal=metric")
-    assert "expected COLUMN=ROLE" in refused("report", "d.csv", "--role", "recall")
 
 
 def test_no_file_is_wrong_use(refused):

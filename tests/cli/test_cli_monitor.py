@@ -29,13 +29,13 @@ def lives(folder):
 
 
 def test_an_alarm_is_exit_code_1_and_says_since_when(lives, run):
-    result = run("monitor bad")
+    result = run("history monitor bad")
     assert result.exit_code == 1, result.stderr
     assert "faithfulness is worse since 2026-08-06" in result.stdout
 
 
 def test_without_an_alarm_the_exit_code_is_0(lives, run):
-    result = run("monitor good --by topic --format json")
+    result = run("history monitor good --by topic --format json")
     assert result.exit_code == 0, result.stderr
     rows = json.loads(result.stdout)["rows"]
     assert [row["slice"] for row in rows] == ["all", "law", "tax"]
@@ -43,22 +43,22 @@ def test_without_an_alarm_the_exit_code_is_0(lives, run):
 
 
 def test_the_reference_the_tolerance_and_the_rate_are_options(lives, run):
-    assert run("monitor bad --tolerance faithfulness=0.7").exit_code == 0
-    assert run("monitor bad --reference 2026-08-06").exit_code == 0
-    assert run("monitor bad --alpha 0.000001 --metric faithfulness").exit_code == 1
-    result = run("monitor bad --tolerance faithfulness=much")
+    assert run("history monitor bad --tolerance faithfulness=0.7").exit_code == 0
+    assert run("history monitor bad --reference 2026-08-06").exit_code == 0
+    assert run("history monitor bad --alpha 0.000001 --metric faithfulness").exit_code == 1
+    result = run("history monitor bad --tolerance faithfulness=much")
     assert result.exit_code == 2
-    assert "write METRIC=X" in result.stderr
+    assert "expected NAME=NUMBER" in result.stderr
 
 
 def test_a_picture_is_drawn(lives, run):
-    result = run("monitor bad --plot alarm.png --quiet")
+    result = run("history monitor bad --plot alarm.png --quiet")
     assert result.exit_code == 1
     assert Path("alarm.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_files_may_stand_in_the_place_of_a_folder(lives, run):
     files = [f"d{day}=bad/2026-08-0{day}.json" for day in (1, 2, 7)]
-    result = run("monitor", *files)
+    result = run("history", "monitor", *files)
     assert result.exit_code == 1
     assert "faithfulness is worse since d7" in result.stdout

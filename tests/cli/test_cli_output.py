@@ -18,7 +18,7 @@ REPORT = "report old.csv"
 @pytest.mark.parametrize("renderer", RENDERERS.values(), ids=RENDERERS)
 def test_the_suffix_chooses_the_format(folder, run, renderer):
     path = f"out{renderer.suffixes[0]}"
-    command = "thresholds old.csv"  # of report, a file of HTML is the whole page
+    command = "slices old.csv --by topic"  # of report, a file of HTML is the whole page
     result = run(f"{command} -o {path}")
     assert result.exit_code == 0
     assert result.stdout == ""
@@ -30,11 +30,6 @@ def test_the_suffix_chooses_the_format(folder, run, renderer):
 def test_the_format_that_is_named_wins_over_the_suffix(folder, run):
     run(f"{REPORT} -o out.txt --format json")
     assert Path("out.txt").read_text().startswith("{")
-
-
-def test_a_dash_is_standard_output(folder, run):
-    assert run(f"{REPORT} -o -").stdout == run(REPORT).stdout
-    assert not Path("-").exists()
 
 
 def test_quiet_writes_the_file_and_says_nothing(folder, run):
@@ -68,27 +63,10 @@ def test_a_folder_that_is_missing_is_made(folder, run):
     assert (folder / "pages" / "of" / "today" / "out.csv").stat().st_size > 0
 
 
-def test_a_file_in_the_place_of_a_folder_is_named(folder, refused):
-    assert "old.csv/out.csv cannot be written" in refused(f"{REPORT} -o old.csv/out.csv")
-
-
 def test_a_run_that_fails_leaves_nothing_behind(folder, refused):
     before = sorted(folder.iterdir())
     refused("report old.csv --metric nothing -o out.csv")
     assert sorted(folder.iterdir()) == before
-
-
-def test_a_failed_write_keeps_the_old_file_whole(folder, refused, monkeypatch):
-    Path("out.csv").write_text("mine")
-
-    def full(self: Path, data: bytes) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    told = refused(f"{REPORT} -o out.csv --force")
-    assert "out.csv cannot be written: No space left on device" in told
-    assert Path("out.csv").read_text() == "mine"
-    assert sorted(path.name for path in folder.iterdir()) == ["new.csv", "old.csv", "out.csv"]
 
 
 def test_the_check_comes_before_the_work(folder):
@@ -105,12 +83,6 @@ def test_a_table_fits_the_terminal(folder, monkeypatch, capsys, columns, widest)
     Output.to_standard_output().write({"old": result})
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= widest
-
-
-def test_every_format_of_the_library_can_be_chosen(run):
-    listed = "|".join(entry.cli_name for entry in RENDERERS.values())
-    assert f"--format [{listed}]" in run("report --help").stdout
-    assert "markdown" in listed
 
 
 def test_an_unknown_format_is_answered_with_the_known_ones(folder, refused):

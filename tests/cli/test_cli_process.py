@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 Process = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
 COMMAND = (sys.executable, "-m", "rageval_report")
 
 
@@ -58,29 +60,3 @@ def test_a_terminal_that_cannot_show_a_letter_shows_its_escape(process, folder: 
     result = process(*words, env=environment)
     assert (result.returncode, result.stderr) == (0, b"")
     assert rb"\u518d\u73fe\u7387?" in result.stdout
-
-
-def test_no_color_is_honoured_by_using_none(process):
-    environment = {**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1"}
-    assert b"\x1b" not in process("report", "old.csv", env=environment).stdout
-
-
-def test_the_version_is_told_without_loading_what_it_does_not_need(folder: Path):
-    code = (
-        "import sys\n"
-        "from rageval_report.cli import rageval_report\n"
-        "assert rageval_report.main(['--help'], standalone_mode=False) == 0\n"
-        "heavy = {'numpy', 'pandas', 'scipy', 'matplotlib', 'tabulate'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=folder)
-
-
-def test_a_report_on_the_terminal_loads_nothing_that_draws(folder: Path):
-    code = (
-        "import sys\n"
-        "from rageval_report.cli import rageval_report\n"
-        "rageval_report.main(['report', 'old.csv'], standalone_mode=False)\n"
-        "assert 'matplotlib' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=folder)

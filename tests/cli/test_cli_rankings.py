@@ -9,15 +9,19 @@ import shlex
 import pytest
 
 from rageval_report import score_rankings
-from rageval_report.cli.command import parameters_of
-from rageval_report.cli.options import LoadingOptions
-from rageval_report.metrics.ranking_inputs import DUPLICATE_DOCS
-from rageval_report.scores.table import DUPLICATES
 
 QUERIES = [f"q{n}" for n in range(8)]
+
+
 QRELS = {query: {"a": 2, "b": 1} for query in QUERIES}
+
+
 BM25 = {query: {"x": 3.0, "b": 2.0, "a": 1.0} for query in QUERIES}
+
+
 DENSE = {query: {"a": 3.0, "x": 2.0, "b": 1.0} for query in QUERIES}
+
+
 WITH = "--qrels qrels.txt --metric ndcg@10"
 
 
@@ -64,14 +68,6 @@ def test_compare_has_the_means_of_score_rankings(typed):
     assert float(row["candidate_mean"]) == mean(DENSE)
 
 
-def test_rank_has_the_means_of_score_rankings(typed):
-    rows = rows_of(typed(f"rank bm25.run dense.run {WITH} --format csv"))
-    assert {row["pipeline"]: float(row["mean"]) for row in rows} == {
-        "bm25": mean(BM25),
-        "dense": mean(DENSE),
-    }
-
-
 def test_metrics_of_rules_are_computed(typed):
     line = "gate dense.run --qrels qrels.txt --rule 'mean(P@1) >= 0.9'"
     assert "dense passes the gate" in typed(line)
@@ -80,82 +76,6 @@ def test_metrics_of_rules_are_computed(typed):
     line = f"gate dense.run --baseline bm25.run --qrels qrels.txt {rule}"
     assert "dense passes all 2 gates" in typed(line)
     assert typed(f"{line} --verbose").count("passed:") == 2
-
-
-# nDCG@10 of bm25 and dense is 0.620 and 0.950 in every query, so one score or mean shows it.
-COMMANDS = {
-    "report": (f"report bm25.run dense.run {WITH}", "8         0  0.950"),
-    "report without metrics": ("report bm25.run --qrels qrels.txt", "8         0  0.620"),
-    "failures": (
-        f"failures bm25.run {WITH} --threshold 0.9",
-        "8 of 8 scored queries lie below",
-    ),
-    "thresholds": (f"thresholds bm25.run {WITH}", "ndcg@10  0.620   0.620  0.620  0.620"),
-    "export": (f"export bm25.run {WITH}", f"q7,2,3,0.0,2,{mean(BM25)}"),
-    "history": (f"history bm25.run dense.run {WITH}", "ndcg@10  0.620  0.950      +0.330"),
-    "repeats": (f"repeats bm25.run dense.run {WITH}", "ndcg@10  8  0.785"),
-    "plot": (f"plot bm25.run dense.run {WITH} --kind forest -o forest.png", ""),
-    "names": (
-        f"compare old=bm25.run new=dense.run {WITH} --verbose",
-        "new is better on ndcg@10 by 0.330",
-    ),
-    "weights": (
-        "weighted bm25.run dense.run --qrels qrels.txt --weight ndcg@10=2 --weight mrr=1",
-        "1  dense     best      0.967",
-    ),
-    "objectives": (
-        "weighted bm25.run dense.run --qrels qrels.txt "
-        "--objective head=mrr,P@1 --objective whole=map",
-        "1  dense     best      0.917",
-    ),
-    "pareto": (
-        "rank bm25.run dense.run --qrels qrels.txt --pareto --objective ndcg@10 "
-        "--objective recall@5",
-        "on the front: dense",
-    ),
-    "regressions": (
-        "compare bm25.run dense.run --qrels qrels.txt --regressions mrr",
-        "dense is worse on 0 of 8 common queries",
-    ),
-    "a rule for correct": (
-        f"compare bm25.run dense.run {WITH} --correct 'P@1>=1' --outcomes",
-        "0 only_bm25_correct, 8 only_dense_correct",
-    ),
-    "bounds": (
-        f"compare bm25.run dense.run {WITH} --bounds ndcg@10=0:1",
-        "dense is better than bm25 on 1 of 1 metric",
-    ),
-    "options": (
-        f"report bm25.run {WITH} --option relevance_level=2 --option ties=input",
-        "scored with ties input, relevance_level 2.0",
-    ),
-}
-
-
-@pytest.mark.parametrize(("command", "expected"), COMMANDS.values(), ids=COMMANDS)
-def test_every_command_that_reads_scores_takes_rankings(typed, runs, command, expected):
-    assert expected in typed(command)
-    if command.startswith("plot"):
-        assert (runs / "forest.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_options_of_rankings_move_the_numbers(typed):
-    command = "export bm25.run --qrels qrels.txt --metric mrr"
-    text = typed(f"{command} --option relevance_level=2")
-    assert float(text.splitlines()[1].split(",")[-1]) == mean(BM25, "mrr", relevance_level=2)
-    assert mean(BM25, "mrr", relevance_level=2) != mean(BM25, "mrr")
-
-
-def test_standard_input_is_a_ranking_too(typed):
-    assert str(mean(BM25)) in typed(f"compare - dense.run {WITH} --format csv", stdin=trec(BM25))
-
-
-def test_files_that_differ_in_what_looks_like_a_suffix_stay_apart(runs, typed):
-    for name in ("bm25", "dense"):
-        (runs / f"{name}.run").rename(runs / f"input.{name}")
-    text = typed(f"rank input.bm25 input.dense {WITH} --format csv")
-    assert "input.bm25" in text
-    assert "input.dense" in text
 
 
 REFUSED = {
@@ -180,9 +100,3 @@ REFUSED = {
 def test_mistakes_are_refused_with_what_to_type(runs, refused, command, message):
     (runs / "twice.run").write_text(trec(BM25) + "q7 Q0 a 4 0.5 tag\n")
     assert re.search(message, refused(command))
-
-
-def test_duplicates_of_the_command_line_are_those_of_the_library():
-    parameters = {parameter.name: parameter for parameter in parameters_of(LoadingOptions)}
-    option = parameters["duplicates"]
-    assert set(option.type.choices) == {*DUPLICATES, *DUPLICATE_DOCS}

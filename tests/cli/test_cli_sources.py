@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report.cli.parsing import metric_overrides, metrics_in_rule, parse_correct_rule
 from rageval_report.cli.sources import Loading, PipelineSource, parse_source, parse_sources
 from rageval_report.errors import DataError
 
@@ -45,51 +44,9 @@ def test_files_of_one_name_are_told_apart_by_their_folders():
     assert names == ["old/run", "new/run", None]
 
 
-def test_a_name_that_is_given_stays():
-    names = [source.name for source in parse_sources(["a=old/run.csv", "new/run.csv"])]
-    assert names == ["a", None]
-
-
-def test_pipelines_of_one_file_are_called_as_they_are():
-    assert [source.name for source in parse_sources(["a.json::x", "a.json::y"])] == [None, None]
-
-
 def test_standard_input_is_read_once_only():
     with pytest.raises(DataError, match="once only"):
         parse_sources(["-", "new=-"])
-
-
-@pytest.mark.parametrize(
-    ("told", "rule"),
-    [
-        ("exact_match", "exact_match"),
-        (" is right ", "is right"),
-        ("recall@5>=1", {"recall@5": 1.0}),
-        ("Answer Relevancy >= .5", {"Answer Relevancy": 0.5}),
-        ("a>=0.5,b<=-1e3", {"a": 0.5, "b": -1000.0}),
-    ],
-)
-def test_a_rule_is_a_name_or_thresholds(told, rule):
-    assert parse_correct_rule(told) == rule
-    assert metrics_in_rule(told) == ([rule] if isinstance(rule, str) else list(rule))
-
-
-@pytest.mark.parametrize("told", ["a>0.5", "a<1", "a,b", "a>=0.5,", "a>=x", ">=1", "a>="])
-def test_a_rule_that_cannot_be_read_is_shown_how(told):
-    with pytest.raises(DataError, match=r"faithfulness>=0\.8"):
-        parse_correct_rule(told)
-
-
-def test_what_is_known_of_a_metric_comes_together():
-    assert metric_overrides(("a",), ("b",), (("a", 0.0, 5.0),)) == {
-        "a": {"greater_is_better": False, "bounds": (0.0, 5.0)},
-        "b": {"greater_is_better": True},
-    }
-
-
-def test_every_pipeline_of_a_file_is_loaded(demo_folder):
-    found = Loading().load_every(["promptfoo.json", "old.csv"])
-    assert [one.name for one in found] == ["gpt-4o", "llama-3", "old"]
 
 
 def test_one_of_several_pipelines_may_be_picked_and_named(demo_folder):
@@ -110,16 +67,6 @@ def test_pipelines_of_one_name_in_two_files_carry_the_names_of_their_files(demo_
     ]
 
 
-def test_a_file_of_one_pipeline_is_loaded_as_ever(demo_folder):
-    [one], [other] = Loading().load_every(["x=old.csv"]), Loading().load_all(["x=old.csv"])
-    assert (one.name, one.n_queries, list(one.metrics)) == ("x", other.n_queries, [*other.metrics])
-
-
 def test_two_of_one_name_are_refused_whatever_they_come_from(demo_folder):
     with pytest.raises(DataError, match="two runs are named 'old'"):
         Loading().load_every(["old.csv", "old=new.csv"])
-
-
-def test_runs_are_named_after_their_files(demo_folder):
-    found = Loading().load_runs(["runs/2026-08-01.json", "x=runs/2026-08-02.json"])
-    assert [one.name for one in found] == ["2026-08-01", "x"]

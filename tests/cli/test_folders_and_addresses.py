@@ -5,7 +5,6 @@ import json
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, rank
-from rageval_report.run_history import history
 
 SCORES = {"bm25": [0.5, 1, 0, 0.5, 0.5, 0.25], "hybrid": [1, 1, 0.5, 0.75, 1, 1]}
 
@@ -37,13 +36,6 @@ def test_rank_takes_addresses(results, run):
     assert told["rows"] == rank("results").to_dict()["rows"]
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_history_takes_a_folder_and_a_glob(results, run, place):
-    told = json.loads(run(f"history {place} --format json").stdout)
-    assert told["rows"] == history(place).to_dict()["rows"]
-    assert [row["run"] for row in told["rows"]] == ["bm25", "hybrid"]
-
-
 @pytest.mark.parametrize("command", ["rank", "history"])
 @pytest.mark.parametrize("place", ["none", "none/*.csv", "nope://host/x", "mlflow:/"])
 def test_a_place_without_scores_is_one_line(results, run, command, place):
@@ -51,10 +43,3 @@ def test_a_place_without_scores_is_one_line(results, run, command, place):
     assert done.exit_code == 2
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
-
-
-@pytest.mark.parametrize("command", ["rank", "history"])
-def test_the_help_says_what_a_file_may_be(run, command):
-    shown = " ".join(run(f"{command} --help").stdout.split())
-    assert "a glob in quotes" in shown
-    assert "an address such as mlflow:/EXPERIMENT" in shown

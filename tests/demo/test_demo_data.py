@@ -13,7 +13,11 @@ from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.demo import demo_evaluations, write_demo_files
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "make_demo_data.py"
+
+
 FILES = ("bm25.csv", "hybrid.csv")
+
+
 METRICS = (
     *("reciprocal_rank", "recall@5", "context_relevance", "faithfulness", "answer_relevancy"),
     *("exact_match", "citation_f1", "latency_ms"),
@@ -40,11 +44,6 @@ def test_the_committed_script_writes_these_bytes():
     assert {name: text.encode() for name, text in written.items()} == {
         name: data_of(name) for name in FILES
     }
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_is_small(name):
-    assert len(data_of(name)) < 150_000
 
 
 def test_there_are_two_hundred_queries_and_eight_metrics_a_pipeline(pair):
@@ -79,28 +78,6 @@ def test_each_row_hangs_together(pair, place):
     assert (explained == ~(rows["faithfulness"] == 1)).all()
 
 
-def test_both_runs_were_asked_the_same(pair):
-    columns = ["question", "question_type", "domain", "reference"]
-    old, new = (run.details[columns] for run in pair)
-    common = old.index.intersection(new.index)
-    pd.testing.assert_frame_equal(old.loc[common], new.loc[common])
-
-
-def test_no_query_is_asked_twice(pair):
-    assert all(run.details["question"].is_unique for run in pair)
-
-
-def test_there_are_groups_to_slice_by(pair):
-    assert set(pair[0].details["question_type"]) == {
-        "factoid",
-        "numeric",
-        "procedural",
-        "multi_hop",
-    }
-    assert pair[0].details["domain"].nunique() == 5
-    assert pair[0].details["question_type"].value_counts().min() >= 30
-
-
 def test_every_kind_of_verdict_comes_up(pair, comparison):
     words = comparison["verdict"]
     assert set(words) == {"better", "worse", "undecided"}
@@ -110,15 +87,6 @@ def test_every_kind_of_verdict_comes_up(pair, comparison):
     assert sentences["faithfulness"].startswith("no difference shown on faithfulness;")
     assert "not significant after correcting for 7 tests" in sentences["exact_match"]
     assert "hybrid is worse on latency_ms" in sentences["latency_ms"]
-
-
-@pytest.mark.parametrize("metric", ["reciprocal_rank", "exact_match"])
-def test_the_candidate_is_worse_at_questions_for_numbers_alone(pair, metric):
-    by_type = compare(*pair, metrics=metric).slices("question_type")
-    table = by_type.to_frame().set_index("question_type")
-    worse = table.index[(table["pvalue_adjusted"] < 0.05) & (table["difference"] < 0)]
-    assert list(worse) == ["numeric"]
-    assert (table["difference"].drop("numeric") > 0).all()
 
 
 def test_the_files_can_be_copied_and_read(tmp_path):

@@ -6,7 +6,6 @@ import http.client
 import json
 import math
 import socket
-import threading
 from collections import Counter
 
 import pytest
@@ -23,14 +22,10 @@ from rageval_report.demo.server import (
     demo_queries,
     read_documents,
 )
-from rageval_report.demo.server.requests import RequestReader
-from rageval_report.demo.server.search import REFUSAL, words_of
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.demo.server.rag import REFUSAL
+from rageval_report.errors import DataError
 
 RAG = ExtractiveRag(demo_documents())
-
-
-# -- what it finds and says
 
 
 def test_scores_are_those_of_lucenes_bm25_by_hand():
@@ -89,18 +84,6 @@ def test_a_reranker_puts_the_document_with_the_best_sentence_first():
     assert (hit["doc_id"], hit["score"]) == ("together", 1.0)
 
 
-def test_a_sentence_with_too_small_a_share_of_the_words_is_no_answer():
-    rag = ExtractiveRag([Document("a", "The fee is 6 crowns."), Document("b", "Dogs sleep.")])
-    # "fee" and "dog" are in one of two documents, and weigh the same: each has half of the weight.
-    question = "Is there a fee for a dog?"
-    assert rag.answer(question, least_covered=0.5)["answer"] == "Dogs sleep."
-    assert rag.answer(question, least_covered=0.51)["answer"] == REFUSAL
-
-
-def test_words_are_singular_and_say_something():
-    assert words_of("Which buses pass the Harbour's boats?") == ["buse", "pass", "harbour", "boat"]
-
-
 def test_documents_without_words_are_refused():
     with pytest.raises(DataError, match="expected documents with words"):
         ExtractiveRag([Document("a", "the of ...")])
@@ -116,25 +99,12 @@ def test_the_shipped_questions_have_their_gold_among_the_documents():
     assert Counter(query["answerable"] for query in demo_queries()) == {True: 38, False: 6}
 
 
-def test_the_shipped_questions_are_not_all_easy():
-    right = [RAG.answer(q["question"])["answer"] in q.get("reference", []) for q in demo_queries()]
-    assert 0.4 < sum(right) / len(right) < 0.9
-
-
-# -- documents
-
-
 def test_a_folder_of_texts_is_read_with_places_as_ids(tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a.md").write_text("One.")
     (tmp_path / "b.txt").write_text("Two.")
     (tmp_path / "c.pdf").write_bytes(b"%PDF")
     assert read_documents(tmp_path) == [Document("b.txt", "Two."), Document("deep/a.md", "One.")]
-
-
-def test_a_file_of_documents_is_read(write):
-    path = write('{"doc_id": "a", "text": "One."}\n')
-    assert read_documents(path) == [Document("a", "One.")]
 
 
 @pytest.mark.parametrize(
@@ -151,9 +121,6 @@ def test_a_file_of_documents_is_read(write):
 def test_a_file_that_holds_no_documents_is_told(write, content, told):
     with pytest.raises(DataError, match=told):
         read_documents(write(content))
-
-
-# -- the server
 
 
 @pytest.fixture(scope="module")
@@ -191,12 +158,6 @@ def test_pieces_join_to_the_answer(port):
     assert pieces[-1] == whole
 
 
-def test_health_and_settings_are_told(port):
-    assert asked(port, "GET", "/health") == (200, b'{"status": "ok"}')
-    status, body = asked(port, "GET", "/config")
-    assert (status, json.loads(body)["retrieval_top_k"]) == (200, 3)
-
-
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
@@ -223,26 +184,6 @@ def test_a_request_that_makes_no_sense_is_refused_with_a_reason(port, path, body
     assert json.loads(told)["error"]
 
 
-def test_a_port_that_is_taken_is_told(port):
-    with pytest.raises(DataError, match=f"cannot listen on 127.0.0.1:{port}"):
-        ReferenceServer(RAG, port=port)
-
-
-def test_a_server_that_was_stopped_answers_nobody_on_connections_that_are_open():
-    with ReferenceServer(RAG) as server:
-        port = int(server.url.rpartition(":")[2])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        connection.request("GET", "/health")
-        assert connection.getresponse().read() == b'{"status": "ok"}'
-    connection.request("GET", "/health")
-    with pytest.raises(ConnectionError):
-        connection.getresponse()
-    connection.close()
-
-
-# -- faults
-
-
 @pytest.mark.parametrize("name", list(FAULTS))
 def test_each_fault_can_be_had(name):
     assert Faults({name: 1.0}).draw("Why?") == name
@@ -260,28 +201,10 @@ def test_faults_come_as_often_as_wanted_and_the_same_each_time():
     assert abs(counts["drop"] - 1000) < 5 * math.sqrt(5000 * 0.2 * 0.8)
 
 
-def test_a_question_that_is_asked_again_is_drawn_for_again():
-    faults = Faults({"500": 0.5})
-    assert len({faults.draw("Why?") for _ in range(50)}) == 2
-
-
-def test_another_seed_is_another_draw():
-    draws = [[Faults({"500": 0.5}, seed=s).draw(str(n)) for n in range(50)] for s in (0, 1)]
-    assert draws[0] != draws[1]
-
-
 @pytest.mark.parametrize("shares", [{"500": -0.1}, {"500": 0.6, "drop": 0.6}, {"500": math.nan}])
 def test_shares_that_make_no_sense_are_refused(shares):
     with pytest.raises(DataError, match="share"):
         Faults(shares)
-
-
-def test_a_fault_that_is_not_known_is_named_with_the_nearest():
-    with pytest.raises(UnknownNameError, match="Did you mean 'garbage'"):
-        Faults({"garbag": 0.1})
-
-
-# -- requests that are slow or meant for others
 
 
 @pytest.fixture
@@ -308,70 +231,11 @@ HEAD = b"POST /answer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n
 def test_a_request_whose_body_does_not_come_is_refused(impatient):
     answer = send(impatient, HEAD + b'{"question"')
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"the request was not complete within 0.2 s" in answer
-
-
-@pytest.mark.parametrize("half", [b"P", HEAD[:10], HEAD[:-2]])
-def test_a_request_whose_head_does_not_come_is_not_waited_for(impatient, half):
-    assert send(impatient, half) == b""  # it closes the connection
-
-
-def test_a_request_that_comes_by_drops_is_not_waited_for(impatient):
-    host, _, port = impatient.url.removeprefix("http://").rpartition(":")
-    never = threading.Event()
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
-        n_sent = 0
-        try:
-            while n_sent < 1000 and not never.wait(0.01):  # ten seconds, fifty times its patience
-                connection.sendall(b"a")
-                n_sent += 1
-        except ConnectionError:
-            pass
-    assert n_sent < 1000
-
-
-class SilentConnection:
-    """Notes how long it would be waited for, and gives one byte after another."""
-
-    def __init__(self):
-        self.timeouts = []
-
-    def settimeout(self, seconds):
-        self.timeouts.append(seconds)
-
-    def recv_into(self, buffer):
-        buffer[:1] = b"a"
-        return 1
-
-
-def test_a_connection_may_wait_longer_than_a_request(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("rageval_report.demo.server.requests.time.monotonic", lambda: now[0])
-    connection = SilentConnection()
-    reader = RequestReader(connection, patience=10.0, idle=60.0)
-    for moment in (0.0, 4.0, 9.0):
-        now[0] = moment
-        assert reader.read(1) == b"a"
-    # Before the first byte 60 s, then what is left of the ten; the answer has ten seconds again.
-    assert connection.timeouts == [60.0, 10.0, 6.0, 10.0, 1.0, 10.0]
-    now[0] = 10.0
-    with pytest.raises(TimeoutError):
-        reader.read(1)
-    reader.expect_request()
-    assert reader.read(1) == b"a"
-    assert connection.timeouts[-2:] == [60.0, 10.0]
+    assert b"nothing came for 0.2 s" in answer
 
 
 def request_to(host: bytes) -> bytes:
     return b"GET /health HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"
-
-
-@pytest.mark.parametrize(
-    "host", [b"localhost", b"LOCALHOST:8001", b"127.0.0.1:1", b"[::1]:9", b"192.168.1.7", b"rag:80"]
-)
-def test_a_request_to_this_machine_is_answered(impatient, host):
-    answer = send(impatient, request_to(b"Host: " + host + b"\r\n"))
-    assert answer.startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize(
@@ -383,8 +247,3 @@ def test_a_request_to_another_host_is_refused(impatient, host):
     answer = send(impatient, request_to(b"Host: " + host + b"\r\n"))
     assert answer.startswith(b"HTTP/1.1 421 ")
     assert b'"status": "ok"' not in answer
-
-
-@pytest.mark.parametrize("hosts", [b"", b"Host: localhost\r\nHost: evil.example\r\n"])
-def test_a_request_has_one_host(impatient, hosts):
-    assert send(impatient, request_to(hosts)).startswith(b"HTTP/1.1 400 ")

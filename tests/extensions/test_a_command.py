@@ -12,24 +12,18 @@ from click.testing import CliRunner
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.cli import rageval_report
-from rageval_report.cli.command import Command, argument, option
+from rageval_report.cli.command import command
 from rageval_report.cli.group import COMMANDS
-from rageval_report.cli.options import OutputOptions
+from rageval_report.cli.options import Options
 from rageval_report.cli.output import Output
 
 SCORES = "query_id,recall@5\na,0.5\nb,1\n"
 
 
-class WorstOptions(OutputOptions):
+def worst(options: Options) -> int:
     """Show the queries with the lowest scores."""
-
-    file: str = argument(metavar="FILE")
-    metric: str = option("--metric", required=True, help="Any name of the metric.")
-
-
-def worst(options: WorstOptions) -> int:
     evaluation = RAGPipelineEvaluation.load(None, options.file)
-    Output.of(options).write({"worst": evaluation.failures(options.metric, "median")})
+    Output.of(options).write(evaluation.failures(options.metric, "median"))
     return 3
 
 
@@ -61,16 +55,15 @@ def run(tmp_path, monkeypatch):
     return lambda *words: CliRunner().invoke(rageval_report, words)
 
 
-def test_one_line_adds_it(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "my_commands", types.SimpleNamespace(worst=worst))
-    command = Command(WorstOptions, "my_commands:worst", examples=["rageval-report worst a.csv"])
-    COMMANDS.add("worst", command)
+def test_one_line_adds_it(run):
+    row = {"arguments": "FILE", "shown": "metric! OUTPUT", "examples": ["worst a.csv"]}
+    COMMANDS.add("worst", command("worst", **row)(worst))
     result = run("worst", "scores.csv", "--metric", "recall@5", "--format", "csv", "--quiet")
     assert result.exit_code == 3  # what its body returned
     assert [line.split(",")[0] for line in result.stdout.splitlines()] == ["query_id", "a"]
     shown = " ".join(run("--help").stdout.split())
     assert "worst Show the queries with the lowest scores." in shown
-    assert "--format [table|" in run("worst", "--help").stdout
+    assert "--format [table|" in run("worst", "--help-all").stdout
 
 
 def test_any_command_of_click_will_do(run):
@@ -99,8 +92,8 @@ def install(monkeypatch):
     def install_(**points: str) -> None:
         plugin = types.ModuleType("starverbs")
         plugin.echo, plugin.broken = echo, broken
-        for command in (echo, broken):  # as if they were written there
-            monkeypatch.setitem(command.callback.__globals__, "__name__", "starverbs")
+        for verb in (echo, broken):  # as if they were written there
+            monkeypatch.setitem(verb.callback.__globals__, "__name__", "starverbs")
         monkeypatch.setitem(sys.modules, "starverbs", plugin)
         distribution = FakeDistribution(points)
         real, real_points = metadata.distributions, metadata.entry_points

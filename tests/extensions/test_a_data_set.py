@@ -125,7 +125,7 @@ def test_a_file_that_does_not_exist_is_refused_before_it_is_asked_for_rows():
 def test_the_command_line_lists_and_counts_it(folder):
     rows = json.loads(command("datasets", "--format", "json").stdout)["rows"]
     assert [row["questions"] for row in rows if row["dataset"] == "rivers"] == ["3"]
-    words = ("stats", "rivers", "--path", "rivers.txt", "--format", "json")
+    words = ("datasets", "rivers", "--path", "rivers.txt", "--format", "json")
     counts = json.loads(command(*words).stdout)["rows"]
     assert {row["value"]: row["n"] for row in counts}["with a reference"] == 2
 

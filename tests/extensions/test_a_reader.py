@@ -66,7 +66,7 @@ def test_the_command_line_reads_its_files_and_lists_it(add_reader, path):
     assert [(row["metric"], row["n"]) for row in rows] == [("stars", 3)]
     assert rows[0]["mean"] == pytest.approx((3 + 5 + 0) / 3)
     assert command("report", path, "--reader", "stars").exit_code == 0
-    listed = json.loads(command("formats", "--format", "json").stdout)["rows"]
+    listed = json.loads(command("inspect", "--formats", "--format", "json").stdout)["rows"]
     assert [row["example"] for row in listed if row["reader"] == "stars"] == ["run.stars"]
 
 

@@ -264,13 +264,13 @@ def _prepare_generate(folder: Path) -> None:
 
 
 def _generate_words(url: str, again: bool) -> list[str]:
-    words = ["golden", "generate", "docs", "--factoid", "6", "--unanswerable", "2"]
+    words = ["golden", "make", "docs", "--factoid", "6", "--unanswerable", "2"]
     words += ["--shortest", "10", "-o", "drafts.jsonl", "--concurrency", str(IN_FLIGHT)]
     return [*words, *_model_words(url), "--force"]
 
 
 GENERATE = Job(
-    "golden generate",
+    "golden make",
     _prepare_generate,
     _generate_words,
     lambda folder: read_outputs(folder, {"drafts.jsonl": rows_in}),

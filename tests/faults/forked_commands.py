@@ -322,14 +322,10 @@ def _import_everything() -> None:
     from rageval_report.cli.group import COMMANDS
 
     COMMANDS.loaded()
-    for name in (
-        "eval.eval_body",
-        "judge.judge_body",
-        "golden.making_body",
-        "golden.evaluate_body",
-        "export_body",
-    ):
-        importlib.import_module(f"rageval_report.cli.{name}")
+    ours = "evaluating.evaluate evaluating.experiment evaluating.stopped_judging golden judges"
+    ours += " runner.collecting scores.write scoring.judged_sets scoring.records"
+    for name in ours.split():  # the commands import them when they run
+        importlib.import_module(f"rageval_report.{name}")
     for name in ("httpx2", "httpx", "tenacity", "pyarrow.parquet", "jinja2", "tabulate", "sqlite3"):
         try:
             importlib.import_module(name)

@@ -69,7 +69,7 @@ def cases(folder: Path) -> dict[str, Case]:
         "compare": Case(("compare", "old.csv", "new.csv", "-o", "c.json"), ("c.json",)),
         "plot": Case(("plot", "old.csv", "-o", "p.png"), ("p.png",)),
         "export": Case(("export", "old.csv", "-o", "e.jsonl"), ("e.jsonl",)),
-        "serve": Case(("serve", "--port", "0"), is_endless=True),
+        "serve": Case(("demo", "serve", "--port", "0"), is_endless=True),
         "eval": Case((*asking, "-o", "run"), run="run"),
     }
 

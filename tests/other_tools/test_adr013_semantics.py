@@ -230,12 +230,12 @@ def test_the_provider_comes_from_the_environment_and_arguments_win(monkeypatch):
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("golden ground-truth", "--provider --model --first --grade --query --samples --force"),
+        ("golden references", "--provider --model --first --grade --query --samples --force"),
         ("golden evaluate", "--k --minimum --mapping --duplicates --level --rule --provider"),
     ],
 )
 def test_the_commands_have_its_options(command, options):
-    page = CliRunner().invoke(rageval_report, [*command.split(), "--help"]).stdout
+    page = CliRunner().invoke(rageval_report, [*command.split(), "--help-all"]).stdout
     assert [option for option in options.split() if option not in page] == []
 
 
@@ -243,7 +243,7 @@ def test_ground_truths_of_the_command_skip_queries_without_high_grades(tmp_path,
     monkeypatch.chdir(tmp_path)
     write_beir(tmp_path, HEADED)
     (tmp_path / "adr_chat.py").write_text("def ask(text):\n    return ' It is. '\n")
-    words = ["golden", "ground-truth", "nfcorpus.zip", "--chat", "adr_chat:ask", "-o", "t.jsonl"]
+    words = ["golden", "references", "nfcorpus.zip", "--chat", "adr_chat:ask", "-o", "t.jsonl"]
     result = CliRunner().invoke(rageval_report, words)
     assert result.exit_code == 0, result.output
     [item] = read_golden("t.jsonl")

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import io
+import ipaddress
 import json
+import math
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
 from rageval_report._version import __version__
-from rageval_report.demo.server.faults import FAULTS, Faults
-from rageval_report.demo.server.requests import RequestReader, is_own_host
-from rageval_report.demo.server.search import MODEL, ExtractiveRag
-from rageval_report.errors import DataError
+from rageval_report.demo.server.rag import MODEL, ExtractiveRag
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.files.strict_json import load_json
 
 _JSON = "application/json"
 _EVENTS = "text/event-stream"
 _MOST_BYTES = 1 << 20
 _OK, _BAD, _NOT_FOUND, _TOO_LATE, _TOO_LARGE, _MISDIRECTED = 200, 400, 404, 408, 413, 421
-_IDLE = 60.0  # seconds that a client may keep a connection open between two requests
 _PATHS = ("/answer", "/stream")
 
 
@@ -45,6 +45,91 @@ _SETTINGS: dict[str, tuple[Callable[[object], bool], str]] = {
     "rerank": (_is_switch, "true or false"),
     "least_covered": (_is_share, "a number from 0 to 1"),
 }
+
+
+# -- deliberate faults: what real servers do by accident, on demand and reproducibly
+
+_HUGE = 10 << 20
+# What is sent instead of the answer: status, body and kind.
+_SENT_INSTEAD = {
+    "500": (500, b'{"error": "an internal error, on demand"}', _JSON),
+    "429": (429, b'{"error": "too many requests, on demand"}', _JSON),
+    "html": (
+        200,
+        b"<!doctype html>\n<title>Bad gateway</title>\n<h1>Bad gateway</h1>\n",
+        "text/html",
+    ),
+    "empty": (200, b"", _JSON),
+    "huge": (200, b'{"answer": "' + b"x" * _HUGE + b'"}', _JSON),
+    "refusal": (200, b'{"answer": "I cannot answer that."}', _JSON),
+}
+FAULTS = ("slow", *_SENT_INSTEAD, "garbage", "drop", "hang-up")
+
+
+class Faults:
+    """Choose the fault of each request, by its question and how often it was asked, not by chance.
+
+    Parameters
+    ----------
+    shares : mapping of str to float
+        The share of requests with each fault, by name in `FAULTS`; together at most 1.
+    seed : int
+        A different seed chooses different requests.
+
+    Raises
+    ------
+    UnknownNameError
+        If no fault has that name.
+    DataError
+        If a share is negative, or their sum is above 1.
+
+    Examples
+    --------
+    >>> faults = Faults({"500": 0.5})
+    >>> [faults.draw("Why?") for _ in range(8)] == [Faults({"500": 0.5}).draw("Why?")] * 8
+    False
+    >>> Faults({}).draw("Why?") is None
+    True
+    """
+
+    def __init__(self, shares: Mapping[str, float], *, seed: int = 0):
+        for name, share in shares.items():
+            if name not in FAULTS:
+                raise UnknownNameError("fault", name, FAULTS)
+            if not (math.isfinite(share) and share >= 0):
+                raise DataError(f"the share of {name} must be a number from 0 to 1; got {share!r}")
+        if sum(shares.values()) > 1 + 1e-9:
+            raise DataError("the shares of all faults must add up to at most 1")
+        self._shares = dict(shares)
+        self._seed = seed
+        self._n_asked: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def draw(self, question: str) -> str | None:
+        """The fault of this request, or None.
+
+        Examples
+        --------
+        >>> Faults({"500": 1.0}).draw("Why?")
+        '500'
+        """
+        if not self._shares:
+            return None
+        with self._lock:
+            n = self._n_asked[question]
+            self._n_asked[question] += 1
+        # With the number of the attempt, so that a retry may succeed; not with the order of
+        # requests, which threads change.
+        key = f"{self._seed}|{n}|{question}".encode("utf-8", "surrogatepass")
+        place = int.from_bytes(blake2b(key, digest_size=8).digest()) / 2**64
+        for name, share in self._shares.items():
+            if place < share:
+                return name
+            place -= share
+        return None
+
+
+# -- the server
 
 
 class _BadRequestError(Exception):
@@ -89,7 +174,7 @@ class ReferenceServer:
         Names by which clients may address it, besides ``localhost``, IP addresses and `host`: any
         other host is refused, because a page of the web may have made a browser come here.
     patience : float
-        Seconds for a whole request to come, and for a client to take its answer.
+        Seconds that a client may keep silent within a request, or between two.
 
     Raises
     ------
@@ -116,7 +201,7 @@ class ReferenceServer:
         delay: float = 0.0,
         slow: float = 5.0,
         names: Collection[str] = (),
-        patience: float = 10.0,
+        patience: float = 60.0,
     ):
         self.rag = rag
         self.names = frozenset({host, *names})
@@ -193,22 +278,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
     def setup(self) -> None:
-        """Read requests with a deadline."""
+        """Wait for a client as long as the server is patient."""
         super().setup()
-        self.rfile.close()
-        patience = self.server.reference.patience
-        self._requests = RequestReader(self.connection, patience=patience, idle=_IDLE)
-        self.rfile = io.BufferedReader(self._requests)
-
-    def handle_one_request(self) -> None:
-        """Wait for a request and answer it; one that does not come in time is not waited for."""
-        self._requests.expect_request()
-        super().handle_one_request()
+        self.connection.settimeout(self.server.reference.patience)
 
     def parse_request(self) -> bool:
         """After `stop`, answer no further request, on open connections either."""
         if self.server.reference.is_over.is_set():
-            self.hang_up()
+            self.close_connection = True
             return False
         return super().parse_request() and self._is_for_this_server()
 
@@ -251,12 +328,25 @@ class _Handler(BaseHTTPRequestHandler):
         answer = reference.rag.answer(request.question, **request.settings)
         body = json.dumps(answer).encode()
         fault = reference.faults.draw(request.question)
-        if fault is not None and FAULTS[fault](self, body):
-            return
-        if request.is_stream:
+        if fault == "slow":
+            reference.is_over.wait(reference.slow)
+        if fault not in (None, "slow"):
+            self._fail(str(fault), body)
+        elif request.is_stream:
             self._send_stream(answer)
         else:
-            self.send(_OK, body, kind=_JSON)
+            self._send(_OK, body, _JSON)
+
+    def _fail(self, fault: str, body: bytes) -> None:
+        """What happens instead of the answer."""
+        if fault in _SENT_INSTEAD:
+            self._send(*_SENT_INSTEAD[fault])
+        elif fault == "garbage":
+            self._send(_OK, body[: len(body) // 2] + b"\x00\xff}{", _JSON)
+        else:
+            self.close_connection = True
+            if fault == "drop":  # more is announced than comes
+                self._send(_OK, body[: len(body) // 2], _JSON, announced=len(body))
 
     def _parse_body(self) -> _AnswerRequest:
         path = self.path.partition("?")[0]
@@ -268,7 +358,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             document = load_json(self.rfile.read(int(length)))
         except TimeoutError as exc:
-            reason = f"the request was not complete within {self.server.reference.patience:g} s"
+            reason = f"nothing came for {self.server.reference.patience:g} s"
             raise _BadRequestError(_TOO_LATE, reason) from exc
         except (ValueError, RecursionError) as exc:
             raise _BadRequestError(_BAD, "this is not JSON") from exc
@@ -294,7 +384,7 @@ class _Handler(BaseHTTPRequestHandler):
         }
 
     def _send_json(self, status: int, document: object) -> None:
-        self.send(status, json.dumps(document).encode(), kind=_JSON)
+        self._send(status, json.dumps(document).encode(), _JSON)
 
     def _send_stream(self, answer: dict[str, Any]) -> None:
         """Send the answer word by word, then its other fields, then the end mark."""
@@ -314,34 +404,41 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
         self.wfile.flush()
 
-    # -- used by faults
-
-    def send(
-        self, status: int, body: bytes, *, kind: str, headers: Mapping[str, str] | None = None
-    ) -> None:
-        """Send a complete answer."""
+    def _send(self, status: int, body: bytes, kind: str, announced: int | None = None) -> None:
+        """Send a complete answer, or one that is shorter than announced."""
         self.send_response(status)
-        all_headers = {"Content-Type": kind, "Content-Length": str(len(body)), **(headers or {})}
-        for name, value in all_headers.items():
-            self.send_header(name, value)
-        if self.close_connection:
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body) if announced is None else announced))
+        if status == 429:
+            self.send_header("Retry-After", "0")
+        if self.close_connection and announced is None:
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
 
-    def break_off(self, body: bytes, *, promised: int) -> None:
-        """Announce `promised` bytes, send fewer, and close the connection."""
-        self.send_response(_OK)
-        self.send_header("Content-Type", _JSON)
-        self.send_header("Content-Length", str(promised))
-        self.end_headers()
-        self.wfile.write(body)
-        self.hang_up()
 
-    def hang_up(self) -> None:
-        """Close the connection without an answer."""
-        self.close_connection = True
+def is_own_host(value: str, names: Collection[str]) -> bool:
+    """Whether the ``Host`` of a request is this machine.
 
-    def pause(self) -> None:
-        """Wait, or until the server stops."""
-        self.server.reference.is_over.wait(self.server.reference.slow)
+    A page of the web can make a browser take the page's own name for the address of this machine,
+    and then read what a server here answers. Such a request has the name of the page as its host,
+    so that addresses, ``localhost`` and the server's own names are safe.
+
+    Examples
+    --------
+    >>> is_own_host("localhost:8001", []), is_own_host("[::1]:8001", [])
+    (True, True)
+    >>> is_own_host("rag:8001", ["rag"]), is_own_host("evil.example:8001", ["rag"])
+    (True, False)
+    """
+    host = value.strip().lower()
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        host = host.removesuffix(".")
+        return host == "localhost" or host in {name.lower() for name in names}
+    return True

@@ -9,10 +9,10 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, read_records
 from rageval_report.datasets import load_dataset
-from rageval_report.errors import DataError
-from rageval_report.runner.eval_queries import dataset_questions
 
 ASK = "eval --callable my_rag:answer -o run"
+
+
 SQUAD = {
     "data": [
         {
@@ -77,34 +77,6 @@ def test_of_several_data_sets_so_many_each_are_asked_and_ids_stay_apart(run, wor
     assert all(one.partition(":")[0] in ("squad_v2", "gold") for one in records().index)
 
 
-def test_data_sets_stand_in_the_file(run):
-    settings = {"callable": {"function": "my_rag:answer"}, "datasets": "gold.jsonl"}
-    Path("sets.yaml").write_text(json.dumps({**settings, "samples_per_dataset": 2}))
-    assert run("eval --config sets.yaml -o run").exit_code == 0
-    assert len(records()) == 2
-    assert run("eval --config sets.yaml -o other --records queries.jsonl").exit_code == 0
-    assert len(read_records("other/records.parquet")) == 2  # still so many of them
-
-
-def test_the_texts_that_hold_the_answers_are_shown_to_no_pipeline():
-    told = dataset_questions(["squad_v2=squad.json"])
-    assert "passages" in load_dataset("squad_v2", "squad.json")
-    assert "passages" not in told
-
-
-def test_a_run_on_data_sets_is_resumed(run):
-    words = f"{ASK} --datasets squad_v2=squad.json --samples 3"
-    assert run(words).exit_code == 0
-    again = run(f"{words} --resume")
-    assert again.exit_code == 0, again.stderr
-    assert len(records()) == 3
-
-
-def test_a_data_set_that_is_named_twice_is_refused():
-    with pytest.raises(DataError, match="'gold' is named twice"):
-        dataset_questions(["gold.jsonl", "gold.jsonl"])
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -120,17 +92,6 @@ def test_a_data_set_that_is_named_twice_is_refused():
 def test_what_is_no_data_set_is_told_in_a_line(refused, words, told):
     assert told in refused(f"{ASK} {words}")
     assert not Path("run").exists()
-
-
-def test_a_real_sample_of_squad_is_asked(run, real_data):
-    path = real_data("squad_v2_sample/dev-v2.0.sample.json")
-    result = run(*f"{ASK} --samples 20 --datasets".split(), f"squad_v2={path}")
-    assert result.exit_code == 0, result.stderr
-    assert len(records()) == 20
-    assert "Exact Match" in result.stdout
-
-
-# -- what would be asked
 
 
 @pytest.fixture
@@ -151,22 +112,3 @@ def test_a_dry_run_asks_neither_pipeline_nor_judge(run, judge_server, judge_word
     assert all(row["cost_usd"] is None for row in judge["rows"])  # not invented
     assert judge_server.asked == []
     assert not Path("run").exists()
-
-
-def test_a_dry_run_of_answers_that_are_there_counts_them_and_what_is_in_the_cache(
-    run, judge_server, judge_words
-):
-    words = f"{ASK} --datasets gold.jsonl"
-    assert run(f"{words} --no-judge").exit_code == 0
-    once = judge_words.replace("--judge faithfulness", "")
-
-    def told():
-        result = run(f"{words} {once} --dry-run --format json")
-        return json.loads(result.stdout)[1]["rows"][0]
-
-    assert (told()["n_calls"], told()["n_cached"]) == (4, 0)
-    assert told()["cost_usd"] > 0
-    assert judge_server.asked == []
-    assert run(f"{words} {once} --resume").exit_code == 0
-    assert (told()["n_calls"], told()["cost_usd"]) == (0, 0)
-    assert told()["n_cached"] == 4

@@ -45,30 +45,9 @@ def test_eval_stops_at_a_rule_and_says_what_was_saved(many_queries, run):
     assert document["config"]["stopping"]["rules"] == ["worse(exact_match)", "better(exact_match)"]
 
 
-def test_eval_resumes_to_the_same_end(many_queries, run):
-    words = [*ASK.split(), "--stop-when", "ci_low(exact_match) >= 0.8"]
-    first = run(*words)
-    again = run(*words, "--resume")
-    assert again.exit_code == first.exit_code == 0
-    assert again.stdout == first.stdout
-    other = run(*ASK.split(), "--stop-when", "ci_low(exact_match) >= 0.9", "--resume")
-    assert other.exit_code == 2
-    assert "different settings: the stopping rules" in other.stderr
-
-
 def test_a_rule_that_makes_no_sense_is_one_line_that_says_where(many_queries, run):
     result = run(*ASK.split(), "--stop-when", "better(exact_match)")
     assert result.exit_code == 2
     assert "better needs a baseline" in result.stderr
     rehearsed = run(*ASK.split(), "--stop-when", "better(exact_match)", "--dry-run")
     assert (rehearsed.exit_code, rehearsed.stderr) == (2, result.stderr)
-
-
-def test_the_rules_may_stand_in_the_file(many_queries, run):
-    (many_queries / "stop.yaml").write_text(
-        "records: many.jsonl\nname: rag\ncallable: {function: 'my_rag:answer'}\n"
-        "metrics: [exact_match]\nstop_when: ci_low(exact_match) >= 0.8\nlooks: 1\n"
-    )
-    result = run(*"eval --config stop.yaml -o run".split())
-    assert result.exit_code == 0, result.stderr
-    assert "asked 100 of 100 queries" in result.stderr

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report.cli.eval.experiment_body import _values_of
-from rageval_report.demo.server import ExtractiveRag, ReferenceServer, demo_documents, demo_queries
-
-WORDS = "experiment --callable my_rag:answer --records queries.jsonl --metric recall@5 -o tried"
+WORDS = "eval --callable my_rag:answer --records queries.jsonl --metric recall@5 -o tried"
 
 
 @pytest.fixture(autouse=True)
@@ -52,19 +49,6 @@ def test_it_goes_on_with_more_values(demo_folder, run):
     assert "top_k=2" in result.stdout
 
 
-def test_a_combination_that_fails_is_told_and_the_code_is_1(demo_folder, run, monkeypatch):
-    Path("failing_rag.py").write_text(
-        "def answer(question, top_k):\n"
-        "    assert top_k == 1, 'out of memory'\n"
-        "    return {'answer': 'Paris.', 'retrieved': ['d1']}\n"
-    )
-    result = run(WORDS.replace("my_rag", "failing_rag") + " --vary top_k=1,2")
-    assert result.exit_code == 1
-    assert "top_k=2: not evaluated: no query has an answer" in result.stderr
-    assert "effects need every combination" in result.stderr
-    assert "out of memory" in result.stdout
-
-
 def test_a_dry_run_names_the_combinations(demo_folder, run):
     result = run(f"{WORDS} --vary top_k=1,2 --vary rerank=true,false --dry-run")
     assert result.exit_code == 0
@@ -73,7 +57,7 @@ def test_a_dry_run_names_the_combinations(demo_folder, run):
 
 
 def test_a_dry_run_refuses_a_setting_that_reaches_nothing(demo_folder, run):
-    words = "experiment --url http://localhost:9/ask --records queries.jsonl -o tried --dry-run"
+    words = "eval --url http://localhost:9/ask --records queries.jsonl -o tried --dry-run"
     body = '{"q": "{question}", "k": "{top_k}"}'
     asked = run(*words.split(), "--body", body, "--vary", "top_k=1,2")
     assert asked.exit_code == 0, asked.stderr
@@ -97,44 +81,3 @@ def test_wrong_settings_end_with_2_and_nothing_is_asked(demo_folder, run, more, 
     assert result.exit_code == 2
     assert told in result.stderr
     assert not Path("tried").exists()
-
-
-def test_values_are_numbers_switches_or_texts():
-    assert _values_of("5,0.5,true,null, BM25 ,[1]") == [5, 0.5, True, None, "BM25", "[1]"]
-
-
-def test_a_server_is_tuned(folder, run):
-    lines = [json.dumps(query) for query in demo_queries()]
-    Path("live.jsonl").write_text("\n".join(lines) + "\n")
-    rag = ExtractiveRag(demo_documents())
-    with ReferenceServer(rag) as server:
-        body = json.dumps({"question": "{question}", "k": "{k}", "synonyms": "{synonyms}"})
-        result = run(
-            *("experiment", "--url", f"{server.url}/answer", "--records", "live.jsonl"),
-            *("--body", body, "--vary", "k=1,3", "--vary", "synonyms=false,true"),
-            *("--metric", "recall@5", "--metric", "exact_match", "-o", "tried"),
-            *("--format", "json"),
-        )
-    assert result.exit_code == 0, result.stderr
-    *_, table = json.loads(result.stdout)
-    effects = {(row["metric"], row["factor"]): row for row in table["rows"]}
-    answered = [query for query in demo_queries() if query.get("relevant")]
-
-    def recall(k, synonyms):
-        shares = [
-            len(
-                set(query["relevant"])
-                & {
-                    hit["doc_id"]
-                    for hit in rag.answer(query["question"], k, synonyms=synonyms)["retrieved"]
-                }
-            )
-            / len(query["relevant"])
-            for query in answered
-        ]
-        return sum(shares) / len(shares)
-
-    by_hand = [recall(3, on) - recall(1, on) for on in (False, True)]
-    row = effects["recall@5", "k"]
-    assert row["difference"] == pytest.approx(sum(by_hand) / 2, abs=1e-12)
-    assert row["n"] == len(answered)

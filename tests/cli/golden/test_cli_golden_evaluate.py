@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, read_records
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.golden import read_golden
 
 PIPELINE = """\
@@ -103,41 +103,11 @@ def _results(result):
     return document if isinstance(document, list) else document.get("results", [document])
 
 
-def test_a_gate_that_fails_ends_with_one_after_everything_is_written(words, run):
-    result = run(*words.split(), "--rule", "mean(reachable_recall@10) >= 0.9")
-    assert result.exit_code == 1
-    assert "FAILED: mean(reachable_recall@10)" in result.stdout
-    assert "Retrieval by generation" in result.stdout
-    assert "FAILED" in Path("found/report.html").read_text()
-
-
 def test_a_second_call_asks_the_model_nothing_again(words, model, run):
     run(words)
     n_asked = len(model.asked)
     assert run(words).exit_code == 0
     assert len(model.asked) == n_asked
-
-
-def test_queries_that_failed_are_asked_again_on_request(words, model, run):
-    program = PIPELINE.replace('part == "2"', 'part == "2" and Path("down").exists()')
-    Path("my_pipeline.py").write_text("from pathlib import Path\n" + program)
-    Path("down").touch()
-    assert run(f"{words} --retry-failed").exit_code == 0  # on a first run it changes nothing
-    assert _failed("found/run") == ["PLAIN-2"]
-    Path("down").unlink()
-    assert run(words).exit_code == 0
-    assert _failed("found/run") == ["PLAIN-2"]
-    n_asked = len(model.asked)
-    assert run(f"{words} --retry-failed").exit_code == 0
-    assert _failed("found/run") == []
-    assert len(model.asked) == n_asked + 1  # only the new answer is judged
-
-
-def _failed(folder):
-    """The queries of a run that have no answer."""
-    [path] = Path(folder).glob("records.*")
-    records = read_records(path)
-    return records.index[records["answer"].isna()].tolist()
 
 
 def test_the_folder_of_a_run_is_evaluated_without_asking_the_pipeline(words, run):
@@ -147,38 +117,6 @@ def test_the_folder_of_a_run_is_evaluated_without_asking_the_pipeline(words, run
     result = run(again.replace("-o found", "-o again"))
     assert result.exit_code == 0, result.output
     assert "Retrieval by generation" in result.stdout
-
-
-def test_a_pipeline_that_is_missing_is_said_before_the_model_writes(words, model, refused):
-    refused(words.replace("--callable my_pipeline:answer", ""))
-    assert model.asked == []
-
-
-def test_a_set_without_grades_is_refused_before_the_pipeline_is_asked(words, refused):
-    told = refused(words.replace("nfcorpus.zip", "golden.jsonl"))
-    assert "expected records with a column 'relevant'" in told
-    assert not Path("found/run").exists()
-
-
-def test_a_path_that_is_not_there_is_no_name_of_a_subset(words, refused):
-    assert "no such file or folder" in refused(words.replace("nfcorpus.zip", "nfcorpsu.zip"))
-
-
-def test_no_pipeline_or_two_are_refused(words, refused):
-    assert "one of --url, --callable and --config" in refused(
-        words.replace("--callable my_pipeline:answer", "")
-    )
-    assert "one of --url, --callable and --config" in refused(f"{words} --url http://127.0.0.1:9")
-
-
-def test_a_mapping_of_something_else_is_refused(words, refused):
-    Path("mapping.json").write_text('{"MED-0": {"id": 7}}')
-    assert "to each document id an id" in refused(f"{words} --mapping mapping.json")
-
-
-def test_two_rubrics_are_refused(words, refused):
-    told = refused(f"{words} --judge answer_correct --judge is_matching")
-    assert "Give one rubric" in told
 
 
 def test_several_models_judge_and_the_first_writes_the_references(words, model, run):
@@ -202,53 +140,10 @@ def references_by_model(model):
     return [one for one in model.by_model if "two to four sentences" in one[1]]
 
 
-ELSEWHERE = """\
-def answer(question):
-    part = question.split()[-1].rstrip("?")
-    return {"answer": "It is.", "retrieved": ["row-7"], "%s": [{"%s": f"MED-{part}"}]}
-"""
-
-
-@pytest.mark.parametrize(("where", "key"), [("sources", "node_id"), ("passages", "docid")])
-def test_doubts_about_replies_are_saved_with_the_run(words, run, where, key):
-    """The gold ids are in the replies, but not where the retrieved ids were read."""
-    Path("my_pipeline.py").write_text(ELSEWHERE % (where, key))
-    result = run(words)
-    assert result.exit_code == 0, result.output
-    advice = f"--path retrieved={where}.*.{key}"
-    assert result.stderr.count(advice) == 1  # also with --quiet, and once
-    assert advice in Path("found/report.html").read_text()
-    assert advice in run("report found/scores.json").stdout
-    # The folder of the run keeps them, for an evaluation without the pipeline.
-    again = words.replace("nfcorpus.zip --callable my_pipeline:answer", "found/run")
-    again = again.replace("-o found", "-o again")
-    assert run(again).exit_code == 0
-    assert advice in run("report again/scores.json").stdout
-    strict = run(f"{again.replace('-o again', '-o strict')} --strict")
-    assert strict.exit_code == 2
-    assert "unread_keys" in strict.stderr
-
-
-def test_doubts_that_are_allowed_are_saved_as_ordinary_notes(words, run):
-    Path("my_pipeline.py").write_text(ELSEWHERE % ("sources", "node_id"))
-    result = run(f"{words} --strict --allow unread_keys")
-    assert result.exit_code == 0, result.output
-    assert "allowed by unread_keys" in Path("found/scores.json").read_text()
-
-
-def test_doubts_are_written_where_an_error_leaves_no_results(words, run):
-    """Nothing was read as retrieved, which the evaluation needs; the doubt says where it is."""
-    pipeline = (ELSEWHERE % ("sources", "node_id")).replace('"retrieved": ["row-7"], ', "")
-    Path("my_pipeline.py").write_text(pipeline)
-    result = run(words)
-    assert result.exit_code == 2
-    assert "--path retrieved=sources.*.node_id" in result.stderr
-
-
-# -- the budget
-
 # Each answer costs one cent: 500 tokens of 10 USD per million, and 50 of 100 USD.
 PRICED = "--no-schema --price 10:100 --max-tokens 50 --judge-concurrency 1"
+
+
 CENT = 0.01
 
 
@@ -273,104 +168,3 @@ def test_references_and_verdicts_share_one_budget(words, billing, run, more, max
     assert CENT * len(billing.asked) <= max_cost
     assert result.exit_code == 0  # retrieval is scored in any case
     assert ("too small for another call" in result.output) == (n_verdicts < 2)
-
-
-def test_references_that_the_budget_does_not_cover_are_an_error_and_go_on_later(
-    words, billing, run
-):
-    result = run(f"{words} {PRICED} --max-cost 0.02")
-    assert result.exit_code == 2
-    last = result.stderr.splitlines()[-1]
-    assert "references: not asked: the budget of 0.02 USD is too small for another call" in last
-    assert "The replies so far are kept: repeat with a larger one" in last
-    assert len(billing.asked) == 1
-    assert not Path("found/truth.jsonl").exists()  # a smaller set would be taken for the whole
-    assert run(f"{words} {PRICED} --max-cost 0.2").exit_code == 0
-    assert len(references_among(billing.asked)) == 3
-    status = run("cache status")
-    assert "have spent 0.05 USD at most" in status.output  # three references and two verdicts
-
-
-def test_a_budget_for_references_needs_a_price(words, billing, run):
-    result = run(f"{words} --max-cost 1")
-    assert result.exit_code == 2
-    assert "max_cost needs the price of 'any': --price SENT:RECEIVED" in result.stderr
-    assert billing.asked == []
-
-
-BINARY = [
-    {
-        "query_id": name,
-        "question": f"part {number}?",
-        "references": ["It is healthy."],
-        "relevant": {f"MED-{number}": 1},
-    }
-    for number, name in enumerate("xyz")
-]
-
-
-@pytest.fixture
-def binary_words(words):
-    """The command line with a golden set in which each grade is 1."""
-    Path("binary.jsonl").write_text("".join(json.dumps(item) + "\n" for item in BINARY))
-    return words.replace("nfcorpus.zip", "binary.jsonl")
-
-
-def test_the_highest_grade_of_a_set_counts_as_high_and_a_note_says_so(binary_words, run, refused):
-    result = run(binary_words)
-    assert result.exit_code == 0, result.output
-    text = " ".join(result.stdout.split())
-    assert "the highest grade of the judgments is 1, below 2: documents of this grade" in text
-    assert "grade:1" in text
-    told = refused(f"{binary_words.replace('-o found', '-o other')} --grade 2")
-    assert "no query has a document of grade 2 or higher" in told
-
-
-CITING = """\
-def answer(question):
-    passages = [{"doc_id": "guide", "chunk_id": "1"}, {"doc_id": "notes", "chunk_id": "1"}]
-    return {"answer": "It is.", "retrieved": passages, "citations": passages}
-"""
-
-
-def test_section_accuracy_is_that_of_eval(words, run):
-    """By hand: of the citations guide/1 and notes/1, guide/1 is gold."""
-    gold = [{"doc_id": "guide", "chunk_id": "1", "relevance_score": 1}]
-    item = {"query_id": "q", "question": "part 0?", "references": ["It is."], "gold_passages": gold}
-    Path("sections.jsonl").write_text(json.dumps(item) + "\n")
-    Path("my_citing.py").write_text(CITING)
-    asked = words.replace("nfcorpus.zip", "sections.jsonl").replace("my_pipeline", "my_citing")
-    result = run(f"{asked} --format json")
-    assert result.exit_code == 0, result.output
-    assert _scores("found/scores.json")["section_accuracy"] == 0.5
-    line = "eval --callable my_citing:answer --records sections.jsonl --metric section_accuracy"
-    assert run(f"{line} -o asked").exit_code == 0
-    assert _scores("asked/scores.json") == {"section_accuracy": 0.5}
-
-
-def _scores(path):
-    return RAGPipelineEvaluation.load("any", path).get_aggregated_scores().to_dict()
-
-
-def test_queries_are_chosen_by_id_from_a_set_and_from_a_run(binary_words, run, refused):
-    Path("ids.txt").write_text("z\n\n")
-    chosen = run(f"{binary_words} --query x --query-file ids.txt --format json")
-    assert chosen.exit_code == 0, chosen.output
-    assert _query_ids(chosen) == ["x", "z"]
-    again = binary_words.replace("binary.jsonl", "found/run").replace("-o found", "-o again")
-    one = run(f"{again.replace(' --callable my_pipeline:answer', '')} --query z --format json")
-    assert one.exit_code == 0, one.output
-    assert _query_ids(one) == ["z"]
-    assert "no query has the id 'q'" in refused(f"{binary_words} --query q")
-
-
-def test_queries_of_an_archive_are_chosen_by_id_before_references_are_written(words, model, run):
-    result = run(f"{words} --query PLAIN-1 --format json")
-    assert result.exit_code == 0, result.output
-    assert _query_ids(result) == ["PLAIN-1"]
-    assert [item.query_id for item in read_golden("found/truth.jsonl")] == ["PLAIN-1"]
-
-
-def _query_ids(result):
-    [queries] = [table for table in _results(result) if table["title"] == "Queries"]
-    return [row["query_id"] for row in queries["rows"]]

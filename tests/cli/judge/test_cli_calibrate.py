@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 FILES = "judged.csv people.csv --metric faithfulness"
-WITH = f"calibrate {FILES}"
+
+
+WITH = f"judge calibrate {FILES}"
 
 
 def test_agreement_bias_and_means_are_shown_with_the_matrix(demo_folder, run):
@@ -23,14 +24,8 @@ def test_agreement_bias_and_means_are_shown_with_the_matrix(demo_folder, run):
 
 
 def test_blank_cells_of_a_review_sheet_were_not_rated(demo_folder, run):
-    result = run("calibrate judged.csv rated.csv --metric faithfulness --verbose")
+    result = run("judge calibrate judged.csv rated.csv --metric faithfulness --verbose")
     assert "2 queries rated by both, 6 by the judge alone, 1 by nobody" in result.stdout
-
-
-def test_an_empty_review_sheet_is_refused(demo_folder, run, refused):
-    assert run("export judged.csv --to review -o empty.csv").exit_code == 0
-    told = refused("calibrate judged.csv empty.csv --metric faithfulness")
-    assert "there are no labels: faithfulness has only empty cells" in told
 
 
 def test_several_labels_are_several_raters(demo_folder, run):
@@ -40,49 +35,32 @@ def test_several_labels_are_several_raters(demo_folder, run):
 
 
 def test_the_queries_of_disagreement_are_listed(demo_folder, run):
-    result = run(f"disagreements {FILES} --label human_label --format csv")
+    result = run(f"judge calibrate --disagreements {FILES} --label human_label --format csv")
     lines = result.stdout.splitlines()
     assert lines[0] == "query_id,people,judge,difference,question,reason"
     assert lines[1:] == ["q2,0.0,1.0,1.0,What is two?,all there"]
 
 
-def test_the_matrix_alone(demo_folder, run):
-    result = run(f"confusion {FILES} --label human_label --format csv")
-    assert result.stdout.splitlines() == ["people,judge 0,judge 1,total", "0,2,1,3", "1,0,1,1"]
-
-
 def test_the_plan_of_labels(demo_folder, run, refused):
-    result = run("plan-labels bm25.csv hybrid.csv --metric faithfulness --format json")
+    result = run(
+        "judge calibrate --planning bm25.csv hybrid.csv --metric faithfulness --format json"
+    )
     rows = json.loads(result.stdout)["rows"]
     assert [row["labels"] for row in rows] == [25, 50, 100]
 
 
 def test_the_queries_to_label_next_are_listed(demo_folder, run):
-    words = "calibrate bm25.csv hybrid.csv --metric faithfulness --strata judge --format json"
+    words = "judge calibrate bm25.csv hybrid.csv --metric faithfulness --strata judge --format json"
     assert json.loads(run(words).stdout)["settings"]["strata"] == "judge"
-    result = run(f"next-labels {FILES} --label human_label -n 2 --format csv")
+    result = run(f"judge calibrate {FILES} --label human_label --next-labels 2 --format csv")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("query_id,stratum,judge")
     assert len(lines) == 3
 
 
-def test_json_is_one_object(demo_folder, run):
-    result = run(f"{WITH} --label human_label --format json")
-    document = json.loads(result.stdout)
-    assert document["settings"]["scale"] == "binary"
-    assert "verdict" in document["columns"]
-
-
-@pytest.mark.parametrize("suffix", ["txt", "md", "html", "tex", "json", "csv", "xml"])
-def test_every_format_is_written(demo_folder, run, suffix):
-    result = run(f"{WITH} --label human_label -o out.{suffix}")
-    assert result.exit_code == 0, result.stderr
-    assert Path(f"out.{suffix}").stat().st_size > 100
-
-
 def test_two_pipelines_are_compared_by_judge_and_people(demo_folder, run):
     result = run(
-        "compare-judged judged.csv new=judged_new.csv people.csv --metric faithfulness "
+        "judge compare judged.csv new=judged_new.csv people.csv --metric faithfulness "
         "--label human_label --other-label human_new"
     )
     assert result.exit_code == 0, result.stderr
@@ -90,95 +68,32 @@ def test_two_pipelines_are_compared_by_judge_and_people(demo_folder, run):
     assert "corrected (PPI++)" in result.stdout
 
 
-EARLIER = {
-    "--disagreements": f"disagreements {FILES}",
-    "--confusion": f"confusion {FILES}",
-    "--planning": f"plan-labels {FILES}",
-    "--to-label 2": f"next-labels {FILES} -n 2",
-    "--against new=judged_new.csv --against-label human_new": (
-        "compare-judged judged.csv new=judged_new.csv people.csv --metric faithfulness "
-        "--other-label human_new"
-    ),
-}
-
-
-@pytest.mark.parametrize(("flag", "command"), EARLIER.items(), ids=lambda text: text.split()[0])
-def test_an_earlier_flag_shows_what_its_command_shows_and_names_it(demo_folder, run, flag, command):
-    earlier = run(f"{WITH} --label human_label {flag} --format csv")
-    assert earlier.exit_code == 0, earlier.stderr
-    assert f"is now the command {command.split()[0]}" in earlier.stderr
-    assert earlier.stdout == run(f"{command} --label human_label --format csv").stdout
-
-
 def test_errors_of_another_set_are_taken(demo_folder, run):
     result = run(f"{WITH} --label human_label --errors 45/50,38/50")
     assert "Rogan-Gladen, external" in result.stdout
-
-
-def test_a_judge_of_numbers_is_cut_at_the_threshold(demo_folder, run):
-    result = run(
-        "calibrate old.csv new.csv --metric recall@5 --label exact_match --threshold 0.9 --verbose"
-    )
-    assert "the judge's scores of at least 0.9 count as 1" in result.stdout
-
-
-def test_labels_of_another_scale_are_moved(demo_folder, run):
-    Path("stars.csv").write_text("query_id,stars\nq1,5\nq2,1\nq3,1\n")
-    result = run(
-        "calibrate judged.csv stars.csv --metric faithfulness --label stars --label-bounds 1:5"
-    )
-    assert "agree on 2 of 3 queries" in result.stdout
-
-
-def test_a_picture_beside_the_table(demo_folder, run, refused):
-    result = run(f"{WITH} --label human_label --plot out.png")
-    assert result.exit_code == 0, result.stderr
-    assert Path("out.png").read_bytes().startswith(b"\x89PNG")
-    Path("out.png").write_bytes(b"a picture of somebody else")
-    assert "out.png exists already" in refused(f"{WITH} --label human_label --plot out.png")
-    assert run(f"{WITH} --label human_label --plot out.png --force").exit_code == 0
-
-
-def test_standard_input_is_read(demo_folder, run):
-    result = run(
-        "calibrate judged.csv - --metric faithfulness --label human_label",
-        stdin=Path("people.csv").read_bytes(),
-    )
-    assert result.exit_code == 0, result.stderr
-
-
-def test_one_pipeline_of_a_file_is_picked(demo_folder, run):
-    result = run("calibrate promptfoo.json::gpt-4o promptfoo.json::llama-3 --metric score")
-    assert result.exit_code == 0, result.stderr
-    assert "gpt-4o" in result.stdout
 
 
 REFUSED = {
     "no such column": (f"{WITH} --label human_lable", "Did you mean 'human_label'"),
     "which column": (WITH, "label must name the column of people's labels"),
     "no such metric": (
-        "calibrate judged.csv people.csv --metric faithfulnes --label ann",
+        "judge calibrate judged.csv people.csv --metric faithfulnes --label ann",
         "Did you mean 'faithfulness'",
     ),
-    "no metric": ("calibrate judged.csv people.csv", "Missing option '--metric'"),
+    "no metric": ("judge calibrate judged.csv people.csv", "Missing option '--metric'"),
     "errors": (f"{WITH} --label ann --errors 0.9", "as 45/50,38/50"),
     "more right than there are": (f"{WITH} --label ann --errors 51/50,3/5", "51 of 50"),
     "bounds": (f"{WITH} --label ann --label-bounds 5", "expected LOW:HIGH"),
     "two tables": (f"{WITH} --label ann --confusion --planning", "Choose one of"),
-    "against what": (f"{WITH} --label ann --against-label bob", "belong to --against"),
     "nothing to label": (
-        "next-labels bm25.csv bm25.csv --metric exact_match --label exact_match -n 2",
+        "judge calibrate bm25.csv bm25.csv --metric exact_match --label exact_match "
+        "--next-labels 2",
         "every query with a score of the judge has a label",
     ),
-    "no such file": ("calibrate judged.csv none.csv --metric faithfulness", "none.csv"),
+    "no such file": ("judge calibrate judged.csv none.csv --metric faithfulness", "none.csv"),
 }
 
 
 @pytest.mark.parametrize(("line", "told"), REFUSED.values(), ids=REFUSED)
 def test_wrong_use_is_one_line(demo_folder, refused, line, told):
     assert told in refused(line)
-
-
-def test_plot_of_kind_agreement_needs_two_files_and_a_metric(folder, refused):
-    told = refused("plot old.csv --kind agreement --metric exact_match -o out.png")
-    assert "JUDGED PEOPLE --metric NAME" in told

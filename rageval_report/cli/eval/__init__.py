@@ -1,1 +1,0 @@
-"""The command eval: asks a pipeline, scores its answers, reports."""

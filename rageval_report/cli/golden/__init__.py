@@ -1,1 +1,0 @@
-"""The commands for golden sets: check, split, generate, review, evaluate."""

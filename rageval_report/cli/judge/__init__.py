@@ -1,1 +1,0 @@
-"""The commands that ask a chat model to judge."""
