@@ -315,8 +315,11 @@ class MetricComparison:
         excludes = low > 0.0 or high < 0.0
         # The default interval inverts its test; other pairs of the two may disagree.
         if not math.isnan(low + high + pvalue) and excludes != (pvalue <= plan.alpha_of_one):
-            what = f"the interval ({self.interval.method}) {'ex' if excludes else 'in'}cludes 0"
-            yield f"{what}, and p = {number(pvalue)} says otherwise; the verdict follows p"
+            yield (
+                f"the interval ({self.interval.method}) {'ex' if excludes else 'in'}cludes 0, and "
+                f"the test ({self.test.test}, p = {number(pvalue)}) says otherwise; the verdict "
+                "follows the p-value"
+            )
         if known.logarithms is not None and pairs.n >= plan.fewest_units:
             yield self._ratio_note(known.logarithms, plan.level_of_one)
         yield from self._rare_loss_notes(plan)

@@ -76,7 +76,17 @@ def rubric_file() -> dict[str, Any]:
 @contextlib.contextmanager
 def server() -> Iterator[str]:
     """The address of the small demonstration server, in a process of its own."""
-    words = [sys.executable, "-m", "rageval_report", "serve", "--port", "0", "--seconds", "60"]
+    words = [
+        sys.executable,
+        "-m",
+        "rageval_report",
+        "demo",
+        "serve",
+        "--port",
+        "0",
+        "--seconds",
+        "60",
+    ]
     with subprocess.Popen(words, stdout=-1, stderr=subprocess.STDOUT, text=True) as process:
         try:
             said = ""
