@@ -7,7 +7,6 @@ written into a setting: ``${NAME}`` names the environment variable that holds it
 from __future__ import annotations
 
 import contextlib
-import html
 import json as json_format
 import logging
 import math
@@ -25,7 +24,7 @@ from functools import partial
 from itertools import count
 from types import ModuleType
 from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar
-from urllib.parse import quote, quote_plus, urlsplit
+from urllib.parse import quote, urlsplit
 from urllib.request import getproxies
 
 from rageval_report._registry import load
@@ -87,7 +86,7 @@ class Key:
                 "cannot be sent in a header: copy it again"
             )
         self._value, self._scheme = stripped, scheme
-        self._forms = re.compile("|".join(map(re.escape, _written_forms(stripped))), re.IGNORECASE)
+        self._forms = _written_forms(stripped)
         _KEYS_IN_USE.add(self)
 
     def header(self) -> str:
@@ -113,13 +112,35 @@ class Key:
 _KEYS_IN_USE: weakref.WeakSet[Key] = weakref.WeakSet()
 
 
-def _written_forms(value: str) -> list[str]:
-    """The key as servers repeat it, the longest first: itself, or escaped for JSON, URL or HTML."""
-    in_json = {json_format.dumps(text)[1:-1] for text in (value, json_format.dumps(value)[1:-1])}
-    in_json |= {json_format.dumps(value, ensure_ascii=False)[1:-1], value}
-    in_json |= {form.replace("/", "\\/") for form in in_json}
-    forms = {repr(value)[1:-1], *in_json, quote(value, safe=""), quote(value), quote_plus(value)}
-    return sorted(forms | {html.escape(value), html.escape(value, quote=False)}, key=len)[::-1]
+_ENTITIES = {"&": "|amp", "<": "|lt", ">": "|gt", '"': "|quot", "'": "|apos"}
+_SHORT_ESCAPES = {"\n": r"\\+n", "\r": r"\\+r", "\t": r"\\+t", " ": r"\+"}
+
+
+def _written_forms(value: str) -> re.Pattern[str]:
+    """The key as servers repeat it: itself, or escaped for JSON, a URL or HTML, also repeatedly."""
+    return re.compile("".join(map(_written_character, value)))
+
+
+def _written_character(character: str) -> str:
+    plain = re.escape(character)
+    if character.isascii() and (character.isalnum() or character in "-_.~"):
+        return plain  # no format escapes these
+    encoded = character.encode("utf-8", "surrogatepass")
+    forms = [
+        rf"\\*{plain}",  # a JSON text in a JSON text has more than one backslash
+        "".join(rf"\\+u{unit:04x}" for unit in _utf16_units(character)),
+        "".join(rf"\\+x{byte:02x}" for byte in encoded),
+        "".join(f"%(?:25)*{byte:02x}" for byte in encoded),
+        f"&(?:amp;)*(?:#0*{ord(character)}|#x0*{ord(character):x}{_ENTITIES.get(character, '')});",
+    ]
+    if character in _SHORT_ESCAPES:
+        forms.append(_SHORT_ESCAPES[character])
+    return f"(?i:{'|'.join(forms)})"
+
+
+def _utf16_units(character: str) -> list[int]:
+    encoded = character.encode("utf-16-be", "surrogatepass")
+    return [encoded[n] << 8 | encoded[n + 1] for n in range(0, len(encoded), 2)]
 
 
 def key_from_environment(variable: str, *, scheme: str = "Bearer", for_header: bool = True) -> Key:

@@ -95,10 +95,10 @@ TENTHS = st.integers(1, 9).map(lambda tenths: tenths / 10)
 @given(st.lists(st.tuples(TENTHS, TENTHS), min_size=6, max_size=20))
 def test_turning_a_metric_round_changes_no_verdict(pairs):
     before, after = map(np.array, zip(*pairs, strict=True))
-    higher = pipeline("old", quality=before), pipeline("new", quality=after)
-    lower = pipeline("old", word_error_rate=1 - before), pipeline("new", word_error_rate=1 - after)
-    one = compare(*higher).gate("no_regression(quality, margin=0.1)").frame
-    other = compare(*lower).gate("no_regression(word_error_rate, margin=0.1)").frame
+    higher = pipeline("old", faithfulness=before), pipeline("new", faithfulness=after)
+    lower = pipeline("old", hallucination=1 - before), pipeline("new", hallucination=1 - after)
+    one = compare(*higher).gate("no_regression(faithfulness, margin=0.1)").frame
+    other = compare(*lower).gate("no_regression(hallucination, margin=0.1)").frame
     assert one["pvalue"][0] == pytest.approx(other["pvalue"][0], abs=1e-9)
     assert one["value"][0] == pytest.approx(-other["value"][0], abs=1e-12)
     assert one["ci_low"][0] == pytest.approx(-other["ci_high"][0], abs=1e-9, nan_ok=True)

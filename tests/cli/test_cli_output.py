@@ -23,7 +23,7 @@ def test_the_suffix_chooses_the_format(folder, run, renderer):
     assert result.exit_code == 0
     assert result.stdout == ""
     assert f"note: wrote {path}\n" in result.stderr
-    shown = run(f"{command} --format {renderer.cli_name}").stdout
+    shown = run(f"{command} --verbose --format {renderer.cli_name}").stdout
     assert Path(path).read_bytes().decode() == shown
 
 
@@ -80,7 +80,7 @@ def test_a_table_fits_the_terminal(folder, monkeypatch, capsys, columns, widest)
     result = RAGPipelineEvaluation.load("old", "old.csv").evaluation_report()
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    Output.to_standard_output().write({"old": result})
+    Output.to(None).write(result)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= widest
 

@@ -158,7 +158,6 @@ KINDS = {
     "ledger": Kind(make_ledger, "judges.sqlite.spending", read_ledger, asks_again=False),
     "journal of a run": Kind(make_journal, "journal.jsonl", read_journal),
     "journal of replies": Kind(make_replies, "replies.jsonl", read_replies),
-    "run file": Kind(make_saved("run.json"), "run.json", read_saved("run.json"), asks_again=False),
     "saved Parquet": Kind(
         make_saved("a.parquet"), "a.parquet", read_saved("a.parquet"), asks_again=False
     ),

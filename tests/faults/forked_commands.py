@@ -322,8 +322,8 @@ def _import_everything() -> None:
     from rageval_report.cli.group import COMMANDS
 
     COMMANDS.loaded()
-    ours = "evaluating.evaluate evaluating.experiment evaluating.stopped_judging golden judges"
-    ours += " runner.collecting scores.write scoring.judged_sets scoring.records"
+    ours = "runner.evaluate runner.experiment runner.staged_scoring golden judges"
+    ours += " runner.collecting scores.write metrics.judged_sets metrics.scoring"
     for name in ours.split():  # the commands import them when they run
         importlib.import_module(f"rageval_report.{name}")
     for name in ("httpx2", "httpx", "tenacity", "pyarrow.parquet", "jinja2", "tabulate", "sqlite3"):

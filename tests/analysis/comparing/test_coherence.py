@@ -88,7 +88,8 @@ class Sample:
             befores[f"my_{name}"] = (scale * before)[order]
             afters[f"my_{name}"] = (scale * (after + shift))[order]
         # So far apart that neither a shift nor a scale leaves the range.
-        metrics = {name: {"kind": "real", "bounds": (-1e4, 1e4)} for name in befores}
+        known = {"kind": "real", "bounds": (-1e4, 1e4), "greater_is_better": True}
+        metrics = dict.fromkeys(befores, known)
         return tuple(
             RAGPipelineEvaluation(name, {"query_id": ids, **columns}, metrics=metrics)
             for name, columns in (("old", befores), ("new", afters))

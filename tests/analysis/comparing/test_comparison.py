@@ -214,9 +214,10 @@ def test_runs_that_share_nothing_are_refused():
 
 
 def test_runs_that_disagree_on_direction_are_refused():
-    a = run("a", my_score=[0.1, 0.5])
-    b = RAGPipelineEvaluation(
-        "b", {"query_id": ["q0", "q1"], "my_score": [0.1, 0.5]}, metrics={"my_score": "lower"}
+    scores = {"query_id": ["q0", "q1"], "my_score": [0.1, 0.5]}
+    a, b = (
+        RAGPipelineEvaluation(name, scores, metrics={"my_score": way})
+        for name, way in (("a", "higher"), ("b", "lower"))
     )
     with pytest.raises(DataError, match="disagree on whether higher is better"):
         compare(a, b)
