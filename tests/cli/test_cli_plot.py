@@ -15,19 +15,13 @@ OLD, BOTH = "old.csv", "old.csv new.csv"
 KINDS = {
     "agreement": f"{BOTH} --metric exact_match",
     "box": OLD,
-    "correlation": OLD,
     "differences": f"{BOTH} --metric recall@5",
     "distribution": f"{OLD} --metric faithfulness --threshold 0.5 --percentiles 10,90",
-    "ecdf": f"{BOTH} --metric faithfulness",
     "forest": f"{BOTH} --scale own",
-    "groups": f"{BOTH} --metric recall@5",
     "heat": BOTH,
     "leaderboard": BOTH,
     "monitor": f"{BOTH} --metric recall@5",
-    "noise": f"{BOTH} --metric recall@5",
-    "outcomes": BOTH,
     "pareto": f"{BOTH} --metric recall@5 --metric faithfulness",
-    "scatter": f"{OLD} --metric recall@5 --metric faithfulness",
     "slices": f"{OLD} --by topic --metric recall@5",
     "strip": BOTH,
     "trends": f"{BOTH} --metric recall@5",
@@ -59,7 +53,6 @@ BAD = {
     "an unknown format": ("plot old.csv --metric em -o a.bmp", ".png"),
     "no second file": ("plot old.csv --kind forest -o a.png", "name a second file"),
     "a second file": ("plot old.csv new.csv --kind box -o a.png", "draws one pipeline"),
-    "a third file": ("plot old.csv new.csv b=new.csv --kind scatter -o a.png", "up to two"),
     "no groups": ("plot old.csv --kind slices -o a.png", "--by COLUMN"),
     "groups for another kind": ("plot old.csv --by topic -o a.png", "--by does not belong"),
     "a threshold for another kind": (
@@ -69,10 +62,6 @@ BAD = {
     "two metrics": (
         "plot old.csv new.csv --kind differences --metric em --metric recall@5 -o a.png",
         "at most 1 metric",
-    ),
-    "three metrics": (
-        "plot old.csv --kind scatter --metric em --metric recall@5 --metric latency_ms -o a.png",
-        "at most 2 metrics",
     ),
     "a threshold of text": ("plot old.csv --metric em --threshold p25 -o a.png", "'p25'"),
     "no metric": (

@@ -39,7 +39,7 @@ def test_the_report_and_the_questions_are_written(files):
     assert "wrote report.json" in result.stderr
     (files / "report.json").write_text("old")
     words = ("--trace", "good.jsonl", "--report", "report.json", "--queries", "queries.csv")
-    assert "report.json exists already" in run(*words).stderr
+    assert "exists already; replace it with --force" in run(*words).stderr
     assert run(*words, "--force").exit_code == 0
     assert json.loads((files / "report.json").read_text(encoding="utf-8")) == report
 
@@ -120,12 +120,15 @@ def test_the_values_are_those_of_score_rankings(real_data, tmp_path, monkeypatch
         ("--run bm25.run", "Missing option '--qrels'"),
         ("--run bm25.run --qrels qrels.txt", "Missing option '--metric'"),
         ("--metric mrr", "Missing option '--run'"),
-        ("--run bm25.run --gold gold.jsonl", "--run scores rankings and --gold traces"),
-        ("--gold g --trace t --ties error", "--ties scores rankings and --gold traces"),
-        ("--run r --qrels q --metric m --k 3", "--run scores rankings and --k traces"),
-        ("--gates precision=1 --drop-self", "--drop-self scores rankings and --gates traces"),
-        ("--records r.jsonl --k 3", "--k scores traces and --records records"),
-        ("--records r.jsonl --metric mrr --ties error", "--ties scores rankings and --records rec"),
+        ("--run bm25.run --gold gold.jsonl", "--run scores rankings, and --gold does not belong"),
+        ("--gold g --trace t --ties error", "--gold scores traces, and --ties does not belong"),
+        ("--run r --qrels q --metric m --k 3", "--run scores rankings, and --k does not belong"),
+        ("--gates precision=1 --drop-self", "--drop-self scores rankings, and --gates does not"),
+        ("--records r.jsonl --k 3", "--k scores traces, and --records does not belong"),
+        (
+            "--records r.jsonl --metric mrr --ties error",
+            "--ties scores rankings, and --records does not",
+        ),
     ],
 )
 def test_a_wrong_mixture_is_told_in_one_line(rankings, words, told):

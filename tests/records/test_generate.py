@@ -259,7 +259,7 @@ def test_a_process_that_is_killed_loses_only_what_was_in_flight(tmp_path, docume
         (tmp_path / "docs" / name).write_text(text)
     tests = str(Path(__file__).parent)
     (tmp_path / "killed_chat.py").write_text(KILLED_CHAT.format(tests=tests), encoding="utf-8")
-    words = "golden generate docs --chat killed_chat:ask --factoid 6 --shortest 10 -o drafts.jsonl"
+    words = "golden make docs --chat killed_chat:ask --factoid 6 --shortest 10 -o drafts.jsonl"
     command = [sys.executable, "-m", "rageval_report", *words.split(), "--concurrency", "1"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True)
     assert ended.returncode == -signal.SIGKILL

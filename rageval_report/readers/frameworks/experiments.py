@@ -174,7 +174,8 @@ def _opik_score(results: Sequence[JsonObject]) -> Judgement:
 
 
 def _opik_notes(rows: Sequence[JsonObject]) -> Iterator[str]:
-    counts = [Counter(str(each.get("name")) for each in row["score_results"] or ()) for row in rows]
+    every = [check_records(row["score_results"] or [], "score_results") for row in rows]
+    counts = [Counter(str(each.get("name")) for each in results) for results in every]
     several = sorted({name for count in counts for name in count if count[name] > 1})
     if several:
         yield f"averaged, because a test case has several scores of one name: {named(several)}"

@@ -69,7 +69,6 @@ def test_a_dry_run_refuses_a_setting_that_reaches_nothing(demo_folder, run):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ("", "Missing option '--vary'"),
         ("--vary top_k", "NAME=VALUE"),
         ("--vary topk=1,2", "grid: answer has no parameter 'topk'"),
         ("--vary question=1,2", "'question' cannot be the name of a setting"),

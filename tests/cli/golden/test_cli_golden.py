@@ -99,7 +99,7 @@ def test_the_list_of_data_sets_has_licence_and_size(folder, run):
 
 
 def test_a_golden_set_is_counted_by_its_path(demo_folder, run):
-    rows = rows_of(run("stats golden.jsonl --format json"))
+    rows = rows_of(run("datasets golden.jsonl --format json"))
     counts = {(row["by"], row["value"]): row["n"] for row in rows}
     assert counts["all", "questions"] == 8
     assert counts["query_type", "factoid"] == counts["query_type", "summary"] == 4
@@ -108,7 +108,7 @@ def test_a_golden_set_is_counted_by_its_path(demo_folder, run):
 def test_an_archive_that_leads_out_is_refused_in_one_line(folder, refused):
     with zipfile.ZipFile("evil.zip", "w") as archive:
         archive.writestr("../evil.jsonl", "{}")
-    assert "contains paths outside its root" in refused("stats beir --path evil.zip")
+    assert "contains paths outside its root" in refused("datasets beir --path evil.zip")
 
 
 def test_a_generated_set_is_asked_of_a_pipeline_that_names_documents(demo_folder, run):

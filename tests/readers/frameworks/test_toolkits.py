@@ -279,26 +279,32 @@ def result(**more):
     return fields | {"query": "why?", "invalid_result": False, "invalid_reason": None} | more
 
 
+def told_by_query(metric):
+    """The scores that the evaluators gave; the fourth result is of the first question again."""
+    first, second, third, again = np.array(LLAMA_INDEX_TOLD["scores"][metric], dtype=float)
+    return np.array([(first + again) / 2, second, third])
+
+
 @pytest.mark.parametrize("metric", ["faithfulness", "correctness"])
 def test_scores_of_a_batch_are_those_of_the_evaluators(metric):
     [evaluation] = read_scores(LLAMA_INDEX_FILES / "batch.json").values()
-    told = np.array(LLAMA_INDEX_TOLD["scores"][metric], dtype=float)
-    assert np.array_equal(evaluation.scores[metric], told, equal_nan=True)
+    np.testing.assert_array_equal(evaluation.scores[metric], told_by_query(metric))
 
 
 def test_results_a_line_have_one_metric_without_a_name():
     [evaluation] = read_scores(LLAMA_INDEX_FILES / "results.jsonl").values()
-    told = np.array(LLAMA_INDEX_TOLD["scores"]["correctness"], dtype=float)
-    assert np.array_equal(evaluation.scores["score"], told, equal_nan=True)
+    np.testing.assert_array_equal(evaluation.scores["score"], told_by_query("correctness"))
 
 
 @pytest.mark.parametrize("name", ["frame.csv", "frame.json"])
 def test_each_rag_of_a_frame_is_a_pipeline_with_its_mean(name):
     runs = read_scores(LLAMA_INDEX_FILES / name)
     assert list(runs) == ["base", "rerank"]
-    for pipeline, average in LLAMA_INDEX_TOLD["means_by_rag"].items():
+    # LlamaIndex's own means count the row that repeats a question, in base, once more.
+    by_query = {"base": told_by_query("faithfulness"), "rerank": [0.0, 0.3, 1.0]}
+    for pipeline, scores in by_query.items():
         ours = runs[pipeline].get_aggregated_scores("score")
-        assert ours == pytest.approx(average, abs=1e-10)
+        assert ours == pytest.approx(np.nanmean(scores), abs=1e-10)
 
 
 def test_an_invalid_result_failed_with_its_reason():
