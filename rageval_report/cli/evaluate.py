@@ -253,13 +253,7 @@ def _tables(tried: Experiment) -> Iterator[tuple[str, rr.Result]]:
 
 
 def _values_of(text: str) -> list[SettingValue]:
-    """The values in a text: numbers, true, false and null as in JSON; all others are texts.
-
-    Examples
-    --------
-    >>> _values_of("5,0.5,true,null,BM25")
-    [5, 0.5, True, None, 'BM25']
-    """
+    """The values in a text: numbers, true, false and null as in JSON; all others are texts."""
     return [_value_of(part.strip()) for part in text.split(",")]
 
 

@@ -477,10 +477,7 @@ class AnsweredSet:
 
 
 def _answers(options: Options, chat: Chat, how: dict[str, Any]) -> AnsweredSet:
-    """The answers of an earlier run, or those that the pipeline gives now.
-
-    What references cost is taken from the budget in `how`.
-    """
+    """The answers of an earlier run, or those that the pipeline gives now."""
     from rageval_report.golden import highly_relevant
     from rageval_report.runner import collect_answers, target_from
     from rageval_report.runner.collecting import notes_of_run

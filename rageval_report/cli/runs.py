@@ -98,11 +98,7 @@ def _is_several(name: str) -> bool:
 
 
 def _scanned_runs(options: Options) -> Store | None:
-    """The runs as scans; None if the files are read whole.
-
-    The files of the only folder or glob are a run each, or the folders in it. Of several arguments
-    each is a run: a file, or a folder of the parts of one table.
-    """
+    """The runs as scans; None if the files are read whole."""
     from rageval_report import run_history
     from rageval_report.sources.opening import address_of
 

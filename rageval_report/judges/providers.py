@@ -264,10 +264,7 @@ def _connect(provider: str, model: str, options: ChatOptions, home: str | None =
 
 
 def _fill(template: Any, values: Mapping[str, object]) -> Any:
-    """A template with each ``$name`` filled in; None where nothing in it was filled in.
-
-    A part without a place to fill in stays as it is, beside one that was filled in.
-    """
+    """A template with each ``$name`` filled in; None where nothing in it was filled in."""
     if isinstance(template, str) and template.startswith("$"):
         return values[template[1:]]
     if isinstance(template, list):

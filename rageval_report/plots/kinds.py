@@ -80,13 +80,7 @@ class Plot:
     def __call__(
         self, subject: object, *args: MetricNames, ax: Axes | None = None, **options: object
     ) -> Axes:
-        """Draw the subject on `ax`, or on Axes of a new figure, and return the Axes.
-
-        Raises
-        ------
-        UnknownOptionError
-            If the function takes no such option.
-        """
+        """Draw the subject on `ax`, or on Axes of a new figure, and return the Axes."""
         self._check_options(options)
         return self.function(subject, *args, ax=ax, **options)
 

@@ -284,12 +284,7 @@ def count_where(condition: nw.Expr) -> nw.Expr:
 
 @dataclass
 class _TableColumns:
-    """The columns of an opened frame: of the ids, of each metric, and the names of the details.
-
-    Of all rows, `facts` has the number and the extremes of each metric and a score of each kind;
-    `words` the cells of text that say why a score is missing, and `numbers` the type of details of
-    text that are numbers.
-    """
+    """The columns of an opened frame: of the ids, of each metric, and the names of the details."""
 
     place: str
     kind: str
@@ -344,13 +339,7 @@ class _TableColumns:
         return columns
 
     def look(self, opened: OpenedFrame, head: Head, n_rows: int) -> None:
-        """Find by one pass what all rows say; the kinds are those that `infer_metric` looks at.
-
-        Raises
-        ------
-        ReaderError
-            If a cell of text of a metric is neither a number nor a word for a missing score.
-        """
+        """Find by one pass what all rows say; the kinds are those that `infer_metric` looks at."""
         wanted: dict[str, dict[str, nw.Expr]] = {}
         for name, column in self.metrics.items():
             x = self.number(column)

@@ -568,10 +568,7 @@ def _decides_alone(evaluation: Scored, notion: CorrectNotion) -> bool:
 
 
 def _right_refusals(evaluation: Scored) -> FloatArray | None:
-    """1 for a question without an answer that was refused, 0 if it was not, NaN for all others.
-
-    None if no metric says so of any question.
-    """
+    """1 for a question without an answer that was refused, 0 if it was not, NaN for all others."""
     invented = _numbers(evaluation, "hallucinated_answer")
     refused = _numbers(evaluation, "abstention_recall")
     if invented is None:

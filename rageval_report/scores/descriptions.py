@@ -166,10 +166,7 @@ def match_kind(metric: Metric, values: FloatArray) -> Metric:
 
 
 def _decide_f1(known: dict[str, Metric], described: Collection[str]) -> list[str]:
-    """Make "f1" the F1 of the answer if all other metrics are of the answer; the reason as notes.
-
-    Retrieval and question answering both have an F1, and the name does not say which one it is.
-    """
+    """Make "f1" the F1 of the answer if all other metrics are of it; the reason as notes."""
     columns = {metric.known_as: name for name, metric in known.items()}
     neighbours = [columns[name] for name in sorted(_ANSWER_METRICS) if name in columns]
     name = columns.get(_F1)

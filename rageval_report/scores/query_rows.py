@@ -364,13 +364,7 @@ _SPELLINGS = _spellings()
 
 
 def _kinds_of_label(label: object) -> frozenset[str]:
-    """The statistics that a label names; none if it names no statistic.
-
-    Examples
-    --------
-    >>> sorted(_kinds_of_label("Overall mean (n=50):")), sorted(_kinds_of_label("25%"))
-    (['mean', 'total'], ['25%'])
-    """
+    """The statistics that a label names; none if it names no statistic."""
     if not isinstance(label, str) or len(label) > _LONGEST_LABEL:
         return frozenset()
     text = _SIZE.sub("", label.casefold())
@@ -683,13 +677,7 @@ def _reason_of_total(table: _LabelledTable, row: int, label: str, members: BoolA
 
 
 def _doubt(table: _LabelledTable, row: int, label: str) -> str | None:
-    """A note on a row that is kept, if it may be a total.
-
-    Raises
-    ------
-    DataError
-        If its label hardly names a query.
-    """
+    """A note on a row that is kept, if it may be a total."""
     if not label or table.own_text(row) is not None:
         return None
     values = ", ".join(

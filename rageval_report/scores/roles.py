@@ -265,11 +265,7 @@ def _has_numeric_type(cells: pd.Series) -> bool:
 
 
 def _looks_numeric(cells: pd.Series, known: Metric | None) -> bool:
-    """Whether a column of another type holds scores: many cells are numbers, or its name says so.
-
-    A column of texts of which half are numbers counts as a metric. Its other cells then raise an
-    error, where otherwise the whole column would be missing from the report without a note.
-    """
+    """Whether a column of another type holds scores, by its cells or its name."""
     present, name = cells.dropna(), str(cells.name)
     if not len(present):
         return known is not None

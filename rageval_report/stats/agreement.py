@@ -399,11 +399,7 @@ def _check_counts(counts: npt.ArrayLike) -> FloatArray:
 
 
 def _chance_corrected(observed: FloatArray, by_chance: FloatArray, level: float) -> Interval:
-    """The coefficient with the interval of the delta method and Student's t.
-
-    `observed` is how far the ratings of each query agree, `by_chance` how far they would agree with
-    ratings that are drawn from all queries.
-    """
+    """The coefficient with the interval of the delta method and Student's t."""
     n, agreement, chance = observed.size, float(observed.mean()), float(by_chance.mean())
     room = 1.0 - chance
     if room <= _ROUNDING:
@@ -472,11 +468,7 @@ def _summands(
 def _by_places(
     codes: IndexArray, starts: IndexArray, places: FloatArray
 ) -> tuple[FloatArray, _Alpha]:
-    """For any number of levels that are points, with one row of coordinates each.
-
-    The squared distances of all pairs of n points add up to n times the sum of the squares less the
-    square of the sum.
-    """
+    """For any number of levels that are points, with one row of coordinates each."""
     columns = np.column_stack([np.ones(len(places)), (places**2).sum(axis=1), places])
     moments = np.add.reduceat(columns[codes], starts)
 

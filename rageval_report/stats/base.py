@@ -106,24 +106,12 @@ class PairedResult:
 
 
 def check_level(confidence_level: float) -> float:
-    """The confidence level, checked.
-
-    Examples
-    --------
-    >>> check_level(0.95)
-    0.95
-    """
+    """The confidence level, checked."""
     return check_probability("confidence_level", confidence_level)
 
 
 def check_probability(name: str, value: float) -> float:
-    """A confidence level, an error rate or a power, which lies strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> check_probability("alpha", 0.05)
-    0.05
-    """
+    """A confidence level, an error rate or a power, which lies strictly between 0 and 1."""
     is_number = isinstance(value, Real)
     if not (is_number and 0.0 < value < 1.0):
         # 95 is a percentage; 1 % as 1 is rarer than a misplaced 1.0, so that 1 gets no hint.
@@ -133,13 +121,7 @@ def check_probability(name: str, value: float) -> float:
 
 
 def check_positive(name: str, value: float) -> float:
-    """A finite number above zero.
-
-    Examples
-    --------
-    >>> check_positive("margin", 0.02)
-    0.02
-    """
+    """A finite number above zero."""
     if not (isinstance(value, Real) and 0.0 < value < float("inf")):
         raise DataError(f"{name} must be a finite number > 0; got {value}")
     return float(value)
@@ -156,36 +138,19 @@ def check_seed(seed: int) -> int:
 
 
 def check_integer(name: str, value: int, least: int) -> int:
-    """A whole number that is at least `least`.
-
-    Examples
-    --------
-    >>> check_integer("looks", 5, 1)
-    5
-    """
+    """A whole number that is at least `least`."""
     if not (isinstance(value, Real) and least <= value < float("inf") and int(value) == value):
         raise DataError(f"{name} must be an integer >= {least}; got {value}")
     return int(value)
 
 
 def check_alternative(alternative: str) -> None:
-    """Check the alternative hypothesis, which is one of SciPy's three.
-
-    Examples
-    --------
-    >>> check_alternative("greater")
-    """
+    """Check the alternative hypothesis, which is one of SciPy's three."""
     check_choice("alternative", alternative, ALTERNATIVES)
 
 
 def are_finite(bounds: Bounds | None) -> TypeGuard[Bounds]:
-    """Whether there are bounds, and both ends are finite.
-
-    Examples
-    --------
-    >>> are_finite((0, math.inf))
-    False
-    """
+    """Whether there are bounds, and both ends are finite."""
     return bounds is not None and math.isfinite(bounds[0]) and math.isfinite(bounds[1])
 
 
@@ -228,43 +193,18 @@ def paired_values(
 
 
 def largest_magnitude(values: FloatArray) -> float:
-    """The largest absolute value of at least one number, without an array of absolute values.
-
-    Examples
-    --------
-    >>> largest_magnitude(np.array([1.0, -2.0]))
-    2.0
-    """
+    """The largest absolute value of at least one number, without an array of absolute values."""
     return max(float(values.max()), -float(values.min()))
 
 
 def paired_differences(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
-    """Candidate minus baseline, with rounding noise set to exactly zero.
-
-    Examples
-    --------
-    >>> paired_differences(np.array([0.3, 0.5]), np.array([0.1 + 0.2, 0.7])).round(3)
-    array([0. , 0.2])
-    """
+    """Candidate minus baseline, with rounding noise set to exactly zero."""
     largest = max(largest_magnitude(baseline), largest_magnitude(candidate))
     return without_noise(candidate - baseline, largest)
 
 
 def without_noise(difference: FloatArray, largest: float | FloatArray) -> FloatArray:
-    """The same array, in which differences that are rounding noise are now exactly zero.
-
-    Parameters
-    ----------
-    difference : ndarray
-        Candidate minus baseline; it is changed.
-    largest : float or ndarray
-        The largest magnitude of a score; of many rows of differences a column, one per row.
-
-    Examples
-    --------
-    >>> without_noise(np.array([1e-17, 0.25]), 0.5)
-    array([0.  , 0.25])
-    """
+    """The same array, in which differences that are rounding noise are now exactly zero."""
     tolerance = TIE_TOLERANCE * np.maximum(1.0, largest)
     difference[(difference <= tolerance) & (difference >= -tolerance)] = 0.0
     return difference

@@ -44,17 +44,7 @@ _FAR = 6.0
 
 @dataclass(frozen=True, slots=True)
 class PairedTable:
-    """The counts of a paired two-by-two table.
-
-    Parameters
-    ----------
-    n : int
-        All pairs.
-    wins, losses : int
-        Pairs that only the candidate, only the baseline gets right.
-    both : int
-        Pairs that both get right.
-    """
+    """The counts of a paired two-by-two table."""
 
     n: int
     wins: int
@@ -63,13 +53,7 @@ class PairedTable:
 
     @classmethod
     def of(cls, pairs: Pairs, method: str) -> Self:
-        """The table of pairs, for a method that needs scores of 0 and 1.
-
-        Raises
-        ------
-        DataError
-            If a score is neither 0 nor 1, or the pairs are clusters; the message names the method.
-        """
+        """The table of pairs, for a method that needs scores of 0 and 1."""
         if pairs.clusters is not None:
             raise DataError(
                 f"{method!r} needs independent queries, and these are clustered. Choose a method "
@@ -104,26 +88,14 @@ class PairedTable:
 
 
 def coin_pvalue(wins: int, losses: int, alternative: Alternative, *, ties: float = 1.0) -> float:
-    """The p-value of these wins and losses if both were equally likely.
-
-    Examples
-    --------
-    >>> coin_pvalue(5, 1, "greater"), coin_pvalue(5, 1, "two-sided"), coin_pvalue(0, 0, "less")
-    (0.109375, 0.21875, 1.0)
-    """
+    """The p-value of these wins and losses if both were equally likely."""
     more = {"greater": wins, "less": losses, "two-sided": max(wins, losses)}[alternative]
     tail = coin_tail(more, wins + losses - more, ties=ties)
     return min(1.0, 2.0 * tail) if alternative == "two-sided" else tail
 
 
 def coin_tail(wins: int, losses: int, *, ties: float = 0.5) -> float:
-    """The chance of more wins in as many tosses, and this part of the chance of as many.
-
-    Examples
-    --------
-    >>> coin_tail(5, 1), coin_tail(5, 1, ties=1.0)
-    (0.0625, 0.109375)
-    """
+    """The chance of more wins in as many tosses, and this part of the chance of as many."""
     return float(_win_tail(wins, losses, np.array([0.5]), ties)[0])
 
 
@@ -160,23 +132,7 @@ def mcnemar(
 
 
 def difference_pvalue(table: PairedTable, shift: float, *, ties: float = 0.5) -> float:
-    """The one-sided p-value of McNemar's test at a difference: small if the true one is larger.
-
-    Parameters
-    ----------
-    table : PairedTable
-        The counts.
-    shift : float
-        The difference of the shares of right answers under the null hypothesis.
-    ties : float
-        The part that counts of the chance of as many wins as observed.
-
-    Examples
-    --------
-    >>> table = PairedTable(n=59, wins=0, losses=0)
-    >>> round(difference_pvalue(table, -0.05, ties=1.0), 4)  # 0.95 to the power of 59
-    0.0485
-    """
+    """The one-sided p-value of McNemar's test at a difference: small if the true one is larger."""
     if shift > 0.0:
         return 1.0 - difference_pvalue(table.swapped(), -shift, ties=1.0 - ties)
     if shift == 0.0:
@@ -201,14 +157,7 @@ def _changed_shares(n: int, changed: int, least: float) -> tuple[FloatArray, Flo
 
 
 def difference_limits(table: PairedTable, tail: float, *, ties: float = 0.5) -> tuple[float, float]:
-    """The differences at which neither one-sided p-value is at most `tail`.
-
-    Examples
-    --------
-    >>> low, high = difference_limits(PairedTable(n=20, wins=0, losses=0), 0.025)
-    >>> round(low, 4), round(high, 4), round(1 - 0.05 ** (1 / 20), 4)
-    (-0.1391, 0.1391, 0.1391)
-    """
+    """The differences at which neither one-sided p-value is at most `tail`."""
     return _lower_limit(table, tail, ties), -_lower_limit(table.swapped(), tail, ties)
 
 
@@ -230,12 +179,7 @@ def _lower_limit(table: PairedTable, tail: float, ties: float) -> float:
 def inverted_mcnemar(
     pairs: Pairs, *, confidence_level: float, ties: float = 1.0, **_options: object
 ) -> Interval:
-    """The differences that McNemar's test does not reject; with half ties the default for 0 and 1.
-
-    It excludes 0 exactly if the p-value is at most 1 - level. It has a width even if no pair is
-    discordant; with half ties it then ends at 1 - (1 - level)^(1 / n). The module says how well it
-    covers.
-    """
+    """The differences that McNemar's test does not reject; half ties are the default for 0 and 1."""
     method = "mcnemar" if ties == 1.0 else "mcnemar-midp"
     table = PairedTable.of(pairs, method)
     # Rounded, because 1 - 0.95 is 0.050000000000000044.

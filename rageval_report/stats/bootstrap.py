@@ -83,14 +83,7 @@ def bootstrap_interval(
 
 
 def student_t(column: Column, confidence_level: float, **_options: object) -> Interval:
-    """The t interval of a mean; of zero width, with a note, if all numbers are equal.
-
-    Examples
-    --------
-    >>> interval = student_t(Column.of([2.2, 2.5, 3.5, 3.8]), 0.95)
-    >>> round(interval.low, 2), round(interval.high, 2)
-    (1.77, 4.23)
-    """
+    """The t interval of a mean; of zero width, with a note, if all numbers are equal."""
     from scipy.special import stdtrit
 
     if degenerate := interval_without_spread(column, "t", confidence_level):
@@ -113,14 +106,7 @@ def interval_without_spread(column: Column, method: str, level: float) -> Interv
 
 
 def bootstrap_means(column: Column, *, n_resamples: int = 9999, seed: int = 0) -> FloatArray:
-    """The means of bootstrap resamples of a column.
-
-    Examples
-    --------
-    >>> means = bootstrap_means(Column.of([0.0, 1.0]), n_resamples=200)
-    >>> np.unique(means)
-    array([0. , 0.5, 1. ])
-    """
+    """The means of bootstrap resamples of a column."""
     if not column.std > 0.0:
         return np.full(n_resamples, column.mean)
     means, _ = _resampled_moments(column, n_resamples, seed)
@@ -151,11 +137,7 @@ def _resampled_moments(
 
 
 def _bca_tails(column: Column, means: FloatArray, tail: float) -> tuple[float, float]:
-    """The tails that are corrected for bias and for an error that grows with the mean.
-
-    The bias counts half of the resamples whose mean is that of the numbers. The acceleration, which
-    the jackknife would give, is skewness / (6 sqrt(n)) for a mean.
-    """
+    """The tails that are corrected for bias and for an error that grows with the mean."""
     from scipy.special import ndtr, ndtri
 
     scaled = (column.values - column.mean) / column.std
@@ -172,11 +154,7 @@ def _bca_tails(column: Column, means: FloatArray, tail: float) -> tuple[float, f
 
 
 def _between(values: FloatArray, lower: float, upper: float) -> tuple[float, float]:
-    """The order statistics that leave these shares of the values below and above.
-
-    No interpolation, which next to an infinite value gives NaN; minus the values has minus the
-    limits.
-    """
+    """The order statistics that leave these shares of the values below and above."""
     ranks = np.clip(np.ceil(values.size * np.array([lower, upper]) - 1e-9), 1, values.size)
     from_low, from_high = ranks.astype(int).tolist()
     ordered = np.sort(values)
@@ -187,20 +165,7 @@ def _between(values: FloatArray, lower: float, upper: float) -> tuple[float, flo
 
 
 def bootstrap_counts(counts: npt.ArrayLike, n_resamples: int, seed: int) -> Iterator[FloatArray]:
-    """How often each value is drawn: one row per resample, some resamples at a time.
-
-    Parameters
-    ----------
-    counts : array-like of shape (n_values,)
-        How often each value occurs; ones for queries, of which each stands for itself.
-    n_resamples, seed : int
-        The number of resamples, and their seed.
-
-    Examples
-    --------
-    >>> [len(drawn) for drawn in bootstrap_counts(np.ones(2**14), 5, seed=0)]
-    [2, 2, 1]
-    """
+    """How often each value is drawn: one row per resample, some resamples at a time."""
     often = np.asarray(counts, dtype=np.float64)
     size, n = often.size, round(float(often.sum()))
     if n > _DRAWS_PER_COUNT * size:
@@ -231,36 +196,7 @@ def resampled_statistics(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> FloatArray:
-    """A mean or percentile of every column of every block, on the same resamples of the queries.
-
-    Figures of several columns, e.g. a weighted score or whether one pipeline dominates another,
-    keep their dependence.
-
-    Parameters
-    ----------
-    blocks : sequence of array-like of shape (n_queries, k)
-        The same queries and the same number of columns in each; a row of a block is complete, or
-        NaN throughout and left out of that block.
-    quantiles : sequence of float or None
-        One per block: a quantile between 0 and 1, which interpolates linearly, or None for the
-        mean.
-    clusters : array-like of shape (n_queries,), optional
-        The cluster of each query; clusters are drawn with all their queries.
-    n_resamples, seed : int
-        The number of resamples, and their seed.
-
-    Returns
-    -------
-    ndarray of shape (n_resamples, n_blocks, k)
-        NaN if a resample contains no scored row of a block.
-
-    Examples
-    --------
-    >>> blocks = [[[1.0], [1.0]], [[0.0], [8.0]]]
-    >>> drawn = resampled_statistics(blocks, [None, 0.5], n_resamples=200)
-    >>> np.unique(drawn[:, 0]), np.unique(drawn[:, 1])
-    (array([1.]), array([0., 4., 8.]))
-    """
+    """A mean or percentile of every column of every block, on the same resamples of the queries."""
     matrices = [np.asarray(block, dtype=np.float64) for block in blocks]
     shapes = {matrix.shape for matrix in matrices}
     if len(shapes) != 1 or any(len(shape) != 2 or 0 in shape for shape in shapes):
@@ -362,17 +298,7 @@ def expanded_limits(
 
 
 def bootstrap_pvalue(drawn: npt.ArrayLike, n: int, threshold: float = 0.0) -> float:
-    """The one-sided p-value that a statistic exceeds a threshold, from its values on resamples.
-
-    It belongs to `expanded_limits`: it is at most 0.025 where the lower limit of the interval of 95
-    % lies above the threshold. NaN for fewer than two queries, or without resamples.
-
-    Examples
-    --------
-    >>> draws = np.random.default_rng(0).normal(1.0, 0.5, 9999)
-    >>> round(bootstrap_pvalue(draws, 1000), 2), round(bootstrap_pvalue(draws, 1000, 1.0), 1)
-    (0.02, 0.5)
-    """
+    """The one-sided p-value that a statistic exceeds a threshold, from its values on resamples."""
     from scipy.special import ndtri, stdtr
 
     values = np.asarray(drawn, dtype=np.float64)

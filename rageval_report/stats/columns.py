@@ -189,15 +189,7 @@ class Column:
 
 
 def difference_column(baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> Column:
-    """The column of the differences, candidate minus baseline, of pairs of finite scores.
-
-    Differences that only rounding separates are one value, and rounding noise is zero.
-
-    Examples
-    --------
-    >>> difference_column([0.3, 0.5, 0.1], [0.1 + 0.2, 0.7, 0.3]).counts
-    array([1., 2.])
-    """
+    """The column of the differences, candidate minus baseline, of pairs of finite scores."""
     before, after = np.asarray(baseline, np.float64), np.asarray(candidate, np.float64)
     largest = max(base.largest_magnitude(before), base.largest_magnitude(after))
     values, counts = np.unique(base.without_noise(after - before, largest), return_counts=True)
@@ -222,13 +214,7 @@ def check_bounds(column: Column, bounds: Bounds) -> Bounds:
 def merge_ties(
     values: FloatArray, counts: npt.ArrayLike, tolerance: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Ascending values and their counts, values as close together as this replaced by their mean.
-
-    Examples
-    --------
-    >>> merge_ties(np.array([0.7 - 0.5, 0.2, 1.0]), [1, 2, 3], 1e-12)
-    (array([0.2, 1. ]), array([3., 3.]))
-    """
+    """Ascending values and their counts; values as close as this are replaced by their mean."""
     often = np.asarray(counts, dtype=np.float64)
     is_first = np.append(True, np.diff(values) > tolerance)
     if not values.size or is_first.all():
@@ -243,17 +229,7 @@ def merge_ties(
 def condense(
     values: FloatArray, counts: FloatArray, n_cells: int = 2**10
 ) -> tuple[FloatArray, FloatArray]:
-    """Fewer values in place of ascending ones: two per cell, with its mean and its variance.
-
-    Half of the cells are equally wide, so that no far value is mixed with others, and half hold as
-    many values each. The counts stay whole numbers; the values are in no order.
-
-    Examples
-    --------
-    >>> values, counts = condense(np.arange(10_000.0), np.ones(10_000))
-    >>> values.size < 4096, int(counts.sum()), float(round(values @ counts / 10_000, 6))
-    (True, 10000, 4999.5)
-    """
+    """Fewer values in place of ascending ones: two per cell, with its mean and its variance."""
     edges = np.linspace(values[0], values[-1], n_cells + 1)[:-1]
     by_number = np.linspace(0, values.size, n_cells + 1).astype(np.intp)[:-1]
     starts = np.unique(np.append(np.searchsorted(values, edges), by_number))
@@ -293,15 +269,7 @@ def _sum(numbers: FloatArray) -> float:
 
 
 def lattice_step(values: FloatArray) -> float | None:
-    """The largest step of which all values are multiples up to noise, if it is not too fine.
-
-    Examples
-    --------
-    >>> round(lattice_step(np.array([0.1 + 0.2, -0.4, 0.2, 0.1, 0.5])), 12)
-    0.1
-    >>> print(lattice_step(np.sqrt([2.0, 3.0, 5.0])))
-    None
-    """
+    """The largest step of which all values are multiples up to noise, if it is not too fine."""
     sizes = np.abs(values[values != 0.0])
     if not sizes.size:
         return None
@@ -324,12 +292,7 @@ def _are_whole(steps: FloatArray, noise: FloatArray) -> BoolArray:
 
 
 def _sums_tie(steps: FloatArray, counts: FloatArray) -> bool:
-    """Whether different patterns of signs give the same sum of multiples of a step.
-
-    They do if a size occurs twice, and they must if there are more patterns than possible sums.
-    Other coincidences, as in 1 + 2 = 3, do not count: with six distinct scores of two decimals
-    half ties would reject 5.6 % of true null hypotheses at the level of 5 %.
-    """
+    """Whether different patterns of signs give the same sum of multiples of a step."""
     sizes = np.abs(np.rint(steps))
     n_moved = float(counts[sizes > 0].sum())
     return n_moved > np.unique(sizes[sizes > 0]).size or n_moved > math.log2(sizes.sum() + 1.0)

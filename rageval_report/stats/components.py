@@ -39,27 +39,7 @@ _LARGEST = 1e150
 
 @dataclass(frozen=True, slots=True)
 class VarianceComponents:
-    """The one-way random-effects analysis of queries that were run several times.
-
-    Parameters
-    ----------
-    n, k : int
-        Queries, and runs of each.
-    mean : float
-        The mean of all scores.
-    between : float
-        The variance of the queries' expected scores; 0 if the estimate is negative.
-    within : float
-        The variance of one query's score from run to run.
-    sd_within : Interval
-        The square root of `within`. Its interval is "gaffke" with bounds, else "chi-square".
-    icc : Interval
-        The intraclass correlation of a single run, ICC(1,1), with its F interval; it may be
-        estimated below 0.
-    run_effect_pvalue : float
-        Small if whole runs are shifted against each other, which a one-way analysis does not
-        model: the F test of the runs beside the queries. NaN if it cannot be computed.
-    """
+    """The one-way random-effects analysis of queries that were run several times."""
 
     n: int
     k: int
@@ -232,21 +212,7 @@ def _run_effect_pvalue(table: FloatArray, rounding: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class NoiseSource:
-    """One source of variance: a factor, a combination of factors, or what is left.
-
-    Parameters
-    ----------
-    name : str
-        ``query``, ``run``, ``judge``, combinations such as ``query x judge``, or ``residual``.
-    factors : tuple of str
-        The factors whose levels share one random effect.
-    variance : float
-        The variance of a single score that this source explains; 0 if the estimate is negative.
-    of_mean : float
-        What this source adds to the variance of the mean.
-    df : float
-        Degrees of freedom: how many independent differences between levels were seen.
-    """
+    """One source of variance: a factor, a combination of factors, or what is left."""
 
     name: str
     factors: tuple[str, ...]
@@ -257,29 +223,7 @@ class NoiseSource:
 
 @dataclass(frozen=True, slots=True)
 class CrossedComponents:
-    """The variance of crossed scores, by source.
-
-    Parameters
-    ----------
-    n : dict of str to int
-        The number of levels of each factor: ``query``, ``run``, ``judge``.
-    n_scores, n_missing : int
-        Cells with a score, and combinations of levels without one.
-    mean : float
-        The mean over queries; of each query, over its scores.
-    sources : tuple of NoiseSource
-        In the order query, run, judge, combinations, residual.
-    naive_standard_error : float
-        The standard error that counts the queries alone: the standard deviation of the queries'
-        means over the square root of their number.
-    negative : tuple of str
-        Sources whose estimate is negative, which is read as 0.
-
-    Notes
-    -----
-    `fixed` is a sequence of factors of which the reader asks about these very levels, such as the
-    judges used; what lies between these levels alone is then not counted.
-    """
+    """The variance of crossed scores, by source."""
 
     n: Mapping[str, int]
     n_scores: int

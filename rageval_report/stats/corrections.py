@@ -72,31 +72,7 @@ def adjust_pvalues(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
 
 
 def level_left(n_tests: int, n_shown: int, method: str = "holm", *, alpha: float = 0.05) -> float:
-    """The p-value with which one more test would be shown, beside those that are.
-
-    For "holm" the error rate over the number of tests that are not shown.
-
-    Parameters
-    ----------
-    n_tests : int
-        The number of tests of the family.
-    n_shown : int
-        The number of those that are shown; if all are, the level of the last one.
-    method : str
-        A member of ``CORRECTIONS``.
-    alpha : float
-        The error rate.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such method.
-
-    Examples
-    --------
-    >>> [round(level_left(10, 6, method), 6) for method in ("holm", "bonferroni", "bh", "none")]
-    [0.0125, 0.005, 0.035, 0.05]
-    """
+    """The p-value with which one more test would be shown, beside those that are."""
     place = min(n_shown, n_tests - 1)
     if place < 0:
         return alpha
@@ -114,10 +90,7 @@ def bonferroni(pvalues: FloatArray) -> FloatArray:
 
 
 def holm(pvalues: FloatArray) -> FloatArray:
-    """Bonferroni's correction step by step (Holm 1979); never less powerful, under any dependence.
-
-    The smallest p-value is multiplied by n, the next one by n - 1, and so on.
-    """
+    """Bonferroni's correction step by step (Holm 1979), under any dependence."""
     return _by_place(pvalues, np.arange(pvalues.size, 0.0, -1.0))
 
 
@@ -142,11 +115,7 @@ def benjamini_yekutieli(pvalues: FloatArray) -> FloatArray:
 def _by_place(
     pvalues: FloatArray, factors: FloatArray, *, from_largest: bool = False
 ) -> FloatArray:
-    """Each p-value times the factor of its place in ascending order, at most 1.
-
-    A larger p-value is never adjusted to a smaller one: from the smallest up the running maximum
-    counts, from the largest down, where a rejection takes all smaller ones with it, the minimum.
-    """
+    """Each p-value times the factor of its place in ascending order, at most 1."""
     order = np.argsort(pvalues, kind="stable")
     steps = factors * pvalues[order]
     if from_largest:
@@ -254,34 +223,7 @@ def shared_flips(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> list[FloatArray]:
-    """Step-down adjusted p-values of all pairs of all blocks, from the same flips of sign.
-
-    The flipped sum of a difference is the difference of two flipped sums, so one product of the
-    signs with the pipelines' scores serves all their pairs.
-
-    Parameters
-    ----------
-    blocks : sequence of ndarray of shape (n_queries, n_pipelines)
-        One block per metric, with the same queries; a row that is left out is NaN throughout.
-    units : Units
-        The independent units of the queries, whose signs are flipped.
-    half_ties : sequence of bool, optional
-        For each pair of each block whether ties count half, as in `westfall_young`.
-    n_resamples, seed : int
-        The number of random sign patterns, and their seed.
-
-    Returns
-    -------
-    list of ndarray
-        For each metric one value per pair, in the order of `AllPairs`.
-
-    Examples
-    --------
-    >>> easy = np.arange(12.0)
-    >>> [adjusted] = shared_flips([np.column_stack([easy, easy + 1, easy + 1])], n_resamples=999)
-    >>> adjusted.round(3)
-    array([0.001, 0.001, 1.   ])
-    """
+    """Step-down adjusted p-values of all pairs of all blocks, from the same flips of sign."""
     columns = np.hstack([units.sums(_in_own_unit(block)) for block in blocks])
     columns = columns[_own_order(columns)]
     block_of = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
@@ -303,14 +245,7 @@ def shared_flips(
 
 
 def tukey(matrix: FloatArray, *, n_resamples: int = 9999, seed: int = 0) -> FloatArray:
-    """Tukey's adjusted p-values: the share of exchanges with as large a difference of any two.
-
-    Examples
-    --------
-    >>> easy = np.arange(12.0)
-    >>> tukey(np.column_stack([easy, easy + 1, easy + 1]), n_resamples=999).round(3)
-    array([0.001, 0.001, 1.   ])
-    """
+    """Tukey's adjusted p-values: the share of exchanges with as large a difference of any two."""
     scores = _in_own_unit(matrix)
     scores = scores[_own_order(scores)]
     first, second = np.triu_indices(scores.shape[1], 1)
@@ -326,11 +261,7 @@ def tukey(matrix: FloatArray, *, n_resamples: int = 9999, seed: int = 0) -> Floa
 def _maxima_pvalues(
     observed: FloatArray, resampled: Iterable[FloatArray], half_ties: Sequence[bool] | None = None
 ) -> FloatArray:
-    """Each statistic, largest first, against the resampled maxima of itself and all smaller ones.
-
-    Step by step as in Holm's correction. The observed statistics count as one more resample
-    (Phipson, Smyth 2010).
-    """
+    """Each statistic, largest first, against the resampled maxima of it and all smaller ones."""
     half = np.zeros(observed.size, dtype=bool) if half_ties is None else np.asarray(half_ties)
     order = np.argsort(-observed, kind="stable")
     ranked, tie = observed[order], _TIE * observed.max(initial=1.0)
@@ -346,10 +277,7 @@ def _maxima_pvalues(
 
 
 def _in_own_unit(block: FloatArray) -> FloatArray:
-    """Scores over the largest one, NaN as 0, less the mean of their query.
-
-    That changes no difference but its unit, and sums lose fewer digits.
-    """
+    """Scores over the largest one, NaN as 0, less the mean of their query."""
     known = np.where(np.isnan(block), 0.0, block)
     known = known / np.abs(known).max(initial=float(np.finfo(np.float64).smallest_subnormal))
     return np.asarray(known - known.mean(axis=1, keepdims=True))
@@ -363,11 +291,7 @@ def _scale(differences: FloatArray) -> float:
 
 
 def _own_order(columns: FloatArray) -> IndexArray:
-    """An order of the rows that depends on what they hold: shuffled rows draw the same signs.
-
-    Nor does it depend on the sign or the order of the columns, but between rows that are equal in
-    magnitude.
-    """
+    """An order of the rows that depends on what they hold: shuffled rows draw the same signs."""
     sizes = np.sort(np.abs(columns).round(9), axis=1)
     return np.asarray(np.lexsort(np.hstack([columns, sizes]).T))
 

@@ -48,33 +48,7 @@ EQUAL_DIFFERENCES = (
 
 @dataclass(frozen=True, slots=True)
 class EquivalenceResult:
-    """A test that a difference lies within a margin.
-
-    Parameters
-    ----------
-    pvalue : float
-        Small if the difference lies within the margin; NaN if no claim can be tested.
-    equivalent : bool
-        Whether the claim is shown: p at most alpha.
-    low, high : float
-        The interval of the difference at level 1 - 2 alpha, which lies within the margin if the
-        claim is shown; NaN for one query.
-    margin : float
-        The largest difference that does not matter.
-    alternative : {"equivalence", "non-inferior"}
-        The claim, as in `equivalence_test`.
-    difference : float
-        The mean difference, candidate minus baseline.
-    n : int
-        Pairs in which both scores are present.
-    method : str
-        "sign-flip", "mcnemar" for scores of 0 and 1, "t" or "strict".
-    notes : tuple of str
-        What a reader must know: that rare large losses, or differences, could hide; what "strict"
-        supposes of clusters.
-    untestable : str
-        Why no claim can be tested, although there are enough pairs; else empty.
-    """
+    """A test that a difference lies within a margin."""
 
     pvalue: float
     equivalent: bool
@@ -290,12 +264,7 @@ def _test_strictly(pairs: Pairs, margin: float, alpha: float, width: float) -> _
 
 
 def _strict_pvalue(pairs: Pairs, shift: float, width: float) -> float:
-    """Gaffke's test that the mean difference is above a shift.
-
-    It is a test of what is left of the units' differences at the shift: its mean is 0 at the true
-    one, and none lies below that of a unit that is as large as the largest one and loses everything
-    on every query.
-    """
+    """Gaffke's test that the mean difference is above a shift."""
     column, sizes = pairs.units, pairs.sizes
     # Rounding may have added to the largest possible differences.
     left = np.clip(column.values, -width * sizes, width * sizes) - shift * sizes

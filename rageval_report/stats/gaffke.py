@@ -60,19 +60,7 @@ _LONGEST_STEP = 2.0
 
 
 def gaffke_limits(column: Column, bounds: Bounds, confidence_level: float) -> tuple[float, float]:
-    """Gaffke's limits of the mean of at least one number within finite bounds.
-
-    They follow from the bounds alone; nothing is assumed about the distribution. They never fall if
-    a number rises, they contain the mean, and a single number has limits, too. That the coverage
-    never is below the nominal one is proven for numbers at the bounds and conjectured for all
-    others: no distribution is known that contradicts it [2]_.
-
-    Examples
-    --------
-    >>> low, high = gaffke_limits(Column.of([0.5]), (0, 1), 0.95)
-    >>> round(low, 4), round(high, 4)
-    (0.0125, 0.9875)
-    """
+    """Gaffke's limits of the mean of at least one number within finite bounds."""
     low, high = float(bounds[0]), float(bounds[1])
     tail = (1.0 - confidence_level) / 2.0
     values, counts = _few_values(column, bounds)
@@ -84,13 +72,7 @@ def gaffke_limits(column: Column, bounds: Bounds, confidence_level: float) -> tu
 
 
 def gaffke_pvalue(column: Column, threshold: float, bounds: Bounds) -> float:
-    """The p-value of a mean above a threshold: one half of 1 - level where the limit reaches it.
-
-    Examples
-    --------
-    >>> round(gaffke_pvalue(Column.of([0.5]), 0.0125, (0, 1)), 12)  # the lower 95 % limit of 0.5
-    0.025
-    """
+    """The p-value of a mean above a threshold: one half of 1 - level where the limit reaches it."""
     low = bounds[0]
     if threshold >= column.maximum:
         return 1.0
@@ -102,12 +84,7 @@ def gaffke_pvalue(column: Column, threshold: float, bounds: Bounds) -> float:
 
 
 def _few_values(column: Column, bounds: Bounds) -> tuple[FloatArray, FloatArray]:
-    """The values and their counts; the means of bins if there are many values.
-
-    The bins are narrow where a limit needs it: at the bounds and at the mean. The distance of the
-    mean from a bound is the scale of the limit on that side, so the edges are evenly spaced in
-    a / (a + b), where a is the distance of an edge from a bound and b the mean's, for both bounds.
-    """
+    """The values and their counts; the means of bins if there are many values."""
     if column.values.size <= _MOST_VALUES:
         return column.values, column.counts
     low, high = bounds
@@ -160,11 +137,7 @@ def _lower_limit(distances: FloatArray, counts: FloatArray, tail: float) -> floa
 
 @dataclass(frozen=True, eq=False)
 class _Path:
-    """Points on a path, and the terms whose real parts sum to F(m).
-
-    For another m the product only gains the factor (1 + (m' / m - 1) v)^n, so that one path serves
-    several steps of Newton's method.
-    """
+    """Points on a path, and the terms whose real parts sum to F(m)."""
 
     log_m: float
     n: float  # numbers besides the added 0
@@ -196,11 +169,7 @@ class _Path:
         return cls(math.log(m), n, saddle + width * places, scale * terms)
 
     def serves(self, away: float, log_m: float) -> bool:
-        """Whether the path serves another m, too, if the last one was this far from the target.
-
-        No term, not even the last and smallest, may become much larger. With equal numbers close
-        to m the terms fall slowly, and then even a small change of m needs a new path.
-        """
+        """Whether the path serves another m, too, if the last one was this far from the target."""
         growth = np.abs(1.0 + math.expm1(log_m - self.log_m) * self.points).max()
         return abs(away) <= _NEAR and self.n * math.log(growth) <= _LARGEST_GAIN
 
@@ -245,11 +214,7 @@ def _choose_bend(ratios: FloatArray, powers: FloatArray) -> float:
 
 
 def _find_saddle(excess: FloatArray, counts: FloatArray) -> float:
-    """Where H is smallest between 0 and 1, roughly, by Newton's method.
-
-    Minus the logarithm of a straight line is self-concordant, and so is H: shortened steps neither
-    leave the interval nor fail to converge (Nesterov and Nemirovskii 1994).
-    """
+    """Where H is smallest between 0 and 1, roughly, by Newton's method."""
     linear, squares = float((counts * excess).sum()), float((counts * excess**2).sum())
     saddle = min((linear + math.sqrt(linear**2 + 4.0 * squares)) / (2.0 * squares), 0.9)
     for _ in range(_MOST_ROUNDS):

@@ -36,27 +36,7 @@ _NOTE_ON_TIES = (
 
 @dataclass(frozen=True, eq=False)
 class AllPairs:
-    """The tests of all pairs of columns, in the order (0, 1), (0, 2), ..., (1, 2), ...
-
-    Parameters
-    ----------
-    first, second : ndarray of int
-        The columns of each pair.
-    n : int
-        The rows without a missing score, which all tests use.
-    n_units : int
-        The independent units of these rows.
-    difference : ndarray
-        The difference of the means, second minus first.
-    standard_deviation : ndarray
-        The standard deviation of the paired differences of the units; NaN for fewer than two.
-    pvalue, pvalue_adjusted : ndarray
-        Before and after correction for the number of pairs.
-    wins, ties, losses : ndarray of int
-        Rows in which the second score is larger, equal, smaller.
-    tests : tuple of str
-        The test of each pair, never "auto".
-    """
+    """The tests of all pairs of columns, in the order (0, 1), (0, 2), ..., (1, 2), ..."""
 
     first: IntArray
     second: IntArray
@@ -164,21 +144,7 @@ def complete_rows(scores: npt.ArrayLike) -> FloatArray:
 
 
 def pairs_of_columns(matrix: FloatArray, *, units: Units = QUERIES) -> list[Pairs]:
-    """All pairs of columns, in the order of `AllPairs`; no score may be missing.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_queries, n_pipelines)
-        The scores.
-    units : Units
-        The independent units of the queries.
-
-    Examples
-    --------
-    >>> [pairs] = pairs_of_columns(np.array([[0.0, 1.0]] * 6 + [[1.0, 1.0]]))
-    >>> pairs.n, pairs.wins
-    (7, 6)
-    """
+    """All pairs of columns, in the order of `AllPairs`; no score may be missing."""
     are_clusters = units.count(len(matrix)) < len(matrix)
     sides = [(Column.of(scores), scores) for scores in np.asfortranarray(matrix).T]
     return [
@@ -200,19 +166,7 @@ def run_all_tests(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> AllPairs:
-    """The tests of all pairs of some pipelines, not corrected.
-
-    Parameters
-    ----------
-    pairs : sequence of Pairs
-        The pairs in the order of `AllPairs`, on the same queries.
-    test, n_resamples, seed
-        As in `all_pairs_test`.
-    margin : float
-        The difference of the means that is too small to matter. With one, each p-value is twice the
-        one-sided one of the sign-flip test against the margin, and never below that of the test
-        without a margin; 1 if the difference is not larger.
-    """
+    """The tests of all pairs of some pipelines, not corrected."""
     results = [paired_test(pair, test=test, n_resamples=n_resamples, seed=seed) for pair in pairs]
     if margin:
         tested = zip(pairs, results, strict=True)
@@ -252,25 +206,7 @@ def _beyond_margin(pair: Pairs, result: PairedResult, margin: float) -> PairedRe
 
 @dataclass(frozen=True, eq=False)
 class FriedmanResult:
-    """A test of whether any pipeline tends to rank before another.
-
-    Parameters
-    ----------
-    statistic : float
-        Chi-squared, corrected for ties.
-    pvalue : float
-        1 if all pipelines tie on every query.
-    degrees_of_freedom : int
-        The number of pipelines less one.
-    n : int
-        Queries that all pipelines scored.
-    concordance : float
-        Kendall's W: 1 if all queries rank the pipelines in the same order, 0 without agreement.
-    average_ranks : ndarray of shape (n_pipelines,)
-        1 is best; ties share the ranks they take.
-    notes : tuple of str
-        What a reader must know, e.g. that many ranks are tied.
-    """
+    """A test of whether any pipeline tends to rank before another."""
 
     statistic: float
     pvalue: float
@@ -281,14 +217,7 @@ class FriedmanResult:
     notes: tuple[str, ...] = ()
 
     def nemenyi_pvalues(self) -> FloatArray:
-        """Nemenyi's p-value of each pair, in the order of `AllPairs`, corrected for their number.
-
-        Examples
-        --------
-        >>> result = friedman_test([[0.9, 0.5, 0.1], [0.8, 0.7, 0.2], [0.6, 0.4, 0.3]])
-        >>> result.nemenyi_pvalues().round(3)
-        array([0.438, 0.038, 0.438])
-        """
+        """Nemenyi's p-value of each pair, in the order of `AllPairs`, which are corrected."""
         from scipy.stats import studentized_range
 
         ranks, k = self.average_ranks, self.average_ranks.size
@@ -359,16 +288,7 @@ def friedman_of_sums(sums: FloatArray, spread: float, n: int) -> FriedmanResult:
 
 
 def query_ranks(scores: FloatArray, *, greater_is_better: bool = True) -> FloatArray:
-    """The rank of each pipeline on each query; 1 is best, ties share the ranks they take.
-
-    Scores that differ only by rounding are tied.
-
-    Examples
-    --------
-    >>> query_ranks(np.array([[0.9, 0.5, 0.5], [0.2, 0.7, 0.4]]))
-    array([[1. , 2.5, 2.5],
-           [3. , 1. , 2. ]])
-    """
+    """The rank of each pipeline on each query; 1 is best, ties share the ranks they take."""
     tie = rounding_tie(float(np.abs(scores).max(initial=0.0)))
     turned = scores if greater_is_better else -scores
     ranks = np.full_like(turned, 0.5)
@@ -379,31 +299,12 @@ def query_ranks(scores: FloatArray, *, greater_is_better: bool = True) -> FloatA
 
 
 def rounding_tie(largest: float) -> float:
-    """The largest difference that is only rounding, of scores up to a size.
-
-    Examples
-    --------
-    >>> rounding_tie(0.5) == rounding_tie(1.0) < rounding_tie(1000.0)
-    True
-    """
+    """The largest difference that is only rounding, of scores up to a size."""
     return TIE_TOLERANCE * max(1.0, largest)
 
 
 def count_alone_best(scores: FloatArray, *, greater_is_better: bool = True) -> IntArray:
-    """On how many queries each pipeline is better than all others, by more than rounding.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_queries, n_pipelines)
-        Without NaN.
-    greater_is_better : bool
-        The metric's direction.
-
-    Examples
-    --------
-    >>> count_alone_best(np.array([[1.0, 0.0], [1.0, 1.0]]))
-    array([1, 0])
-    """
+    """On how many queries each pipeline is better than all others, by more than rounding."""
     tie = rounding_tie(float(np.abs(scores).max(initial=0.0)))
     turned = scores if greater_is_better else -scores
     is_near = turned >= turned.max(axis=1, keepdims=True) - tie

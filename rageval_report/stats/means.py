@@ -120,14 +120,7 @@ def mean_interval(
 def interval_of_count(
     n_true: int, n: int, confidence_level: float = 0.95, *, method: str = "auto"
 ) -> Interval:
-    """The interval of a share that is known by a count.
-
-    Examples
-    --------
-    >>> interval = interval_of_count(2, 8)
-    >>> interval.estimate, round(interval.low, 3), round(interval.high, 3)
-    (0.25, 0.032, 0.651)
-    """
+    """The interval of a share that is known by a count."""
     counts = np.array([n - n_true, n_true], dtype=np.float64)
     column = Column.of_counts(np.flatnonzero(counts).astype(np.float64), counts[counts > 0.0])
     return mean_interval(column, method=method, confidence_level=confidence_level, bounds=_UNIT)
@@ -224,39 +217,7 @@ def percentiles_of(
     *,
     method: PercentileMethod = "linear",
 ) -> FloatArray:
-    """Percentiles of the scores of one column.
-
-    Parameters
-    ----------
-    values : array-like of shape (n,), or Column
-        The scores; NaN is unscored and is left out.
-    percentiles : sequence of float
-        Each from 0 to 100.
-    method : {"linear", "exclusive", "upper"}
-        "linear" interpolates as NumPy and pandas do. "exclusive", as in `statistics.quantiles`,
-        treats the scores as a sample of a wider population and may go beyond the extremes. "upper"
-        takes the score at the place n * p counted from 0, as in ragbench, and interpolates nothing.
-
-    Returns
-    -------
-    ndarray
-        In the order of `percentiles`; NaN if nothing is scored. One score is every percentile of
-        itself.
-
-    Raises
-    ------
-    DataError
-        If a score is infinite or a percentile is not between 0 and 100.
-    UnknownNameError
-        If there is no such method.
-
-    Examples
-    --------
-    >>> percentiles_of([1, 2, 3, 4, 5])
-    array([2., 3., 4.])
-    >>> percentiles_of([1, 2, 3, 4, 5], method="exclusive")
-    array([1.5, 3. , 4.5])
-    """
+    """Percentiles of the scores of one column."""
     wanted = np.asarray(percentiles, dtype=np.float64).ravel()
     outside = wanted[~((wanted >= 0.0) & (wanted <= 100.0))]
     if outside.size:

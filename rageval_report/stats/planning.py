@@ -152,22 +152,7 @@ def minimum_detectable_difference(
 
 
 def non_inferiority_power(margin_z: float, n: int, *, alpha: float = 0.05) -> float:
-    """Probability that no loss beyond a margin is shown for two pipelines that are equal.
-
-    Parameters
-    ----------
-    margin_z : float
-        The margin over the standard deviation of the differences, above 0.
-    n : int
-        Paired queries, at least 2.
-    alpha : float
-        The level of the one-sided test.
-
-    Examples
-    --------
-    >>> round(non_inferiority_power(0.5, 27), 3)
-    0.812
-    """
+    """Probability that no loss beyond a margin is shown for two pipelines that are equal."""
     check_probability("alpha", alpha)
     if 2.0 ** -check_integer("n", n, 2) > alpha:
         return 0.0
@@ -175,32 +160,7 @@ def non_inferiority_power(margin_z: float, n: int, *, alpha: float = 0.05) -> fl
 
 
 def mcnemar_power(p10: float, p01: float, n: int, *, alpha: float = 0.05) -> float:
-    """Probability that McNemar's two-sided mid-p test finds a difference between two shares.
-
-    Parameters
-    ----------
-    p10, p01 : float
-        The share of queries that only the baseline, only the candidate gets right.
-    n : int
-        Paired queries, at least 2.
-    alpha : float
-        The level of significance.
-
-    Returns
-    -------
-    float
-        Summed over all numbers of discordant pairs. It does not always grow with `n`.
-
-    Raises
-    ------
-    DataError
-        If a share is negative, or both together exceed 1.
-
-    Examples
-    --------
-    >>> round(mcnemar_power(0.05, 0.15, 150), 3)
-    0.795
-    """
+    """Probability that McNemar's two-sided mid-p test finds a difference between two shares."""
     n = check_integer("n", n, 2)
     check_probability("alpha", alpha)
     # Shares that were computed from counts may sum up to just above 1.
@@ -224,30 +184,7 @@ def mcnemar_power(p10: float, p01: float, n: int, *, alpha: float = 0.05) -> flo
 
 
 def attainable_level(n: int, alpha: float = 0.05, *, midp: bool = False) -> float:
-    """The largest probability of a rejection of the two-sided sign-flip test at a level.
-
-    Parameters
-    ----------
-    n : int
-        Units with different absolute differences, at least 2.
-    alpha : float
-        The level of significance.
-    midp : bool
-        Whether the observed pattern of signs counts half, as it does where ties are possible. The
-        probability may then be a little above `alpha`.
-
-    Returns
-    -------
-    float
-        A multiple of 2 ** (1 - n); 0 if no p-value is as small as `alpha`.
-
-    Examples
-    --------
-    >>> attainable_level(5), attainable_level(6), attainable_level(7)
-    (0.0, 0.03125, 0.046875)
-    >>> attainable_level(6, 0.02), attainable_level(6, 0.02, midp=True)
-    (0.0, 0.03125)
-    """
+    """The largest probability of a rejection of the two-sided sign-flip test at a level."""
     check_probability("alpha", alpha)
     steps = 2.0 ** min(check_integer("n", n, 2) - 1, 60)
     # The j-th smallest p-value is j steps, with mid-p half a step less.
@@ -260,27 +197,7 @@ def smallest_number(
     most: float = MOST_UNITS,
     near: float = 0.0,
 ) -> float:
-    """The smallest number that is enough: away from a guess by growing steps, then by halves.
-
-    Parameters
-    ----------
-    is_enough : callable
-        Whether a number is; if so, the larger ones are as well.
-    fewest, most : int
-        The least and the largest result.
-    near : float
-        A guess.
-
-    Returns
-    -------
-    float
-        An integer; NaN if the largest number is not enough.
-
-    Examples
-    --------
-    >>> smallest_number(lambda n: n >= 80), smallest_number(lambda n: n >= 80, near=85.5)
-    (80, 80)
-    """
+    """The smallest number that is enough: away from a guess by growing steps, then by halves."""
     enough = int(min(max(near, fewest), most))
     step = max(enough // 32, fewest // 2)
     too_few = max(enough - step, fewest - 1)
@@ -299,20 +216,7 @@ def smallest_number(
 
 
 def rising_root(rises: Callable[[float], float], near: float, most: float = math.inf) -> float:
-    """The number above 0 at which a function that rises from below 0 reaches it; it may jump.
-
-    Parameters
-    ----------
-    rises : callable
-        The function.
-    near, most : float
-        A first guess, and the largest number that is tried; infinity is returned beyond.
-
-    Examples
-    --------
-    >>> round(rising_root(lambda x: x * x - 2.0, 1.0), 9)
-    1.414213562
-    """
+    """The number above 0 at which a function that rises from below 0 reaches it; it may jump."""
     from scipy.optimize import brentq
 
     low, high = 0.0, min(near, most)
@@ -328,27 +232,7 @@ def rising_root(rises: Callable[[float], float], near: float, most: float = math
 
 @dataclass(frozen=True)
 class PlannedTest:
-    """The test that will be made of differences of independent units, and how much these vary.
-
-    Parameters
-    ----------
-    sd : float
-        The standard deviation of the differences of the units; 0 or NaN if nothing can be planned.
-    test : str
-        A member of ``TESTS``. Those that do not flip signs are planned by the t test.
-    changed : float
-        The share of queries that one side alone gets right, for McNemar's tests; NaN for others.
-    sds : tuple of float
-        The standard deviation of a unit of each size, if the units are of different sizes.
-
-    Examples
-    --------
-    >>> plan = PlannedTest(0.25, "t")
-    >>> round(plan.detectable(40), 3), plan.needed(0.05), plan.needed(0.05, alpha=0.05 / 10)
-    (0.114, 199, 337)
-    >>> PlannedTest(0.25).needed(0.05), PlannedTest(0.25).needed_for_margin(0.05)
-    (199, 156)
-    """
+    """The test that will be made of differences of independent units, and how much these vary."""
 
     sd: float
     test: str = "sign-flip"
@@ -357,13 +241,7 @@ class PlannedTest:
 
     @classmethod
     def of(cls, differences: Column, test: str) -> Self:
-        """The plan of a test from measured differences of independent units.
-
-        Examples
-        --------
-        >>> PlannedTest.of(Column.of([1, 0, -1, 0]), "mcnemar-midp").changed
-        0.5
-        """
+        """The plan of a test from measured differences of independent units."""
         changed = math.nan
         if test.startswith("mcnemar"):
             changed = float(differences.counts[differences.values != 0.0].sum()) / differences.n
@@ -375,25 +253,7 @@ class PlannedTest:
         return math.isfinite(self.sd) and self.sd > 0.0
 
     def power(self, difference: float, n: int, *, alpha: float = 0.05) -> float:
-        """The probability that n units show a difference.
-
-        Parameters
-        ----------
-        difference : float
-            The true mean difference; the sign is ignored.
-        n : int
-            The number of units, at least 2.
-        alpha : float
-            The level of significance; after a correction, the level that it leaves to one test.
-
-        Notes
-        -----
-        For normal differences. Where only equal signs of all units reject, the power is exact;
-        elsewhere it is that of the t test at the attainable level (simulated at n = 7 to 24: at
-        most 3 percentage points too high). With 6 to 170 clusters of one size, of 1 to 15 queries,
-        and of geometric sizes the test showed the difference in 76 to 89 % where 80 % were planned;
-        if one cluster in ten holds half of the queries, in up to 97 %.
-        """
+        """The probability that n units show a difference."""
         check_probability("alpha", alpha)
         if not math.isnan(self.changed):
             return _share_power(self.changed, min(abs(difference), 1.0), n, alpha)
@@ -409,22 +269,7 @@ class PlannedTest:
     def needed(
         self, difference: float, power: float = USUAL_POWER, *, alpha: float = 0.05
     ) -> float:
-        """The smallest number of units that show a difference with this power.
-
-        Parameters
-        ----------
-        difference : float
-            The true mean difference; not 0.
-        power : float
-            The probability with which it should be shown.
-        alpha : float
-            As in `power`.
-
-        Returns
-        -------
-        float
-            An integer, at least 6; NaN if more than ten million are needed.
-        """
+        """The smallest number of units that show a difference with this power."""
         size = check_positive("difference", abs(difference))
         check_probability("power", power)
         if not self.is_usable:
@@ -435,14 +280,7 @@ class PlannedTest:
         return smallest_number(lambda n: self.power(size, n, alpha=alpha) >= power, near=guess)
 
     def detectable(self, n: int, *, alpha: float = 0.05) -> float:
-        """The difference that n units show in 80 of 100 cases.
-
-        Returns
-        -------
-        float
-            Infinite if the test has no p-value as small as `alpha`, or no share of right answers
-            can differ so much; NaN if the differences do not vary.
-        """
+        """The difference that n units show in 80 of 100 cases."""
         if not self.is_usable:
             return math.nan
         scaled = replace(self, sd=1.0, sds=tuple(sd / self.sd for sd in self.sds))
@@ -452,22 +290,7 @@ class PlannedTest:
     def needed_for_margin(
         self, margin: float, power: float = USUAL_POWER, *, alpha: float = 0.05
     ) -> float:
-        """The smallest number of units with which equal pipelines pass a test of no regression.
-
-        Parameters
-        ----------
-        margin : float
-            The margin, above 0.
-        power : float
-            The probability with which the test should pass.
-        alpha : float
-            The level of the one-sided test.
-
-        Returns
-        -------
-        float
-            As in `needed`.
-        """
+        """The smallest number of units with which equal pipelines pass a test of no regression."""
         check_positive("margin", margin)
         check_probability("power", power)
         if not self.is_usable:
@@ -478,25 +301,7 @@ class PlannedTest:
 
 @dataclass(frozen=True, eq=False)
 class ClusterVariance:
-    """The variance of scores, or of paired differences, between and within clusters.
-
-    Parameters
-    ----------
-    between : float
-        The variance of the clusters' expected values; 0 if the estimate is negative.
-    within : float
-        The variance of a query within its cluster.
-    sizes : ndarray of float
-        The queries of each cluster.
-
-    Examples
-    --------
-    >>> known = ClusterVariance.of([1, 1, 0, 0, 1, 0], ["a", "a", "b", "b", "c", "c"])
-    >>> round(known.share_between, 3), known.size
-    (0.5, 2.0)
-    >>> known.planned_test(0.25, known.share_between).needed(0.3)
-    19
-    """
+    """The variance of scores, or of paired differences, between and within clusters."""
 
     between: float
     within: float
@@ -553,17 +358,7 @@ class ClusterVariance:
         return self.between / whole if whole > 0.0 else 0.0
 
     def planned_test(self, variance: float, share_between: float) -> PlannedTest:
-        """The sign-flip test of clusters of such sizes, of any number of them.
-
-        Large clusters pull more, so that unequal sizes count as fewer clusters.
-
-        Parameters
-        ----------
-        variance : float
-            The variance of a query's difference.
-        share_between : float
-            The share of it that lies between clusters.
-        """
+        """The sign-flip test of clusters of such sizes, of any number of them."""
         between, within = share_between * variance, (1.0 - share_between) * variance
         variation = float(self.sizes.var()) / self.size**2
         sds = np.sqrt(between + within / self.sizes)
@@ -574,32 +369,7 @@ class ClusterVariance:
 def binary_queries_needed(
     p10: float, p01: float, power: float = USUAL_POWER, *, alpha: float = 0.05
 ) -> float:
-    """The number of queries from which on McNemar's mid-p test has this power.
-
-    Parameters
-    ----------
-    p10, p01 : float
-        The share of queries that only the baseline, only the candidate gets right; they differ.
-    power : float
-        The probability with which the difference should be shown.
-    alpha : float
-        The level of significance.
-
-    Returns
-    -------
-    float
-        An integer, at least 6; NaN if more than ten million are needed.
-
-    Raises
-    ------
-    DataError
-        If the shares are equal, or make no sense.
-
-    Examples
-    --------
-    >>> binary_queries_needed(0.05, 0.15)
-    152
-    """
+    """The number of queries from which on McNemar's mid-p test has this power."""
     check_probability("power", power)
     if p10 == p01:
         raise DataError(f"p10 and p01 must differ: no number of queries shows none; got {p10}")
@@ -630,11 +400,7 @@ def _detectable(test: PlannedTest, n: int, alpha: float) -> float:
 
 
 def _share_power(changed: float, difference: float, n: int, alpha: float) -> float:
-    """The power of McNemar's mid-p test for a difference of two shares.
-
-    Connor (1987), Sample size for testing differences in proportions for the paired-sample design,
-    Biometrics 43:207-211, where the exact sum would take long.
-    """
+    """The power of McNemar's mid-p test for a difference of two shares."""
     changed = max(changed, difference)
     if n * changed < _MANY_DISCORDANT:
         p01 = (changed + difference) / 2.0
@@ -672,10 +438,7 @@ def _upper_tail(shift: float, n: int, level: float) -> float:
 
 
 def _largest_rejected(pairs: IntArray, alpha: float) -> IntArray:
-    """For each number of discordant pairs the largest count of the rarer side that is significant.
-
-    It is -1 if none is.
-    """
+    """For each number of discordant pairs the largest significant count of the rarer side."""
     z = float(ndtri(1.0 - alpha / 2.0))
     # The normal limit is too small by about z * z / 24. From a little above, down to significance.
     near = np.floor((pairs - z * np.sqrt(pairs) + z * z / 6.0) / 2.0 + 1.0)

@@ -36,23 +36,7 @@ _FARTHEST = 12.0
 
 @dataclass(frozen=True, slots=True)
 class HeterogeneityResult:
-    """Two tests of the differences of groups.
-
-    Parameters
-    ----------
-    statistic : float
-        Cochran's Q: the weighted squares of the groups' distances from their common mean.
-    pvalue : float
-        Small if the groups differ; NaN if no group has any spread and the means are not equal.
-    crossing_statistic : float
-        Gail and Simon's: the smaller of the weighted squares of gains and of losses.
-    crossing_pvalue : float
-        Small if the difference is positive in some groups and negative in others.
-    n_groups : int
-        Groups with at least one difference.
-    notes : tuple of str
-        Groups left out, and groups whose variance was borrowed.
-    """
+    """Two tests of the differences of groups."""
 
     statistic: float
     pvalue: float
@@ -177,23 +161,7 @@ def _count_groups(groups: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PooledMeans:
-    """The partially pooled means of groups.
-
-    Parameters
-    ----------
-    estimates : ndarray of shape (n_groups,)
-        The pooled means; NaN for a group without a mean.
-    low, high : ndarray of shape (n_groups,)
-        Their interval.
-    standard_errors : ndarray of shape (n_groups,)
-        The standard errors, which count that the spread of the groups is itself estimated.
-    shrinkage : ndarray of shape (n_groups,)
-        The share of its way to the common mean that each mean was moved: 0 not at all, 1 wholly.
-    common_mean : float
-        The mean towards which the groups are moved.
-    between_deviation : float
-        The standard deviation of the true means of the groups, as estimated.
-    """
+    """The partially pooled means of groups."""
 
     estimates: FloatArray
     low: FloatArray
@@ -288,28 +256,7 @@ def partial_pooling(
 def errors_of_common_spread(
     standard_errors: FloatArray, sizes: FloatArray, degrees: FloatArray
 ) -> tuple[FloatArray, float]:
-    """The standard errors of means whose groups spread alike, and their degrees of freedom.
-
-    The own spread of a group of seven queries says little, and that of seven equal scores would be
-    zero. So the variance within groups is that of all groups together, as in the analysis of
-    variance.
-
-    Parameters
-    ----------
-    standard_errors : ndarray of shape (n_groups,)
-        The standard error of each mean by its own scores; not used where there are no degrees.
-    sizes : ndarray of shape (n_groups,)
-        The number of independent units of each group.
-    degrees : ndarray of shape (n_groups,)
-        The degrees of freedom of each standard error; 0 for a group of one unit.
-
-    Examples
-    --------
-    >>> own, sizes = np.array([0.1, 0.0, np.nan]), np.array([4.0, 4.0, 1.0])
-    >>> errors, degrees = errors_of_common_spread(own, sizes, np.array([3.0, 3.0, 0.0]))
-    >>> errors.round(4).tolist(), degrees
-    ([0.0707, 0.0707, 0.1414], 6.0)
-    """
+    """The standard errors of means whose groups spread alike, and their degrees of freedom."""
     has_spread = degrees > 0.0
     total = float(degrees[has_spread].sum())
     if total == 0.0:
@@ -360,31 +307,7 @@ def _paule_mandel(means: FloatArray, variances: FloatArray) -> float:
 
 
 def gain_of_noise(standard_error: float, k: int) -> float:
-    """The gain that the best of k equal variants is expected to show.
-
-    A person who tries k variants and shows the one with the best mean shows a mean that is too
-    favourable. This is for independent variants; what all of them share, such as the baseline's own
-    noise, cannot be chosen, so alike variants gain less.
-
-    Parameters
-    ----------
-    standard_error : float
-        Of the mean difference between a variant and the baseline; of each variant's own mean, if
-        the best of several is compared with all of them.
-    k : int
-        The number of variants that were tried.
-
-    Notes
-    -----
-    It is the expected largest of k independent normal values: the integral of 1 - F(x)^k over
-    x > 0, less that of F(x)^k over x < 0, where F is the normal distribution function (Tippett
-    1925, Biometrika 17:364-387). Values with a common correlation rho have sqrt(1 - rho) times it.
-
-    Examples
-    --------
-    >>> round(gain_of_noise(0.02, 20), 4), gain_of_noise(0.02, 1)
-    (0.0373, 0.0)
-    """
+    """The gain that the best of k equal variants is expected to show."""
     from scipy.integrate import quad
 
     def integrand(x: float) -> float:  # F(x)**k without the loss of digits near 1

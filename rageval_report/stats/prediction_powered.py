@@ -38,19 +38,7 @@ LabelledSide: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 
 @dataclass(frozen=True, slots=True)
 class PredictionPowered(Interval):
-    """A mean of labels, made more precise by a judge.
-
-    Parameters
-    ----------
-    estimate, low, high, standard_error, method, confidence_level, notes
-        As in `Interval`.
-    lam : float
-        The weight of the judge: 0 uses the labels alone, 1 the judge's scores as they are.
-    n : int
-        Queries with a label and a judge's score.
-    n_judged : int
-        Queries with a judge's score but no label.
-    """
+    """A mean of labels, made more precise by a judge."""
 
     lam: float = math.nan
     n: int = 0
@@ -286,11 +274,7 @@ def stratified_ppi_mean(
 def variance_of_rest(
     mean: float, variance: float, n: int, lam: float, bounds: Bounds | None
 ) -> float:
-    """The variance of the mean of ``labels - lam * judge_on_labelled``, for a number of labels.
-
-    `mean` and `variance` are those of the labels so far; with bounds two labels are added that are
-    as wrong as possible, as in `ppi_mean`.
-    """
+    """The variance of the mean of ``labels - lam * judge_on_labelled``, for a number of labels."""
     return _with_worst(mean, variance, n, lam, bounds, 1.0)[1]
 
 
@@ -305,11 +289,7 @@ def _group(
     bounds: Bounds | None,
     share: float = 1.0,
 ) -> tuple[float, ...]:
-    """The figures of one group of queries, from its labels and the judge's scores.
-
-    Its share of all queries; its labels, its other queries; the corrected mean and its variance;
-    the same for the interval, with two more labels that are as wrong as the bounds allow.
-    """
+    """The figures of one group of queries, from its labels and the judge's scores."""
     rest = labels - lam * judged
     mean, variance, n = float(rest.mean()), float(rest.var(ddof=1)), rest.size
     # Without a weight the judge's scores are not used, and there may be none.
@@ -371,11 +351,7 @@ def _corrected(
 
 
 def _unseen(errors: FloatArray, bounds: Bounds | None, level: float) -> float:
-    """The bias that labels which all equal the judge's scores cannot exclude; 0 if one differs.
-
-    Of n labels none differs with the probability (1 - share) ** n, as in Clopper and Pearson's
-    interval.
-    """
+    """The bias that labels which all equal the judge's scores cannot exclude; 0 if one differs."""
     if not base.are_finite(bounds) or (np.abs(errors) > base.TIE_TOLERANCE).any():
         return 0.0
     share = -math.expm1(math.log((1.0 - level) / 2.0) / errors.size)

@@ -133,10 +133,7 @@ class SizeBets:
 
     @classmethod
     def for_effect(cls, effect: float) -> Self:
-        """Stakes for a mean that lies at least this share of the range from the tested one.
-
-        They begin as the stakes for the fastest growth, which are the effect over the variance.
-        """
+        """Stakes for a mean that lies at least this share of the range from the tested one."""
         share = base.check_positive("effect", effect) ** 2 / _PLANNED_VARIANCE
         return cls.up_to(2.0 * math.log(cls(tuple(_MULTIPLES)).goal(0.05)) / share)
 
@@ -177,37 +174,7 @@ def _earlier_variances(scores: FloatArray) -> FloatArray:
 def log_capital(
     scores: FloatArray, mean: FloatArray | float, bets: SizeBets, alpha: float
 ) -> FloatArray:
-    """The logarithm of the capital after each score, if scores above a mean are expected.
-
-    Scores below it are those of ``1 - scores`` above ``1 - mean``.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (..., n)
-        Between 0 and 1; the last axis is time, the others are streams of their own.
-    mean : float or ndarray
-        The mean that is doubted, between 0 and 1. An array has time as its last axis, of length 1
-        or n; axes before those of the scores are several means.
-    bets : SizeBets
-        The stakes; the capital is shared evenly among the rows of them.
-    alpha : float
-        The error rate, of both sides together.
-
-    Notes
-    -----
-    The capital never falls with a smaller mean m, so that all means up to a limit are excluded.
-    Without a goal this is plain. With one, let k be the logarithm of the capital, g that of the
-    goal, and s the stake, proportional to the root of max(g - k, 1/2), or cut to c / m. A score x
-    adds log(1 + s (x - m)). For a given k this falls with m. It remains to see that the sum never
-    falls with k. Where s is cut or g - k <= 1/2, s does not depend on k. Elsewhere the derivative
-    of the sum is 1 - u / (1 + u) / (2 (g - k)) with u = s (x - m): it is above 1 for negative u,
-    and for others above 0 because u / (1 + u) < 1 < 2 (g - k).
-
-    Examples
-    --------
-    >>> np.exp(log_capital(np.array([1.0, 0.0]), 0.5, SizeBets(), 0.05)).round(2)
-    array([1.53, 0.69])
-    """
+    """The logarithm of the capital after each score, if scores above a mean are expected."""
     doubted = np.asarray(mean, dtype=np.float64)
     distances = scores - doubted
     with np.errstate(divide="ignore", over="ignore"):  # below 0 there is nothing to lose
@@ -236,13 +203,7 @@ def _recalculated(
 
 
 def to_unit(values: FloatArray, bounds: Bounds) -> FloatArray:
-    """Finite scores on the scale from 0 to 1.
-
-    Raises
-    ------
-    DataError
-        If the bounds are not finite and in order, or a score lies outside them.
-    """
+    """Finite scores on the scale from 0 to 1."""
     low, high = map(float, bounds)
     width = high - low
     if not 0.0 < width < math.inf:
@@ -530,36 +491,7 @@ def asymptotic_evalues(
     first_look: int = FIRST_LOOK,
     alpha: float = 0.05,
 ) -> FloatArray:
-    """The e-value against a mean of scores without bounds after each score.
-
-    A mean lies within the limits of `asymptotic_sequence` exactly while its two-sided e-value is
-    below 1 / alpha, if both are planned alike.
-
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-        Scores, or paired differences, in the order in which they came; NaN is left out.
-    mean : float
-        The hypothesis.
-    alternative : {"two-sided", "greater", "less"}
-        "greater": the hypothesis is that the mean is `mean` or less. Then the e-value is 0 as long
-        as the scores lie on the other side.
-    planned_n, first_look
-        As for `asymptotic_sequence`; before the first look the e-value is 0.
-    alpha : float
-        The error rate for which the e-values are planned; they are valid for every other one.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        One e-value per score that is present.
-
-    Examples
-    --------
-    >>> evalues = asymptotic_evalues([1.2, 0.8, 1.9, 0.7] * 50, 1.0, alternative="greater")
-    >>> float(evalues[50]), evalues[[99, 199]].round(1)
-    (0.0, array([  16.7, 1444.3]))
-    """
+    """The e-value against a mean of scores without bounds after each score."""
     base.check_alternative(alternative)
     base.check_probability("alpha", alpha)
     scores = base.finite_values(values)
@@ -577,11 +509,7 @@ def asymptotic_evalues(
 def _running_evidence(
     scores: FloatArray, alpha: float, planned_n: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Means, spreads and costs after each score, and the unit of the first two, a power of two.
-
-    The logarithm of the e-value against a mean is its squared distance from the mean of the scores
-    over the spread, less the cost: those of a normal bettor with the variance that was seen.
-    """
+    """Means, spreads and costs after each score, and the unit of the first two, a power of two."""
     planned = base.check_integer("planned_n", planned_n, 1)
     # The width of the mixture that is best for the planned number, equation 24 of the paper.
     precision = (-2.0 * math.log(alpha) + math.log(1.0 - 2.0 * math.log(alpha))) / planned
@@ -650,11 +578,7 @@ def look_levels(shares: Sequence[float], *, alpha: float = 0.05) -> FloatArray:
 
 @lru_cache(maxsize=1_024)  # each metric asks at each look
 def _boundaries(information: tuple[float, ...], increments: tuple[float, ...]) -> tuple[float, ...]:
-    """The boundary of each look in standard errors, by integrating over the looks before it.
-
-    Between looks the sum of the scores takes a normal step. `density` is that of the sum at the
-    nodes, of evaluations that were not stopped before.
-    """
+    """The boundary of each look in standard errors, by integrating over the looks before it."""
     from scipy.optimize import brentq
 
     def excess(boundary: float, due: float) -> float:
@@ -685,15 +609,7 @@ def _boundaries(information: tuple[float, ...], increments: tuple[float, ...]) -
 
 @dataclass(frozen=True, eq=False)
 class ChangeEvidence:
-    """The evidence after each batch that the mean has crossed a limit since some batch.
-
-    Parameters
-    ----------
-    evalues : ndarray of shape (n_batches,)
-        The evidence; at least 1 / alpha is enough, at any batch of the whole life.
-    starts : ndarray of shape (n_batches,)
-        The batch, from 0, since which the mean has most likely been beyond the limit.
-    """
+    """The evidence after each batch that the mean has crossed a limit since some batch."""
 
     evalues: FloatArray
     starts: IndexArray
@@ -701,22 +617,7 @@ class ChangeEvidence:
 
 @dataclass(frozen=True)
 class ChangeBets:
-    """How much is staked on each score; the stakes are the same for all batches.
-
-    Parameters
-    ----------
-    limit : float
-        The mean that is still good.
-    bounds : tuple of float
-        The range that the scores can have.
-    alternative : {"less", "greater"}
-        The side of the limit that is bad.
-    variance : float, optional
-        The variance that the scores had before the first batch, which decides the stakes; the
-        largest possible one if omitted.
-    alpha : float
-        The error rate for which the stakes are chosen; the e-values are valid for every other one.
-    """
+    """How much is staked on each score; the stakes are the same for all batches."""
 
     limit: float
     bounds: tuple[float, float]
@@ -729,24 +630,7 @@ class ChangeBets:
         base.check_probability("alpha", self.alpha)
 
     def growth(self, scores: npt.ArrayLike | Column) -> FloatArray:
-        """The logarithm by which a batch multiplies the capital of each row of stakes.
-
-        Parameters
-        ----------
-        scores : array-like or Column
-            NaN is left out. The growth is the same for any order of the scores, and that of two
-            parts of a batch adds up.
-
-        Raises
-        ------
-        DataError
-            If a score lies outside the bounds.
-
-        Examples
-        --------
-        >>> ChangeBets(0.5, (0, 1)).growth([0.2, 0.4, 0.9]).round(3)
-        array([-0.185, -0.041, -0.01 , -0.002])
-        """
+        """The logarithm by which a batch multiplies the capital of each row of stakes."""
         column = Column.of(scores)
         values = to_unit(column.values, self.bounds)
         low, width = self.bounds[0], self.bounds[1] - self.bounds[0]

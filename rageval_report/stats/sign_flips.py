@@ -213,11 +213,7 @@ def sign_flip_interval(
 
 
 def _interval_of_few(column: Column, level: float) -> Interval:
-    """The t interval where no shift can be rejected, widened to all differences.
-
-    At a lower level the smallest and the largest difference may be the limits, and the interval of
-    a higher level contains that of a lower one.
-    """
+    """The t interval where no shift can be rejected, widened to all differences."""
     n, mean, error = column.n, column.mean, column.standard_error
     apart = column.values
     if column.weights is not None:
@@ -232,10 +228,7 @@ def _interval_of_few(column: Column, level: float) -> Interval:
 
 @dataclass(frozen=True, eq=False)
 class _ShiftedColumn:
-    """Differences from which a shift is subtracted, in units of a power of two.
-
-    `step` is 0 without a lattice; `ties` is the share of tied patterns that counts.
-    """
+    """Differences from which a shift is subtracted, in units of a power of two."""
 
     values: FloatArray
     counts: FloatArray
@@ -320,12 +313,7 @@ def _increasing_root(
     slope: float,
     is_staircase: bool,
 ) -> float:
-    """Where an increasing function changes sign, by secants in a bracket, of a staircase by halves.
-
-    It is `least` if the function is positive there.
-
-    A straight line with this slope through zero at `start` is the first guess.
-    """
+    """Where an increasing function changes sign, by secants, of a staircase by halves."""
     width, x = high - start, max(start, least)
     low, last, step = least - width, math.nan, math.nan
     for turn in range(200):
@@ -353,21 +341,7 @@ def _increasing_root(
 
 @dataclass(frozen=True)
 class TiltedLine:
-    """The line of integration for a threshold, and how the integrand falls along it.
-
-    Parameters
-    ----------
-    tilt : float
-        The real part of z.
-    slopes : ndarray
-        tanh(tilt * size) of each size.
-    bend : float
-        K'' of the tilt, the variance of the tilted sum.
-    exponent : float
-        K(tilt) - tilt * threshold, the logarithm of Chernoff's bound.
-    period : float
-        Trapezoids 2 pi / period wide are narrow enough.
-    """
+    """The line of integration for a threshold, and how the integrand falls along it."""
 
     tilt: float
     slopes: FloatArray
@@ -378,24 +352,7 @@ class TiltedLine:
 
 @dataclass(frozen=True)
 class SignSum:
-    """A sum of random signs, and what is counted of it.
-
-    Parameters
-    ----------
-    sizes, counts : ndarray
-        Sizes above zero, the largest about 1, and how often each occurs, whole numbers.
-    step : float
-        If above 0, all sizes are multiples of it, so that sums lie twice as far apart.
-    ties : float
-        The share of the probability of the threshold itself that counts.
-    spread : float
-        If above 0, each sum is spread evenly over this distance to either side.
-
-    Examples
-    --------
-    >>> SignSum(np.array([1.0]), np.array([6.0]), step=1.0).tail(4.0)  # 7 of 64 patterns
-    0.109375
-    """
+    """A sum of random signs, and what is counted of it."""
 
     sizes: FloatArray
     counts: FloatArray
@@ -535,14 +492,7 @@ class SignSum:
     def _returns(
         self, line: TiltedLine, spacing: float, n_groups: int, digits: float
     ) -> tuple[int, IndexArray, float]:
-        """How many groups of places matter, other groups that may, and the size of noise.
-
-        Terms return after they have died out where the cosines of all sizes are near 1 or -1 again;
-        the Fourier transform of the sizes tells where that is (by the inequality of the means). On
-        no lattice the terms of a few dozen sizes fall no lower than the root of the mean square of
-        a product of cosines; the rest of the integral is a random number then, the smaller the
-        farther out.
-        """
+        """How many groups of places matter, other groups that may, and the size of noise."""
         a, c = self.sizes, self.counts
         n, weights = float(c.sum()), c * (1 - line.slopes * line.slopes)
         if self.step:
@@ -619,10 +569,7 @@ class SignSum:
         return math.ldexp(float((sets * left[1]).sum()), -round(float(self.counts.sum())))
 
     def _given_largest(self, threshold: float, digits: float, excess: float) -> float | None:
-        """The tail given the signs of values that dominate the others; None if none do.
-
-        The squares of the dominating values exceed the variance of the others by this factor.
-        """
+        """The tail given the signs of values that dominate the others; None if none do."""
         squares = self.sizes * self.sizes
         if squares.max() * (_MOST_DOMINATING + 1) < squares @ self.counts:
             return None
@@ -704,13 +651,7 @@ def _subset_sums(
 
 
 def product_of_powers(factors: ComplexArray, counts: FloatArray) -> ComplexArray:
-    """The product of the rows, each as often as it occurs, by repeated squares.
-
-    Examples
-    --------
-    >>> product_of_powers(np.array([[2.0 + 0j], [3.0 + 0j]]), np.array([3.0, 1.0]))
-    array([24.+0.j])
-    """
+    """The product of the rows, each as often as it occurs, by repeated squares."""
     left = counts.astype(np.int64)
     product = np.ones(factors.shape[1:], dtype=np.complex128)
     while True:

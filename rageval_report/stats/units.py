@@ -33,45 +33,19 @@ _PIECE = 30
 
 
 def fewest_units(alpha: float) -> int:
-    """The fewest units for a test at this error rate: six, or more if it could never reject.
-
-    Examples
-    --------
-    >>> fewest_units(0.05), fewest_units(0.2), fewest_units(0.01)
-    (6, 6, 8)
-    """
+    """The fewest units for a test at this error rate: six, or more if it could never reject."""
     return max(FEWEST_UNITS, 1 + math.ceil(-math.log2(alpha)))
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The independent unit of each row.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_rows,), optional
-        The number of the unit of each row; if omitted, each row is a unit of its own.
-
-    Examples
-    --------
-    >>> documents = Units.of(["a", "b", "a", "c"])
-    >>> documents.sums(np.array([0.5, 0.25, 0.25, 0.5])).tolist()
-    [0.75, 0.25, 0.5]
-    >>> QUERIES.sums(np.array([0.5, 0.25])).tolist()
-    [0.5, 0.25]
-    """
+    """The independent unit of each row."""
 
     codes: IndexArray | None = None
 
     @classmethod
     def of(cls, clusters: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> Self:
-        """The units of rows with these labels: texts, numbers or any other plain ones.
-
-        Raises
-        ------
-        DataError
-            If a row has no label, or there is not one for each element of an array of this shape.
-        """
+        """The units of rows with these labels: texts, numbers or any other plain ones."""
         return cls(number_labels(check_labels(clusters, shape)))
 
     @property
@@ -93,10 +67,7 @@ class Units:
         return n_rows if self.codes is None else int((np.bincount(self.codes) > 0).sum())
 
     def sums(self, values: FloatArray | IntArray) -> FloatArray:
-        """The sum of each unit's rows, for a column or for each column of a matrix.
-
-        The order is that in which the labels first appeared.
-        """
+        """The sum of each unit's rows, for a column or for each column of a matrix."""
         if self.codes is None:
             return np.asarray(values)
         is_present = np.bincount(self.codes) > 0
@@ -105,13 +76,7 @@ class Units:
         return np.asarray(sums.T.reshape(-1, *values.shape[1:]))
 
     def means(self, values: FloatArray) -> FloatArray:
-        """The mean of each unit's scored rows; NaN if none of them is scored.
-
-        Examples
-        --------
-        >>> Units.of(["a", "b", "a"]).means(np.array([0.5, np.nan, 1.0])).tolist()
-        [0.75, nan]
-        """
+        """The mean of each unit's scored rows; NaN if none of them is scored."""
         if self.codes is None:
             return values
         is_scored = ~np.isnan(values)
@@ -122,21 +87,7 @@ class Units:
         return means
 
     def of_other_rows(self, rows: IndexArray | None, places: IndexArray | None, n: int) -> Units:
-        """The units of the rows of another table; a row without a twin here is a unit of its own.
-
-        Parameters
-        ----------
-        rows, places : ndarray of int, optional
-            The rows here, and the rows there that belong to them; all of them if omitted.
-        n : int
-            The number of rows there.
-
-        Examples
-        --------
-        >>> moved = Units.of(["a", "a", "b"]).of_other_rows(np.array([0, 1]), np.array([2, 0]), 3)
-        >>> moved.codes.tolist()
-        [0, 3, 0]
-        """
+        """The units of the rows of another table; a row without a twin is a unit of its own."""
         if self.codes is None:
             return self
         codes = np.arange(n) + self.codes.max(initial=-1) + 1
@@ -146,17 +97,7 @@ class Units:
         return Units(codes)
 
     def collapse(self, differences: FloatArray) -> Column:
-        """The column of the differences of units, from those of the rows; NaN is left out.
-
-        The difference of a unit is the sum of its rows' differences, on a scale on which the mean
-        over units is the mean over rows. Flipping its sign flips all rows of the unit together.
-
-        Examples
-        --------
-        >>> by_document = Units.of(["a", "a", "a", "b"]).collapse(np.array([1.0, 1.0, 0.0, 1.0]))
-        >>> by_document.values, by_document.weights, by_document.mean
-        (array([0.5, 1. ]), array([0.5, 1.5]), 0.75)
-        """
+        """The column of the differences of units, from those of the rows; NaN is left out."""
         if self.codes is None:
             return Column.of(differences)
         is_known = ~np.isnan(differences)
@@ -171,25 +112,7 @@ QUERIES = Units()
 def column_of_sums(
     sums: FloatArray, sizes: npt.ArrayLike, counts: npt.ArrayLike | None = None
 ) -> Column:
-    """The column of the differences of clusters, from their sums; see `Units.collapse`.
-
-    Its standard deviation is that around a shift of every query: 0 if all differences are equal.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (n,)
-        The sum of the differences of the queries of each cluster.
-    sizes : array-like of shape (n,)
-        The number of these queries.
-    counts : array-like of shape (n,), optional
-        How many clusters have this sum and this size; one each if omitted.
-
-    Examples
-    --------
-    >>> column = column_of_sums(np.array([2.0, 1.0]), [3, 1], [1, 2])
-    >>> column.values, column.counts, column.weights.round(2), round(column.mean, 3)
-    (array([0.6, 1.2]), array([2., 1.]), array([0.6, 1.8]), 0.8)
-    """
+    """The column of the differences of clusters, from their sums; see `Units.collapse`."""
     queries = np.asarray(sizes, dtype=np.float64)
     often = np.ones(queries.size) if counts is None else np.asarray(counts, dtype=np.float64)
     if not queries.size:
@@ -209,13 +132,7 @@ def column_of_sums(
 def check_labels(
     clusters: npt.ArrayLike, shape: tuple[int, ...] | None = None, name: str = "clusters"
 ) -> npt.NDArray[Any]:
-    """The labels as an array, after a check that none is missing.
-
-    Raises
-    ------
-    DataError
-        If a label is None, NaN or blank.
-    """
+    """The labels as an array, after a check that none is missing."""
     # NumPy would turn ["a", None] and ["a", nan] into arrays in which None and nan are texts.
     labels = clusters if isinstance(clusters, np.ndarray) else np.asarray(clusters, dtype=object)
     missing = np.flatnonzero(are_missing(labels.ravel()))
@@ -240,13 +157,7 @@ def are_missing(labels: npt.NDArray[Any]) -> BoolArray:
 
 
 def number_labels(labels: npt.NDArray[Any]) -> IndexArray:
-    """The number of each label, in the order in which the labels first appear.
-
-    Examples
-    --------
-    >>> number_labels(np.array(["b", "a", "b"])).tolist()
-    [0, 1, 0]
-    """
+    """The number of each label, in the order in which the labels first appear."""
     numbers: dict[object, int] = {}
     try:
         return np.array([numbers.setdefault(x, len(numbers)) for x in labels.tolist()], np.int64)
@@ -272,21 +183,7 @@ def _sums(values: FloatArray, codes: IndexArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class ClusteredStandardError:
-    """The standard error of a mean of clustered scores.
-
-    Parameters
-    ----------
-    standard_error : float
-        NaN if there is only one cluster.
-    df : float
-        Degrees of freedom of the t distribution that belongs to it; 0 if there is only one cluster.
-    n_clusters : int
-        Clusters with at least one score.
-    kind : {"CR0", "CR1", "CR2"}
-        As in `clustered_standard_error`.
-    estimate : float
-        The mean of the scores.
-    """
+    """The standard error of a mean of clustered scores."""
 
     standard_error: float
     df: float
@@ -349,25 +246,7 @@ def error_of_sums(
     *,
     kind: ClusteredErrorKind = "CR2",
 ) -> ClusteredStandardError:
-    """`clustered_standard_error` of scores that are known by the sums of their clusters.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (n,)
-        The sum of the scores of each cluster.
-    sizes : array-like of shape (n,)
-        The number of these scores.
-    counts : array-like of shape (n,), optional
-        How many clusters have this sum and this size; one each if omitted.
-    kind : {"CR0", "CR1", "CR2"}
-        As there.
-
-    Examples
-    --------
-    >>> result = error_of_sums(np.array([2.0, 0.0, 1.0]), [2, 2, 2])
-    >>> round(result.standard_error, 4), round(result.df, 4), result.estimate
-    (0.2887, 2.0, 0.5)
-    """
+    """`clustered_standard_error` of scores that are known by the sums of their clusters."""
     check_choice("kind", kind, get_args(ClusteredErrorKind))
     size = np.asarray(sizes, dtype=np.float64)
     often = np.ones(size.size) if counts is None else np.asarray(counts, dtype=np.float64)
@@ -399,41 +278,7 @@ def clustered_interval(
     confidence_level: float = 0.95,
     bounds: Bounds | None = None,
 ) -> Interval:
-    """Interval of a mean whose scores come in clusters, from the CR2 standard error.
-
-    Without bounds it is the t interval on Bell and McCaffrey's degrees of freedom. With bounds it
-    is Wilson's interval for the number of independent answers that would have the same standard
-    error, with the t quantile in place of the normal one; it stays within the bounds and, with few
-    clusters, covers where the t interval does not.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_queries,)
-        Scores, or paired differences; NaN is left out.
-    clusters : array-like of shape (n_queries,)
-        The cluster of each query: texts, numbers or any other labels.
-    confidence_level : float
-        Between 0 and 1.
-    bounds : (float, float), optional
-        The smallest and the largest possible score, e.g. ``(0, 1)``.
-
-    Returns
-    -------
-    Interval
-        Limits are NaN, with a note, if there is only one cluster.
-
-    Raises
-    ------
-    DataError
-        If a query has no cluster, none has a score, or a score lies outside the bounds.
-
-    Examples
-    --------
-    >>> answers, documents = [1, 1, 0, 0, 1, 0, 1, 1], ["a", "a", "b", "b", "c", "c", "d", "d"]
-    >>> interval = clustered_interval(answers, documents, bounds=(0, 1))
-    >>> round(interval.low, 3), round(interval.high, 3)
-    (0.118, 0.954)
-    """
+    """Interval of a mean whose scores come in clusters, from the CR2 standard error."""
     level = base.check_level(confidence_level)
     if bounds is not None:
         scores = np.asarray(values, dtype=np.float64)
@@ -449,14 +294,7 @@ def clustered_interval(
 def interval_of_error(
     spread: ClusteredStandardError, level: float, bounds: Bounds | None = None
 ) -> Interval:
-    """The interval of `clustered_interval`, of a standard error of the kind "CR2".
-
-    Examples
-    --------
-    >>> interval = interval_of_error(error_of_sums(np.array([2.0, 0, 1, 2]), [2] * 4), 0.95, (0, 1))
-    >>> round(interval.low, 3), round(interval.high, 3)
-    (0.118, 0.954)
-    """
+    """The interval of `clustered_interval`, of a standard error of the kind "CR2"."""
     from scipy.special import stdtrit
 
     estimate, error = spread.estimate, spread.standard_error
@@ -484,22 +322,7 @@ def interval_of_error(
 
 
 def mean_error(differences: Column) -> tuple[float, float]:
-    """The standard error of a mean difference, and its degrees of freedom.
-
-    Of units that weigh alike it is the standard deviation over the root of their number, with one
-    degree less than units; of clusters of different sizes it is that of CR2.
-
-    Parameters
-    ----------
-    differences : Column
-        Of independent units, at least two; see `Units.collapse`.
-
-    Examples
-    --------
-    >>> error, df = mean_error(Column.of([1, 2, 3]))
-    >>> round(error, 4), df
-    (0.5774, 2.0)
-    """
+    """The standard error of a mean difference, and its degrees of freedom."""
     if differences.weights is None or differences.is_constant:
         return differences.standard_error, differences.n - 1.0
     spread = error_of_sums(differences.values, differences.weights, differences.counts)

@@ -281,10 +281,7 @@ class ExtractiveRag:
     def _best_sentence(
         self, meant: Sequence[tuple[str, ...]], documents: list[dict[str, Any]]
     ) -> tuple[int, str, float]:
-        """The sentence with the largest weighted share of the words: place, text and share.
-
-        Each word comes with those that mean the same; any of them in the sentence will do.
-        """
+        """The sentence with the largest weighted share of the words: place, text and share."""
         weights = [self._weight(alike[0]) for alike in meant]
         best = (0, "", 0.0)
         for place, document in enumerate(documents):

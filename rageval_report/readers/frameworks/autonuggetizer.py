@@ -44,11 +44,7 @@ def _recognise(source: Source) -> float:
 
 
 def _read_autonuggetizer(source: Source) -> list[ScoreFile]:
-    """Read the metrics of AutoNuggetizer, or the assignments from which they are computed.
-
-    A topic without a nugget (or a vital one) gets 0 from AutoNuggetizer; in assignments such a
-    score is not applicable.
-    """
+    """Read the metrics of AutoNuggetizer, or the assignments from which they are computed."""
     rows = read_rows(source)
     groups = groups_of(rows, lambda row: text_or_none(row.get("run_id")) or source.stem)
     totals, topics = {}, {}

@@ -53,11 +53,7 @@ def _recognise(source: Source) -> float:
 
 
 def _read_autorag(source: Source) -> list[ScoreFile]:
-    """Read the results of a node: a module's Parquet file, or the summary of all modules.
-
-    A module is a pipeline. The files of modules contain no ids; these are taken, row by row, from
-    the best module's file in the same folder or from the project's questions, as AutoRAG does.
-    """
+    """Read the results of a node: a module's Parquet file, or the summary of all modules."""
     header = frozenset(header_of(source))
     if header >= _OF_LINE:
         nodes = read_table(source).frame["node_type"].astype(str).tolist()

@@ -43,10 +43,7 @@ def _recognise(source: Source) -> float:
 
 
 def _read_bedrock(source: Source) -> list[ScoreFile]:
-    """Read the output of an evaluation job: one pipeline per knowledge base and model.
-
-    A query is a turn of a conversation, or a record of a job that evaluates a model.
-    """
+    """Read the output of an evaluation job: one pipeline per knowledge base and model."""
     turns = [
         turn for number, row in enumerate(read_rows(source), 1) for turn in _turns(row, number)
     ]

@@ -58,10 +58,7 @@ def _tests_in(names: Iterable[str]) -> list[_RowTest]:
 
 
 def _read_evidently(source: Source) -> list[ScoreFile]:
-    """Read the frame of an Evidently data set with tests: one pipeline, named after the file.
-
-    The verdict of a test becomes part of its score's reason, its limit gives the direction.
-    """
+    """Read the frame of an Evidently data set with tests: one pipeline, named after the file."""
     if _is_report(source.document_or_none()):
         raise source.error(
             "this is an Evidently report, which contains aggregates only; save the rows of its "

@@ -66,10 +66,7 @@ def _results_in(document: object) -> JsonObject:
 
 
 def _read_giskard(source: Source) -> list[ScoreFile]:
-    """Read ``metrics_results.json`` of a saved report, or the frame of a report in a table.
-
-    The saved report has its texts in ``testset.jsonl`` and ``agent_answer.json`` beside it.
-    """
+    """Read ``metrics_results.json`` of a saved report, or the frame of a report in a table."""
     results = _results_in(source.document_or_none())
     if results:
         return [_read_results(source, results)]

@@ -72,11 +72,7 @@ def _recognise(source: Source) -> float:
 
 
 def _read_helm(source: Source) -> list[ScoreFile]:
-    """Read ``per_instance_stats.json`` or ``display_predictions.json`` of a run of HELM.
-
-    A query is an instance, averaged over its training trials. The instances of a perturbation are
-    a pipeline of their own, because they are the same queries with other texts.
-    """
+    """Read ``per_instance_stats.json`` or ``display_predictions.json`` of a run of HELM."""
     trials = _trials_of(check_records(source.document, "the file"))
     run = check_object(document_beside(source, _RUN_SPEC), _RUN_SPEC)
     texts = _texts_beside(source)

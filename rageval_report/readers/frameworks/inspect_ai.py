@@ -77,11 +77,7 @@ def _is_log(source: Source) -> bool:
 
 
 def _read_inspect_ai(source: Source) -> list[ScoreFile]:
-    """Read a log of Inspect, or a frame of samples: one pipeline for each task and model.
-
-    Letters are read as Inspect's numbers: C is 1, P 0.5, I and N 0. A query's score is the mean
-    over its epochs. Without samples, the scores are the log's own reductions over epochs.
-    """
+    """Read a log of Inspect, or a frame of samples: one pipeline for each task and model."""
     if is_archive(source):
         return [_read_log(source, *_parts_of_archive(source))]
     if _is_log(source):
@@ -302,11 +298,7 @@ def _sample_ids(evaluation: JsonObject) -> list[Any]:
 
 
 def _parts(scores: Iterable[JsonObject]) -> dict[_ScorePart, str]:
-    """The metrics with their names: each scorer, or each key of a scorer whose scores are objects.
-
-    A key is a metric of that name, as in Inspect's own results; if two scorers have the same key,
-    the scorer's name goes before it.
-    """
+    """The metrics with their names: each scorer, or each key of one whose scores are objects."""
     every: dict[_ScorePart, None] = {}
     for row in scores:
         for scorer, score in row.items():

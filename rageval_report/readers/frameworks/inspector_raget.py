@@ -46,10 +46,7 @@ def _evaluations(document: object) -> Any:
 
 
 def _read_inspector_raget(source: Source) -> list[ScoreFile]:
-    """Read a file of InspectorRAGet, both schemas: a pipeline for each model.
-
-    A metric's score is the mean over its annotators; scales and directions are the declared ones.
-    """
+    """Read a file of InspectorRAGet, both schemas: a pipeline for each model."""
     document = source.document
     if not _recognise(source):
         raise source.error(

@@ -42,11 +42,7 @@ def _recognise(source: Source) -> float:
 
 
 def _read_langfuse(source: Source) -> list[ScoreFile]:
-    """Read Langfuse's scores: one row per trace, or per observation, a column per name of a score.
-
-    Categorical scores and texts are labels: the number beside a category is only its place in a
-    list.
-    """
+    """Read Langfuse's scores: one row per trace or observation, a column per name of a score."""
     rows = [
         {normalise_name(str(key)): value for key, value in row.items()}
         for row in read_rows(source, _DATA)

@@ -63,11 +63,7 @@ def _grouped(
 
 
 def _read_llama_index(source: Source) -> list[ScoreFile]:
-    """Read LlamaIndex's results.
-
-    A frame names the pipeline in its column ``rag`` and has one metric without a name. Lists of
-    results are one pipeline, with one metric per evaluator if they are grouped by evaluators.
-    """
+    """Read LlamaIndex's results."""
     if _is_retrieval(source):
         groups = _grouped(source.document_or_none(), _are_retrieved)
         return [

@@ -51,12 +51,7 @@ _LARGEST = 1 << 26  # results files are small; a larger file is something else
 
 
 def _read_lm_eval(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
-    """Read the samples of a task: one pipeline.
-
-    A query is a document: its id is a field of the document, or else its hash. Several filters
-    score the same answers, so each is a metric of its own, such as ``exact_match(strict)``. The
-    directions of the metrics and the names of task and model come from the results beside them.
-    """
+    """Read the samples of a task: one pipeline."""
     rows = _rows_of(frame)
     filters = list(dict.fromkeys(map(_filter_of, rows)))
     documents = _documents(rows)
@@ -143,10 +138,7 @@ def _documents(rows: Iterable[JsonObject]) -> list[_Document]:
 
 
 def _metrics_of(rows: Iterable[JsonObject]) -> dict[str, bool]:
-    """The metrics, and whether each has scores of documents.
-
-    Metrics over all documents, such as perplexity, write their parts per line, not a score.
-    """
+    """The metrics, and whether each has scores of documents."""
     metrics: dict[str, bool] = {}
     for row in rows:
         for name in _names_in(row):
@@ -175,10 +167,7 @@ class _TaskResults(NamedTuple):
 def _override(
     metric: str, column: str, scores: Sequence[float], results: _TaskResults
 ) -> Override | None:
-    """The direction in the results file, and what the catalogue knows of the metric.
-
-    A column may be named after a filter, or count to 100 instead of 1.
-    """
+    """The direction in the results file, and what the catalogue knows of the metric."""
     override: dict[str, Any] = {}
     known = Catalogue().find(metric)
     if known is not None and column != metric:
@@ -200,10 +189,7 @@ def _override(
 
 
 def _results_beside(source: Source, metrics: Collection[str]) -> tuple[_TaskResults, list[str]]:
-    """The results of the run, from the file of the same time in the samples' folder.
-
-    Samples without a time in their name use the only ``results*.json``.
-    """
+    """The results of the run, from the file of the same time in the samples' folder."""
     documents = [
         (path, document)
         for path in _candidates(source)

@@ -51,10 +51,7 @@ def _read_mteb(
     duplicates: DuplicateDocs = "error",
     **options: Unpack[RankingOptions],
 ) -> list[ScoreFile]:
-    """Score ``<task>_predictions.json`` of MTEB against the judgments of the task.
-
-    One pipeline per subset and split, named after the model.
-    """
+    """Score ``<task>_predictions.json`` of MTEB against the judgments of the task."""
     document = source.document
     if not isinstance(document, dict) or _META not in document:
         raise source.error(_REFUSED)

@@ -134,11 +134,7 @@ def _directions(cells_by_metric: Mapping[str, list[Any]]) -> tuple[dict[str, Ove
 
 
 def _read_annotations(stem: str, cells: CellsByColumn) -> ScoreFile:
-    """One row per annotation becomes one row per span, or per query if a column has query ids.
-
-    Several annotations of one name are averaged. Columns besides those of annotations, such as the
-    texts of a span, are details.
-    """
+    """One row per annotation becomes one row per span, or per query if a column has query ids."""
     owner = QUERY_ID if QUERY_ID in cells else str(_span_column(cells))
     lines = rows_of(cells)
     scored = {

@@ -59,11 +59,7 @@ def _recognise(source: Source) -> float:
 
 
 def _read_promptfoo(source: Source) -> list[ScoreFile]:
-    """Read a promptfoo output: a pipeline for each provider, or each prompt if it has several.
-
-    Rows that ended in an error are unscored, with the error in the column ``error``, and so is a
-    metric whose grader failed: promptfoo itself counts both as 0.
-    """
+    """Read a promptfoo output: a pipeline for each provider, or each prompt if it has several."""
     if _is_csv(source):
         return _read_csv(source)
     if _is_old_csv(source):

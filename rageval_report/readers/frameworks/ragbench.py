@@ -53,11 +53,7 @@ def _is_samples(document: object) -> bool:
 
 
 def _read_ragbench(source: Source, *, dialect: DialectName | None = None) -> list[ScoreFile]:
-    """Read a run of ragbench with scores of each question, or the samples of a run.
-
-    Earlier versions keep scores without the questions' ids: the ids are then positions in the run,
-    and pair with no other run.
-    """
+    """Read a run of ragbench with scores of each question, or the samples of a run."""
     document = check_object(source.document, "the document")
     if _is_samples(document):
         return [in_dialect(_read_samples(source, document), dialect, "ragbench")]

@@ -192,10 +192,7 @@ def _spent(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _metrics_of(rows: pd.DataFrame) -> list[str]:
-    """The columns with a column of calls, directions or costs, and all other columns of numbers.
-
-    A metric that failed on every record may have no column of its own.
-    """
+    """The columns with a column of calls, directions or costs, and all other columns of numbers."""
     labels = [str(label) for label in rows]
     named = {label.removesuffix(_DIRECTION) for label in labels if label.endswith(_DIRECTION)}
     named |= {label.partition(_COST)[0] for label in labels if _COST in label}

@@ -36,10 +36,7 @@ def _recognise(source: Source) -> float:
 
 
 def _read_weave(source: Source) -> list[ScoreFile]:
-    """Read the calls of Weave's evaluations: a pipeline for each evaluation of a model.
-
-    A scorer that gives an object is one metric per number or verdict in it, named ``scorer.key``.
-    """
+    """Read the calls of Weave's evaluations: a pipeline for each evaluation of a model."""
     rows = [_nested(row) for row in read_rows(source, _DATA)]
     calls = [_call(row) for row in rows if _is_evaluation(row)]
     if not calls:
