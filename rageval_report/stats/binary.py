@@ -179,7 +179,7 @@ def _lower_limit(table: PairedTable, tail: float, ties: float) -> float:
 def inverted_mcnemar(
     pairs: Pairs, *, confidence_level: float, ties: float = 1.0, **_options: object
 ) -> Interval:
-    """The differences that McNemar's test does not reject; half ties are its default for 0 and 1."""
+    """The differences that McNemar's test does not reject; half ties are the default for shares."""
     method = "mcnemar" if ties == 1.0 else "mcnemar-midp"
     table = PairedTable.of(pairs, method)
     # Rounded, because 1 - 0.95 is 0.050000000000000044.
