@@ -23,7 +23,6 @@ from timing import markdown
 
 from rageval_report.stats import mean_interval
 from rageval_report.stats.sequential import (
-    Bets,
     SizeBets,
     asymptotic_sequence,
     log_capital,
@@ -222,7 +221,7 @@ EFFECTIVE = (
 
 
 def first_looks(
-    streams: np.ndarray, bounds: tuple[float, float], bets: Bets, *, one_sided: bool = False
+    streams: np.ndarray, bounds: tuple[float, float], bets: SizeBets, *, one_sided: bool = False
 ) -> np.ndarray:
     """The number of queries after which each stream is decided, at the 5 % level; else infinity.
 
@@ -263,7 +262,7 @@ def peeking_rejects(differences: np.ndarray) -> bool:
     return bool((statistic > critical)[deviations[looks] > 1e-9].any())
 
 
-BETS: Mapping[str, Bets] = {
+BETS: Mapping[str, SizeBets] = {
     "hedged": SizeBets(),
     "planned, 100": SizeBets.up_to(100),
     "planned, 400": SizeBets.up_to(400),
@@ -369,7 +368,7 @@ def widths(options: argparse.Namespace) -> str:
     rows = []
     for number, (name, kind) in enumerate(NULLS.items()):
         for n in PLANS:
-            methods: dict[str, Bets] = {
+            methods: dict[str, SizeBets] = {
                 "tuned": SizeBets((float(n),)),
                 "planned": SizeBets.up_to(n),
                 "hedged": SizeBets(),
@@ -388,7 +387,7 @@ def widths(options: argparse.Namespace) -> str:
     return markdown(["data", "n", *headings], rows)
 
 
-def widths_of_bets(streams: np.ndarray, bounds: tuple[float, float], bets: Bets) -> np.ndarray:
+def widths_of_bets(streams: np.ndarray, bounds: tuple[float, float], bets: SizeBets) -> np.ndarray:
     """The widths that `mean_sequence` gives, of many streams at once, by halving."""
     low, high = bounds
     scores = (streams - low) / (high - low)
@@ -397,7 +396,7 @@ def widths_of_bets(streams: np.ndarray, bounds: tuple[float, float], bets: Bets)
     return widths
 
 
-def lowest_means(scores: np.ndarray, bets: Bets) -> np.ndarray:
+def lowest_means(scores: np.ndarray, bets: SizeBets) -> np.ndarray:
     """The lower limit of each stream."""
     excluded, kept = np.zeros((2, len(scores), 1))
     kept += 1.0

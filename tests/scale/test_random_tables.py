@@ -10,7 +10,7 @@ from scale_tables import QUESTIONS, Engine, check_random_table
 pytest.importorskip("duckdb")
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", range(2))
 def test_files_read_by_duckdb(block: int, tmp_path: Path) -> None:
     for seed in range(20 * block, 20 * block + 20):
         (folder := tmp_path / str(seed)).mkdir()

@@ -12,7 +12,7 @@ import pandas as pd
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import ScoreFile, distinct_names
-from rageval_report.readers.cell_values import number_or_none, parse_objects, text_or_none
+from rageval_report.readers.cell_values import is_blank, number_or_none, parse_objects, text_or_none
 from rageval_report.readers.frameworks.format import SURE, Format, at, groups_of, part, read_rows
 from rageval_report.readers.frameworks.rows import (
     Judgement,
@@ -84,9 +84,7 @@ def _runs_of(frame: pd.DataFrame) -> dict[str, _EvalRun]:
     runs: dict[str, _EvalRun] = {}
     for row in range(len(frame)):
         cells = {name: column[row] for name, column in columns.items()}
-        line = {
-            name: cell for name, cell in cells.items() if isinstance(cell, dict) or pd.notna(cell)
-        }
+        line = {name: cell for name, cell in cells.items() if not is_blank(cell)}
         spec = line.get("spec")
         if isinstance(spec, dict):
             runs.setdefault(str(spec.get("run_id")), _EvalRun()).spec = spec
@@ -226,9 +224,12 @@ def _disagreements(report: object, frame: pd.DataFrame, metrics: Iterable[str]) 
     """Notes about figures of the run's own report that differ from the mean of its samples."""
     for name in metrics:
         key = "accuracy" if name == _MATCH else name
-        figure, mean = at(report, key), float(frame[name].mean())
+        figure = number_or_none(at(report, key))
+        if figure is None:
+            continue
+        mean = pd.Series([number_or_none(cell) for cell in frame[name]], dtype=float).mean()
         # `not <=`, so that a NaN counts as a difference.
-        if isinstance(figure, int | float) and not abs(figure - mean) <= _NEAR:
+        if not abs(figure - mean) <= _NEAR:
             yield f"the final report says {key} {figure:g}; the mean of {name!r} here is {mean:g}"
 
 
