@@ -80,3 +80,9 @@ def test_files_that_a_page_names_exist(page):
         if name.startswith("docs/_build"):  # made by the command beside it
             continue
         assert (REPOSITORY / name).exists(), name
+
+
+def test_tests_that_the_run_names_exist():
+    names = re.findall(r"[ =](tests/[\w/.]+)", read(".ci/run"))
+    assert len(names) > 10
+    assert [name for name in names if not (REPOSITORY / name).exists()] == []
