@@ -10,7 +10,6 @@ from pathlib import Path
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-from make_which_test import examples
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import wilcoxon
@@ -20,21 +19,6 @@ from rageval_report.stats import paired_test
 FOLDER = Path(__file__).parent / "understand"
 DPI = 80
 BLUE, RED, GREY = "#2f6fb2", "#b2452f", "#6b7280"  # kept apart by readers without red or green
-
-
-def draw_four_readings() -> Figure:
-    """The share of evaluations in which each reading reports what is not there."""
-    names = examples(FOLDER / "four_readings.md")
-    false = names["readings"][:, :, ~names["is_real"]].any(axis=2).mean(axis=0)
-    figure, ax = _axes(3.2)
-    bars = ax.barh(names["names"], false, color=[RED, RED, RED, BLUE], height=0.6)
-    ax.bar_label(bars, labels=[f"{share:.1%}" for share in false], padding=4)
-    ax.invert_yaxis()
-    ax.xaxis.set_major_formatter(mpl.ticker.PercentFormatter(1.0))
-    ax.set_xlim(0, 1.12)
-    _promise(ax)
-    ax.set_xlabel("share of 100 evaluations that report a difference which is not there")
-    return figure
 
 
 def draw_wilcoxon() -> Figure:
@@ -70,43 +54,14 @@ def _rejects(rng: np.random.Generator, n: int) -> tuple[bool, bool]:
     return bool(wilcoxon(differences).pvalue <= 0.05), bool(by_mean <= 0.05)
 
 
-def draw_judges() -> Figure:
-    """The intervals of the page, one line each, with those that miss the truth in red."""
-    intervals = examples(FOLDER / "judge_and_people.md")["intervals"]
-    figures = list(intervals[0].index)
-    figure, all_axes = plt.subplots(
-        1, len(figures), figsize=(9.0, 4.2), sharex=True, sharey=True, layout="constrained"
-    )
-    for ax, name in zip(all_axes, figures, strict=True):
-        rows = sorted(
-            (frame.loc[name, ["ci_low", "ci_high"]].astype(float) for frame in intervals),
-            key=sum,
-        )
-        for place, (low, high) in enumerate(rows):
-            ax.hlines(place, low, high, color=BLUE if low <= 0.70 <= high else RED, linewidth=1)
-        ax.axvline(0.70, color="black", linewidth=1)
-        ax.set_title(name)
-        ax.set_yticks([])
-        ax.spines[["left", "right", "top"]].set_visible(False)
-    all_axes[1].set_xlabel("mean of answer_correctness; the line is the truth, 0.70")
-    return figure
-
-
 def _axes(height: float) -> tuple[Figure, Axes]:
     figure, ax = plt.subplots(figsize=(8.0, height), layout="constrained")
     ax.spines[["right", "top"]].set_visible(False)
     return figure, ax
 
 
-def _promise(ax: Axes) -> None:
-    ax.axvline(0.05, color=GREY, linestyle="--", linewidth=1)
-    ax.annotate("5 %, as promised", (0.05, -0.45), (4, 0), color=GREY, textcoords="offset points")
-
-
 PICTURES = {
-    "four_readings.png": draw_four_readings,
     "why_not_wilcoxon.png": draw_wilcoxon,
-    "judge_and_people.png": draw_judges,
 }
 
 
