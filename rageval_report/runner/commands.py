@@ -32,6 +32,7 @@ _LINE_SHOWN = 80
 # Seconds between two looks at whether the process has ended: one that left its pipes to another
 # process never closes them, and no pipe would tell.
 _STEP = 0.1
+_SHORTLY = 0.001
 _PIECE = 1 << 16
 _ADVICE = "Standard output is for answers only: let it write everything else to standard error"
 
@@ -173,6 +174,7 @@ class LineProcess:
         # Few, so that a command that writes without end waits for us.
         self._lines: queue.Queue[bytes | None] = queue.Queue(2)
         self._messages = b""
+        self._under_way: set[IO[bytes]] = set()  # pipes of which a thread holds what it read
         self._is_gone = False  # killed, with all that its group held
         self._writer: threading.Thread | None = None
         self._readers = [
@@ -189,6 +191,8 @@ class LineProcess:
             If it ends, is too late, or writes anything but one line of limited length.
         """
         deadline = time.monotonic() + timeout
+        while self._lines.empty() and self._has_unread() and time.monotonic() < deadline:
+            time.sleep(_SHORTLY)
         if not self._lines.empty():
             unasked = self._lines.get()
             if unasked is None:
@@ -248,15 +252,28 @@ class LineProcess:
                 stream.write(line)
                 stream.flush()
 
+    def _has_unread(self) -> bool:
+        """Whether a thread has yet to read, or to hand on, what the command has written."""
+        stream = self._process.stdout
+        if stream is None or os.name == "nt":
+            return False
+        with contextlib.suppress(ValueError), selectors.DefaultSelector() as selector:
+            selector.register(stream, selectors.EVENT_READ)
+            # In this order: what was read a moment ago is known to be under way.
+            return bool(selector.select(0)) or stream in self._under_way
+        return False  # the stream is closed
+
     def _pieces(self, stream: IO[bytes]) -> Iterator[bytes]:
         """What comes through a pipe, until it is closed or the process is gone."""
         with stream, selectors.DefaultSelector() as selector:
             if os.name != "nt":  # where a read cannot be left
                 selector.register(stream, selectors.EVENT_READ)
             while True:
+                self._under_way.discard(stream)
                 while selector.get_map() and not selector.select(_STEP):
                     if self._is_gone:
                         return
+                self._under_way.add(stream)
                 piece = os.read(stream.fileno(), _PIECE)
                 if not piece or self._is_gone:
                     return
