@@ -291,9 +291,12 @@ def _is_significant(difference: Interval) -> bool:
 
 def _verdict(difference: Interval, figure: object, candidate: str, metric: Metric) -> str:
     if not _is_significant(difference):
-        return f"{figure}: undecided on {metric.name} ({_text(difference)})"
+        return f"{figure}: undecided on {metric.name}, difference {_text(difference)}"
     way = "better" if (difference.estimate > 0) == metric.greater_is_better else "worse"
-    return f"{figure}: {candidate} is {way} on {metric.name} ({_text(difference)})"
+    if difference.estimate < 0:
+        low, high = -difference.high, -difference.low
+        difference = replace(difference, estimate=-difference.estimate, low=low, high=high)
+    return f"{figure}: {candidate} is {way} on {metric.name} by {_text(difference)}"
 
 
 BIAS, MEAN, ERRORS = "bias", "mean of all queries", "errors of the judge"
