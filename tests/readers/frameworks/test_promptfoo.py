@@ -59,30 +59,6 @@ def test_pipelines_stand_in_the_order_of_the_file_not_of_finishing(read_rows):
     assert [one.pipeline for one in found] == ["openai:gpt", "openai:llama"]
 
 
-def test_a_provider_with_two_prompts_is_two_pipelines(read_rows):
-    found = read_rows([row("a"), row("a", promptIdx=1), row("b"), row("b", promptIdx=1)])
-    assert [one.pipeline for one in found] == ["openai:gpt (prompt 1)", "openai:gpt (prompt 2)"]
-
-
-def test_named_scores_and_the_row_s_own_measures_are_the_metrics(read_rows):
-    [found] = read_rows([row("a", score=0.5, named={"Faithfulness": 0.25}, cost=0.002)])
-    expected = ("score", "passed", "latency_ms", "cost_usd", "Faithfulness")
-    assert set(found.metric_columns or ()) == set(expected)
-    assert found.frame[list(expected)].to_numpy().tolist() == [[0.5, 1.0, 120.0, 0.002, 0.25]]
-
-
-def test_tokens_are_metrics_where_they_were_counted(read_rows):
-    usage = {"prompt": 10, "completion": 5, "total": 15}
-    [found] = read_rows([row("a", response={"output": "x", "tokenUsage": usage})])
-    assert {"prompt_tokens", "completion_tokens", "total_tokens"} <= set(found.metric_columns)
-
-
-def test_variables_answer_and_reason_are_details(read_rows):
-    [found] = read_rows([row("a", vars={"question": "a", "k": 5})])
-    details = found.frame[["question", "k", "answer", "reason"]]
-    assert details.to_numpy().tolist() == [["a", 5, "about a", "as graded"]]
-
-
 def test_a_row_that_ended_in_an_error_is_unscored_not_zero(read_rows):
     [found] = read_rows([row("a", named={"f1": 1}), error_row("b"), row("c", named={"f1": 0})])
     scores = score_table(found.frame[["question", *found.metric_columns]]).scores
@@ -96,25 +72,6 @@ def test_a_row_that_failed_an_assertion_is_scored(read_rows):
     [found] = read_rows([row("a", success=False, score=0.2, error="expected more")])
     assert found.frame[["score", "passed"]].to_numpy().tolist() == [[0.2, 0.0]]
     assert "error" not in found.frame
-
-
-def test_older_files_tell_an_error_by_a_missing_grading(read_rows):
-    rows = [error_row("a"), row("b", success=False, score=0.5, error="Precision: 0")]
-    for one in rows:
-        del one["failureReason"]
-    [found] = read_rows(rows)
-    assert np.array_equal(found.frame["score"], [np.nan, 0.5], equal_nan=True)
-
-
-def test_snake_case_scores_of_python_assertions_are_found_in_the_components(read_rows):
-    parts = [
-        {"pass": True, "score": 1, "reason": "both", "componentResults": [{"named_scores": {}}]},
-        {"pass": True, "score": 0.5, "reason": "half of it", "named_scores": {"Recall": 0.5}},
-    ]
-    grading = {"pass": True, "score": 0.75, "reason": "ok", "componentResults": parts}
-    [found] = read_rows([row("a", gradingResult=grading)])
-    assert found.frame["Recall"].tolist() == [0.5]
-    assert found.frame["Recall_reason"].tolist() == ["half of it"]
 
 
 def test_a_failed_judge_is_no_zero(read_rows):
@@ -138,14 +95,6 @@ def test_a_failed_judge_is_no_zero(read_rows):
 
 
 # -- files that promptfoo wrote
-
-
-def test_a_metric_whose_grader_always_failed_is_still_a_metric(read_rows):
-    part = {"reason": "refused", "assertion": {"metric": "Tone"}, "metadata": {"graderError": True}}
-    grading = {"pass": False, "score": 0, "reason": "no", "componentResults": [part]}
-    [found] = read_rows([row("a", gradingResult=grading)])
-    assert "Tone" in found.metric_columns
-    assert found.frame["Tone"].isna().all()
 
 
 @IN_FULL
@@ -190,12 +139,6 @@ def test_an_error_and_a_failed_grader_are_failed_scores(name):
         "When was Bach born?": "failed",
     }
     assert states["match"].to_dict()["When was Bach born?"] == "scored"
-
-
-def test_a_csv_notes_its_rounding_and_takes_formula_quotes_off():
-    _, short = read(FILES / "out.csv")
-    assert short.notes[0].startswith("promptfoo's CSV rounds scores to two places")
-    assert '=in "' in short.frame["answer"].tolist()
 
 
 # -- CSV by hand: the forms of other versions
@@ -259,19 +202,6 @@ def test_other_versions_of_the_older_csv(write, version, first):
     assert run.frame["reason"].tolist()[1] == "too long"
     if version == "0.70.1":
         assert run.frame["tone (x)"].tolist() == [0.5, 0]
-
-
-@pytest.mark.parametrize("cell", ["[ERROR] (0.00)\n\ntimeout", "[FAIL] (0.00) timeout\n---\n"])
-def test_a_zero_of_an_error_in_the_older_csv_is_unscored(write, cell):
-    [run] = read(write(f'q,[a] p\none,[PASS] (1.00) yes\ntwo,"{cell}"\n'))
-    assert run.frame["score_state"].tolist() == ["scored", "failed"]
-    assert run.frame["error"].tolist()[1] == "timeout"
-
-
-def test_a_cell_without_a_result_in_the_older_csv_is_named(write):
-    path = write("q,[a] p\none,[PASS] (1.00) yes\ntwo,maybe\n")
-    with pytest.raises(ReaderError, match=r"line 3: .*\[PASS\] \(score\).*'maybe'"):
-        read(path)
 
 
 def test_sums_beside_their_metrics_do_not_count_in_corrections(write):
