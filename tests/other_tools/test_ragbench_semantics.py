@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binomtest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank, score
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import UnknownNameError
 from rageval_report.judges.parsing import GradeScale, UnreadableError, read_grade
 from rageval_report.runner.eval_config import eval_config_of
 from rageval_report.stats import paired_interval, paired_test
@@ -375,18 +375,6 @@ def test_a_run_with_scores_by_question_is_read_and_null_is_not_applicable(tmp_pa
         "metadata": {"seed": 42, "tier": "end_to_end"},
     }
     assert run.created.isoformat() == "2026-01-27T10:00:00+00:00"
-
-
-def test_scores_without_ids_pair_with_no_other_run(tmp_path):
-    path = run_file(tmp_path, recall_at_5={"individual_scores": [1.0, 0.0]})
-    run = RAGPipelineEvaluation.load("old", path)
-    assert run.get_aggregated_scores("recall@5") == 0.5
-    # Versions without scores by question write 10 whatever the pipeline does.
-    assert "retrieval_top_k" not in run.config
-    (tmp_path / "other").mkdir()
-    other = run_file(tmp_path / "other", recall_at_5={"per_question": {"q1": 1.0, "q2": 0.0}})
-    with pytest.raises(DataError, match="no query"):
-        compare(run, RAGPipelineEvaluation.load("new", other))
 
 
 def test_its_configuration_is_read():

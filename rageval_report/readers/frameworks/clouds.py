@@ -364,7 +364,7 @@ def _resource(*identifiers: object) -> str | None:
 
 def _results(results: Sequence[JsonObject]) -> dict[str, JsonObject]:
     """The results under Bedrock's names, in snake case without ``Builtin.``."""
-    scores = {}
+    scores: dict[str, JsonObject] = {}
     for result in results:
         name, details = result.get("metricName"), result.get("evaluatorDetails")
         if isinstance(name, str):
@@ -536,11 +536,11 @@ def _rows_of(
         if is_records(table)
         else [_texts_of_case(case, place if len(datasets) == 1 else 0) for case in listed]
     )
-    rows = []
+    rows: list[JsonObject] = []
     for case in cases:
         index = case.get("eval_case_index")
-        is_row = isinstance(index, int) and 0 <= index < len(texts)
-        details = dict(texts[index]) if is_row else {}
+        has_texts = isinstance(index, int) and 0 <= index < len(texts)
+        details = dict(texts[index or 0]) if has_texts else {}
         query_id = details.pop("eval_case_id", None)
         results = _result_at(case, place).get("metric_results")
         rows.append({"scores": results, "details": details, "query_id": query_id, "index": index})

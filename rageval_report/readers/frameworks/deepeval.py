@@ -65,10 +65,10 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
     rows = [{**case, "scores": _entries(case), "question": _question(case)} for case in cases]
     ids, names, notes = _ids([str(row.get("name") or "") for row in rows], rows)
     metadata = _metadata(cases, has_ids=bool(ids))
-    for row, query_id, fields in zip(rows, ids or [None] * len(rows), metadata, strict=True):
+    for row, query_id, fields in zip(rows, ids or [""] * len(rows), metadata, strict=True):
         judges = {key: entry.get("evaluation_model") for key, entry in row["scores"].items()}
         row["judges"] = {f"{key}_judge": judge for key, judge in judges.items() if judge}
-        row["query_id"], row["turns"] = query_id, row.get("turns") or None
+        row["query_id"], row["turns"] = query_id or None, row.get("turns") or None
         row["metadata"] = {**({"name": row.get("name")} if names else {}), **fields}
     entries = groups_of(
         ((key, entry) for row in rows for key, entry in row["scores"].items()),

@@ -301,10 +301,10 @@ def _weave_group(name: str, calls: Sequence[JsonObject], notes: Iterable[str]) -
             "example": None if are_references else example,
             "answer": at(call, "output.output|output.model_output"),
             "exception": text_or_none(call.get("exception")),
-            QUERY_ID: query_id,
+            QUERY_ID: query_id or None,
         }
         for call, own, example, query_id in zip(
-            calls, leaves, examples, ids or [None] * len(calls), strict=True
+            calls, leaves, examples, ids or [""] * len(calls), strict=True
         )
     ]
     started = sorted(text for call in calls if (text := text_or_none(call.get("started_at"))))

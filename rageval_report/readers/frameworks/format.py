@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from rageval_report.errors import RagevalError, ReaderError
-from rageval_report.errors import named as listing
+from rageval_report.errors import RagevalError, ReaderError, named
 from rageval_report.files.encoding import head_text
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
@@ -288,7 +287,6 @@ class Format:
     error: str = ""
     measures: Mapping[str, Any] = field(default_factory=dict)
     metrics: Overrides | None = None
-    notes: Callable[[Sequence[JsonObject]], Iterable[str]] | None = None
     measures_first: bool = False
     is_one_pipeline: bool = False
 
@@ -341,7 +339,6 @@ class Format:
             notes=(
                 *notes,
                 *([self.id_note] if has_ids and self.id_note else ()),
-                *(self.notes(rows) if self.notes else ()),
                 *self._averaged(rows),
             ),
             config=config,
@@ -360,17 +357,15 @@ class Format:
         listed = check_object(results or None, self.scores)
         return {str(name): self.judgement(result) for name, result in listed.items()}
 
-    def _averaged(self, rows: Iterable[JsonObject]) -> list[str]:
+    def _averaged(self, rows: Iterable[JsonObject]) -> Iterator[str]:
+        """A note on scores that stand several times in one row."""
         listed = [at(row, self.scores) for row in rows] if self.judge is None else []
-        counts = [
-            Counter(str(at(result, self.named)) for result in results)
-            for results in listed
-            if is_records(results)
-        ]
-        several = sorted({name for count in counts for name in count if count[name] > 1})
-        return [
-            f"averaged, because a row has several scores of one name: {listing(several)}"
-        ] * bool(several)
+        lists = [results for results in listed if is_records(results)]
+        counts = (Counter(str(at(each, self.named)) for each in results) for results in lists)
+        several = {name for count in counts for name in count if count[name] > 1}
+        if several:
+            names = named(sorted(several))
+            yield f"averaged, because a row has several scores of one name: {names}"
 
     def judgement(self, result: object) -> Judgement:
         """The judgement in an object, or of a plain score."""

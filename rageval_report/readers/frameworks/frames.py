@@ -101,7 +101,7 @@ def read_ragas(
     # Ragas writes lists into CSV as Python's repr, arrays (0.1) as NumPy's.
     frame, of_lists = parse_list_columns(table.frame.rename(columns=str), sorted(_RAGAS["lists"]))
     ids = id_columns(map(str, frame), query_id)
-    others = [name for name in frame if name not in (*_SAMPLE, *ids)]
+    others = [name for name in map(str, frame) if name not in (*_SAMPLE, *ids)]
     if set(frame) >= _TESTSET and all(name.startswith("Unnamed: ") for name in others):
         raise source.error(
             "this is the test set that Ragas generates: a gold set without scores. Ask a pipeline "
@@ -231,7 +231,9 @@ def _read_evidently(source: Source) -> list[ScoreFile]:
     frame, tests = table.frame.rename(columns=str), _tests_in(map(str, table.frame))
     summaries = _summaries(frame, tests)
     judged = {test.column for test in tests}
-    judged |= {name.removesuffix(_REASONING) for name in frame if name.endswith(_REASONING)}
+    judged |= {
+        name.removesuffix(_REASONING) for name in map(str, frame) if name.endswith(_REASONING)
+    }
     reasons = {name: _reasons(frame, name, tests) for name in frame if name in judged}
     used = {*(test.name for test in tests), *(f"{name}{_REASONING}" for name in reasons)}
     added: dict[str, list[str | None]] = {
@@ -274,7 +276,7 @@ def _summaries(frame: pd.DataFrame, tests: Sequence[_RowTest]) -> list[str]:
     passed = frame[names]
     share = passed.mean(axis=1)
     sums = (share, passed.sum(axis=1), share == 1, share > 0)
-    others = [name for name in frame if name not in names and "summary" in name.lower()]
+    others = [str(name) for name in frame if name not in names and "summary" in str(name).lower()]
     return [name for name in others if any(_is_same(frame[name], cells) for cells in sums)]
 
 

@@ -188,7 +188,7 @@ def _helm_file(
             "none of HELM's statistics in this file is a score; expected metrics such as "
             f"exact_match. All statistics of a run are in {PER_INSTANCE_STATS}"
         )
-    rows = []
+    rows: list[dict[str, Any]] = []
     for key, trial in trials.items():
         scores, details = trial.scores, {**texts.get(key[:2], {}), **trial.details}
         if scored - {_LOGPROB, "latency_ms"}:

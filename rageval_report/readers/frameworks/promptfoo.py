@@ -144,9 +144,9 @@ def _provider(row: JsonObject) -> str:
     return str(provider)
 
 
-def _graded_rows(results: Sequence[JsonObject]) -> list[JsonObject]:
+def _graded_rows(results: Sequence[JsonObject]) -> list[dict[str, Any]]:
     """The results with their variables, judgements, answers and reasons."""
-    graded = []
+    graded: list[dict[str, Any]] = []
     for row in results:
         prompt = row.get("prompt")
         rendered = prompt.get("raw") if isinstance(prompt, dict) else prompt
@@ -320,7 +320,7 @@ def _read_csv(source: Source) -> list[ScoreFile]:
     tests = []
     for row in table:
         cells = dict(zip(labels, (row[place] for place in others), strict=True))
-        tests.append(_with_question(without(cells, [_DESCRIPTION])) | cells)
+        tests.append({**_with_question(without(cells, [_DESCRIPTION])), **cells})
     names = _pipeline_names([_provider_and_prompt(header[block.output]) for block in blocks])
     files = []
     for name, block in zip(names, blocks, strict=True):
@@ -330,14 +330,14 @@ def _read_csv(source: Source) -> list[ScoreFile]:
             outputs = _old_outputs(source, [row[block.output] for row in table], lines)
         results = [_result(*each) for each in zip(tests, outputs, strict=True)]
         metrics = dict.fromkeys(metric for row in results for metric in row["scores"])
-        for row in results:
-            if row["error"]:
-                row["scores"] = dict.fromkeys(metrics, Judgement(None, row["error"], True))
+        for result in results:
+            if result["error"]:
+                result["scores"] = dict.fromkeys(metrics, Judgement(None, result["error"], True))
         files.append(_pipeline(name, results, [_ROUNDED]))
     return files
 
 
-def _result(test: Mapping[str, Any], output: _Output) -> JsonObject:
+def _result(test: Mapping[str, Any], output: _Output) -> dict[str, Any]:
     judged = {
         name: Judgement(
             None if is_failed else score, output.reason if is_failed else None, is_failed

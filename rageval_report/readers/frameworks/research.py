@@ -118,7 +118,7 @@ def _module_name(source: Source) -> str:
 
 def _read_module(source: Source, name: str) -> ScoreFile:
     frame = read_table(source).frame.rename(columns=str)
-    metrics = [key for key in frame if pd.api.types.is_numeric_dtype(frame[key].dtype)]
+    metrics = [str(key) for key in frame if pd.api.types.is_numeric_dtype(frame[key].dtype)]
     if not metrics or not _is_autorag(source):
         raise source.error(
             f"the file has no scores, only {named(frame.columns, 6)}; in AutoRAG the next node "

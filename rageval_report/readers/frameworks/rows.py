@@ -168,7 +168,8 @@ def score_file(
     if ids is not None:  # then a question need not identify the row
         details = drop_empty(details, ())
     names = (*spent, *judged.metrics) if measures_first else (*judged.metrics, *spent)
-    columns = {**rename_clashes(details, taken, origin), **judged.columns, **spent}
+    scores = {**spent, **judged.columns} if measures_first else {**judged.columns, **spent}
+    columns = {**rename_clashes(details, taken, origin), **scores}
     repeats: tuple[str, ...] = ()
     key, keys = (QUERY_ID, ids) if ids is not None else (_CASE, cases)
     if keys is None:

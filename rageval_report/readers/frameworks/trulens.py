@@ -153,7 +153,7 @@ def _own_details(
             notes.append("some records have no input, so query ids are their ids, new in each run")
     if "output" in rows:
         columns["answer"] = [text or None for text in _texts_of(rows, "output")]
-    for label in rows:
+    for label in map(str, rows):
         if label not in unused - {query_id} and not label.startswith(companions):
             columns.setdefault(label, rows[label])
     return columns, tuple(notes)
@@ -175,7 +175,7 @@ def _spent(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _metrics_of(rows: pd.DataFrame) -> list[str]:
     """The columns with a column of calls, directions or costs, and all other columns of numbers."""
-    labels = list(rows)
+    labels = list(map(str, rows))
     named = {label.removesuffix(_DIRECTION) for label in labels if label.endswith(_DIRECTION)}
     named |= {label.partition(_COST)[0] for label in labels if _COST in label}
     called = [label for label in labels if label.endswith(_CALLS)]

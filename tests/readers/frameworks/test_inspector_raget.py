@@ -132,13 +132,6 @@ def test_a_judgement_outside_its_scale_failed_with_what_was_said(read_document):
     )
 
 
-def test_nothing_to_judge_is_not_applicable(read_document):
-    evaluations = document()["evaluations"]
-    evaluations[0]["annotations"]["naturalness"] = said(a="N/A", b="")
-    [found] = read_document(evaluations=evaluations)
-    assert found.frame["naturalness_state"].tolist() == ["not applicable", "scored"]
-
-
 def test_a_range_that_the_scores_leave_is_that_of_a_chart(read_document):
     evaluations = document()["evaluations"]
     evaluations[0]["annotations"]["errors"] = said(system=12)

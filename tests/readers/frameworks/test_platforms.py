@@ -42,14 +42,6 @@ def test_a_failed_scorer_a_broken_pipeline_and_none_are_told_apart(name):
     assert evaluation.details["error"].tolist()[3] == "ValueError('the pipeline broke')"
 
 
-@EACH
-def test_trials_of_an_input_become_one_row(name):
-    [evaluation] = read_scores(BRAINTRUST_FILES / name).values()
-    assert evaluation.details["n_repeats"].tolist() == [2, 2, 2, 2]
-    assert evaluation.details["question"].tolist()[0] == "Who wrote Dune?"
-    assert evaluation.details[["k", "topic"]].to_numpy().tolist() == [[5, "t"]] * 4
-
-
 def test_spans_within_a_case_are_left_out(write):
     root = {"span_id": "r", "root_span_id": "r"}
     rows = [case(scores={"f1": 1}, **root), case(span_id="s", root_span_id="r")]
@@ -116,13 +108,6 @@ def test_scores_are_the_means_of_the_library_s_repetitions(name, metric):
     assert np.allclose(evaluation.scores[metric], told, rtol=0, atol=1e-10, equal_nan=True)
 
 
-def test_an_unscored_cell_of_a_broken_run_failed(frame_text):
-    rows = "inputs.q,feedback.f1,error,example_id\nwhy,,ValueError: broken,a\nwho,1,,b\n"
-    frame = frame_text(rows)
-    assert frame["f1_state"].tolist() == ["failed", "scored"]
-    assert frame["f1_reason"].tolist()[0] == "ValueError: broken"
-
-
 # -- opik: files made with opik 2.2.122's metrics engine; ``make_opik.py`` beside them
 
 OPIK_FILES = Path(__file__).parents[2] / "golden" / "opik"
@@ -150,14 +135,6 @@ def test_means_are_those_that_opik_aggregates(name):
     ours = evaluation.get_aggregated_scores()
     for metric, mean in OPIK_TOLD["means"].items():
         assert ours[metric] == pytest.approx(mean, abs=1e-15)
-
-
-@OPIK_BOTH
-def test_a_zero_of_a_failed_metric_is_unscored_with_its_reason(name):
-    [found] = read(OPIK_FILES / name)
-    assert found.frame["faithfulness_state"].tolist() == ["scored", "failed", "scored"]
-    assert found.frame["faithfulness_reason"].tolist()[1] == "the judge timed out"
-    assert found.frame["faithfulness"].isna().sum() * 2 == OPIK_TOLD["failed"]["faithfulness"]
 
 
 def test_several_scores_of_one_name_are_averaged_and_noted(write):
@@ -193,13 +170,6 @@ def test_the_direction_is_the_one_that_is_stored(name):
     assert not known["hallucination"].greater_is_better
 
 
-def test_a_failed_evaluator_is_a_failed_score_with_its_exception():
-    details = only("evaluated.csv").details
-    assert details["faithfulness_state"].tolist() == ["scored", "scored", "failed", "scored"]
-    assert details["faithfulness_reason"].iloc[2] == "RuntimeError('the judge timed out')"
-    assert details["faithfulness_reason"].iloc[0] == "of 'Frank Herbert'"
-
-
 @pytest.mark.parametrize("name", ["experiment.json", "experiment.csv"])
 def test_means_of_an_experiment_are_those_that_phoenix_shows(name):
     told = PHOENIX_TOLD["experiment"]["annotationSummaries"]
@@ -230,25 +200,6 @@ def test_means_are_those_that_the_library_gives(name):
     means = EXPECTED["means"][name]
     assert evaluation.scores["overlap"].mean() == pytest.approx(means["scores"]["overlap"])
     assert evaluation.scores["equals_expected"].mean() == pytest.approx(means["assertions"])
-
-
-@PYDANTIC_EVALS_BOTH
-def test_what_raised_has_failed_with_its_message(name):
-    [file] = read(PYDANTIC_EVALS_FILES / name)
-    assert file.frame["query_id"].tolist() == ["rome", "emma", "rag", "köln"]
-    assert file.frame["overlap_state"].tolist() == ["scored", "scored", "failed", "failed"]
-    assert file.frame["EqualsExpected_state"].tolist() == [*["scored"] * 3, "failed"]
-    reasons = file.frame["overlap_reason"].tolist()
-    assert reasons[0] == "1 of 1 words"
-    assert reasons[2:] == [
-        "ValueError: the judge gave no verdict",
-        "TimeoutError: the server did not answer",
-    ]
-
-
-def test_repeats_of_a_case_are_one_row():
-    [file] = read(PYDANTIC_EVALS_FILES / "repeated.json")
-    assert file.frame["n_repeats"].tolist() == [2, 2, 2, 2]
 
 
 # -- weave: calls written by hand after the fields that weave 0.54.0 gives them

@@ -161,17 +161,6 @@ def test_a_0_for_want_of_documents_is_not_a_score():
     assert any("may mean that the answer came without documents" in note for note in table.notes)
 
 
-def test_a_missing_verdict_and_nan_have_failed(write):
-    rows = {
-        "a": {"correctness": True, "correctness_reason": "", "tone": 0.5},
-        "b": {"correctness": None, "correctness_reason": "no JSON", "tone": float("nan")},
-    }
-    [file] = read(write(json.dumps(rows)))
-    assert file.frame["correctness_state"].tolist() == ["scored", "failed"]
-    assert file.frame["correctness_reason"].tolist()[1] == "no JSON"
-    assert file.frame["tone_state"].tolist() == ["scored", "failed"]
-
-
 # -- llama_index: files that llama-index-core 0.14.25 wrote; ``make_llama_index.py`` beside them
 
 LLAMA_INDEX_FILES = Path(__file__).parents[2] / "golden" / "llama_index"
@@ -193,12 +182,6 @@ def told_by_query(metric):
 def test_scores_of_a_batch_are_those_of_the_evaluators(metric):
     [evaluation] = read_scores(LLAMA_INDEX_FILES / "batch.json").values()
     np.testing.assert_array_equal(evaluation.scores[metric], told_by_query(metric))
-
-
-def test_an_invalid_result_failed_with_its_reason():
-    [found] = read(LLAMA_INDEX_FILES / "batch.json")
-    assert found.frame["faithfulness_state"].tolist() == ["scored", "scored", "failed", "scored"]
-    assert found.frame["faithfulness_reason"].tolist()[2] == "no answer"
 
 
 def test_grades_from_one_to_five_keep_their_scale():
@@ -236,6 +219,12 @@ def rows_of(scores):
     return scores.astype(object).where(scores.notna(), None).to_dict(orient="records")
 
 
+def test_a_test_set_is_a_gold_set_without_scores(write):
+    header = ",question,contexts,ground_truth,evolution_type,metadata,episode_done"
+    with pytest.raises(ReaderError, match="a gold set without scores"):
+        read(write(f"{header}\n0,What?,['c'],g,simple,[{{}}],True\n"))
+
+
 # -- what ragas 0.4.3 wrote
 
 
@@ -243,13 +232,6 @@ def rows_of(scores):
 def test_a_frame_has_the_scores_of_the_evaluation(name):
     assert recognise(Source(RAGAS_GOLDEN / name)) == "ragas"
     assert rows_of(evaluation(RAGAS_GOLDEN / name).scores) == RAGAS_TOLD["values"]
-
-
-@pytest.mark.parametrize("name", TEXT_FRAMES)
-def test_a_score_whose_job_raised_failed(name):
-    found = evaluation(RAGAS_GOLDEN / name)
-    assert found.states["faithfulness"].tolist() == ["scored", "scored", "failed"]
-    assert any("1 blank scores of 'faithfulness'" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("name", ["experiment.csv", "experiment.jsonl"])
@@ -307,13 +289,6 @@ def test_means_are_those_of_the_scorecard(place):
     scores = read_golden("run.json").frame[told["name"]]
     assert scores.mean() == pytest.approx(told["value"], rel=1e-15)
     assert scores.notna().sum() == told["sample_size"]
-
-
-def test_a_score_that_does_not_apply_is_kept_apart_from_one_that_is_missing():
-    frame = read_golden("run.json").frame
-    expected = [*["scored"] * 3, *["not applicable"] * 2]
-    assert frame["abstention_false_positive_rate_state"].tolist() == expected
-    assert "faithfulness_state" not in frame  # it is missing, which NaN says
 
 
 @pytest.mark.parametrize("name", ["run.json", "run_without_ids.json"])
@@ -421,15 +396,4 @@ def test_scores_are_those_of_the_run_cell_by_cell(name, metric):
 def test_means_are_the_overall_scores_of_the_run(tonic_validate_found, metric):
     assert tonic_validate_found.frame[metric].mean() == pytest.approx(
         RUN["overall_scores"][metric], rel=1e-15
-    )
-
-
-def test_none_is_a_failed_score_with_a_reason(tonic_validate_found):
-    states = tonic_validate_found.frame["names_one_state"].tolist()
-    assert [place for place, state in enumerate(states) if state == "failed"] == [2, 5]
-    assert (
-        tonic_validate_found.frame["names_one_reason"]
-        .dropna()
-        .str.contains("keeps no reason")
-        .all()
     )
