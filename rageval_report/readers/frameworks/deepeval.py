@@ -217,5 +217,5 @@ def _ids(names: list[str], rows: Sequence[JsonObject]) -> tuple[list[str] | None
     return distinct_names(names), False, [f"query ids are the names of the cases, which {why}"]
 
 
-_FORMAT = Format.of("deepeval", id="query_id")
+_FORMAT = Format.of("deepeval")
 DEEPEVAL = reader_of("deepeval", _recognise, read_deepeval)

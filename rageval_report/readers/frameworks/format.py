@@ -291,14 +291,14 @@ class Format:
     is_one_pipeline: bool = False
 
     @classmethod
-    def of(cls, name: str, **functions: Any) -> Format:
+    def of(cls, name: str, judge: Judge | None = None, metrics: Overrides | None = None) -> Format:
         """The format of that name in ``formats.toml``, with what a table cannot say."""
         fields = {
             key: value
             for key, value in _DESCRIPTIONS[name].items()
             if key in cls.__dataclass_fields__ and key != "metrics"
         }
-        return cls(name, **{**fields, **functions})
+        return cls(name, judge=judge, metrics=metrics, **fields)
 
     def recognise(self, source: Source) -> float:
         """The mark of a file: whether its first row has the fields of this format."""

@@ -273,7 +273,7 @@ class _Block(NamedTuple):
     stop: int
 
 
-class _Output(NamedTuple):
+class _GradedCell(NamedTuple):
     """What the CSV says about a provider in one test."""
 
     scores: Mapping[str, object] = {}
@@ -337,7 +337,7 @@ def _read_csv(source: Source) -> list[ScoreFile]:
     return files
 
 
-def _result(test: Mapping[str, Any], output: _Output) -> dict[str, Any]:
+def _result(test: Mapping[str, Any], output: _GradedCell) -> dict[str, Any]:
     judged = {
         name: Judgement(
             None if is_failed else score, output.reason if is_failed else None, is_failed
@@ -381,7 +381,7 @@ def _provider_and_prompt(title: str) -> tuple[str, str]:
     return (match["provider"], match["prompt"]) if match else (title, title)
 
 
-def _output(row: Sequence[str], block: _Block) -> _Output:
+def _output(row: Sequence[str], block: _Block) -> _GradedCell:
     cells = {key: row[place] for key, place in block.places.items() if row[place]}
     [nested] = parse_objects([cells.get("Named Scores")])
     named = dict(nested) if isinstance(nested, dict) else {}
@@ -398,7 +398,7 @@ def _output(row: Sequence[str], block: _Block) -> _Output:
     error = (reason or _NO_REASON) if status == "ERROR" else None
     answer = None if error else row[block.output]
     scores = {**sums, **named}
-    return _Output(scores, answer, reason, error, cells.get(_COMMENT), frozenset(failed))
+    return _GradedCell(scores, answer, reason, error, cells.get(_COMMENT), frozenset(failed))
 
 
 # -- CSV before 0.104: one cell per provider with all results, such as
@@ -424,7 +424,7 @@ def _is_old_csv(source: Source) -> bool:
     return first is not None and any(_CELL.match(cell_text(cell)) for cell in first.cells)
 
 
-def _old_outputs(source: Source, cells: Sequence[str], lines: Sequence[int]) -> list[_Output]:
+def _old_outputs(source: Source, cells: Sequence[str], lines: Sequence[int]) -> list[_GradedCell]:
     matches = list(map(_CELL.match, cells))
     for match, cell, line in zip(matches, cells, lines, strict=True):
         if match is None and cell.strip():
@@ -432,10 +432,10 @@ def _old_outputs(source: Source, cells: Sequence[str], lines: Sequence[int]) -> 
             raise source.error(message, line)
     # A version that writes reasons leaves them out only where nothing was graded.
     has_reasons = any(match and _OLD_REASON.search(match["text"]) for match in matches)
-    return [_Output() if each is None else _old_output(each, has_reasons) for each in matches]
+    return [_GradedCell() if each is None else _old_output(each, has_reasons) for each in matches]
 
 
-def _old_output(match: re.Match[str], has_reasons: bool) -> _Output:
+def _old_output(match: re.Match[str], has_reasons: bool) -> _GradedCell:
     text, reason = match["text"].strip("\n"), None
     ending = _OLD_REASON.search(text)
     if ending is not None:
@@ -450,10 +450,10 @@ def _old_output(match: re.Match[str], has_reasons: bool) -> _Output:
     }
     is_ungraded = is_split and ending is None and (has_reasons or not answer.strip())
     if match["status"] == "ERROR" or is_ungraded:
-        return _Output(scores, error=failure or _NO_REASON)
+        return _GradedCell(scores, error=failure or _NO_REASON)
     if is_split:
-        return _Output(scores, answer, reason or failure or None)
-    return _Output(scores, text, reason)
+        return _GradedCell(scores, answer, reason or failure or None)
+    return _GradedCell(scores, text, reason)
 
 
 PROMPTFOO = reader_of("promptfoo", _recognise, _read_promptfoo)

@@ -225,8 +225,8 @@ def _judge_explanation(calls: object) -> str | None:
     # By a pattern: the calls hold whole prompts and contexts, which would take long to parse, and
     # objects that are not literals.
     text = calls if isinstance(calls, str) else repr(calls) if _was_called(calls) else ""
-    found = [parse_literal(literal) for literal in _EXPLANATION.findall(text[:_LONGEST])]
-    lines = [text for text in dict.fromkeys(found) if isinstance(text, str) and text.strip()]
+    literals = map(parse_literal, _EXPLANATION.findall(text[:_LONGEST]))
+    lines = [text for text in dict.fromkeys(literals) if isinstance(text, str) and text.strip()]
     return "\n".join(lines) or None
 
 
