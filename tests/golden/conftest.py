@@ -7,8 +7,6 @@ import pytest
 
 HERE = Path(__file__).parent
 
-collect_ignore_glob = ["make_*.py", "*/make_*.py"]  # they need the tools: run by hand
-
 
 @pytest.fixture(scope="session")
 def golden():

@@ -8,15 +8,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from rageval_report.cli import rageval_report
 from rageval_report.datasets import load_corpus, load_dataset
 from rageval_report.errors import DataError, RagevalWarning
 from rageval_report.golden import golden_records, ground_truth, read_golden
-from rageval_report.judges import ScriptedChat, chat_from_environment, judge
+from rageval_report.judges import ScriptedChat, judge
 from rageval_report.metrics.judged_sets import evaluate_judged_set
-from rageval_report.records.question_sets import read_qrels
 
 
 def row(query_id, expected, retrieved, answer="Yes."):
@@ -93,10 +90,6 @@ def test_retrieval_and_generation_are_told_apart_in_a_table():
     assert frame.loc["all", "accuracy"] == pytest.approx(2 / 3)
 
 
-def test_few_queries_are_said():
-    assert any("use 50 to 100" in note for note in evaluated(row("a", ["d"], ["d"])).table.notes)
-
-
 def test_chunks_may_count_as_ten_results_or_as_documents():
     passages = [f"d{number // 5}" for number in range(10)] + ["d2"]
     rows = row("a", ["d0", "d1", "d2"], passages)
@@ -154,20 +147,6 @@ def write_beir(folder: Path, qrels: str) -> Path:
     return path
 
 
-HEADED = "query-id\tcorpus-id\tscore\nPLAIN-0\tMED-0\t2\nPLAIN-0\tMED-1\t1\nPLAIN-1\tMED-2\t1\n"
-
-
-def test_qrels_are_read_with_and_without_a_header_and_in_four_columns():
-    expected = {"q": {"a": 1.0, "b": 2.0}}
-    for text in (
-        "query-id\tcorpus-id\tscore\nq\ta\t1\nq\tb\t2\n",
-        "q\ta\t1\n\nq\tb\t2\n",  # no header, and a blank line
-        "q 0 a 1\nq 0 b 2\n",
-        "q\ta\t1.0\nq\tb\t2.0\n",
-    ):
-        assert read_qrels(text, "test.tsv") == expected
-
-
 def test_references_are_written_from_the_first_five_highly_relevant_documents(tmp_path):
     lines = "".join(f"PLAIN-0\tMED-{n}\t2\n" for n in range(7)) + "PLAIN-1\tMED-2\t1\n"
     place = write_beir(tmp_path, "query-id\tcorpus-id\tscore\n" + lines)
@@ -204,50 +183,10 @@ def test_the_file_of_ground_truths_is_a_golden_set(tmp_path):
     assert list(records["relevant"].iloc[0]) == ["MED-1", "MED-2"]
 
 
+# -- the command and the providers
+
+
 def test_no_highly_relevant_document_is_an_error():
     rows = [{**row("a", ["d"], ["d"]), "relevant": {"d": 1}}]
     with pytest.raises(DataError, match="grade 2 or higher"):
         evaluate_judged_set(rows, generation="exact_match", grade=2)
-
-
-# -- the command and the providers
-
-
-def test_the_provider_comes_from_the_environment_and_arguments_win(monkeypatch):
-    monkeypatch.setenv("RAG_EVAL_PROVIDER", "ollama")
-    monkeypatch.setenv("RAG_EVAL_OLLAMA_MODEL", "llama3.2:1b")
-    monkeypatch.setenv("OLLAMA_HOST", "http://localhost:9999")
-    chat = chat_from_environment()
-    assert chat.model == "llama3.2:1b"
-    assert "localhost:9999" in str(chat.settings["url"])
-    assert chat_from_environment(None, "qwen3").model == "qwen3"
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-nobody")
-    assert (
-        chat_from_environment("anthropic", "claude-haiku-4-5").settings["provider"] == "anthropic"
-    )
-
-
-@pytest.mark.parametrize(
-    ("command", "options"),
-    [
-        ("golden references", "--provider --model --first --grade --query --samples --force"),
-        ("golden evaluate", "--k --minimum --mapping --duplicates --level --rule --provider"),
-    ],
-)
-def test_the_commands_have_its_options(command, options):
-    page = CliRunner().invoke(rageval_report, [*command.split(), "--help-all"]).stdout
-    assert [option for option in options.split() if option not in page] == []
-
-
-def test_ground_truths_of_the_command_skip_queries_without_high_grades(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_beir(tmp_path, HEADED)
-    (tmp_path / "adr_chat.py").write_text("def ask(text):\n    return ' It is. '\n")
-    words = ["golden", "references", "nfcorpus.zip", "--chat", "adr_chat:ask", "-o", "t.jsonl"]
-    result = CliRunner().invoke(rageval_report, words)
-    assert result.exit_code == 0, result.output
-    [item] = read_golden("t.jsonl")
-    assert (item.query_id, item.references, item.relevant) == (
-        *("PLAIN-0", ("It is.",)),
-        {"MED-0": 2.0},
-    )

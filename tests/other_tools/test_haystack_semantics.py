@@ -6,7 +6,6 @@ percentiles with Python's statistics module as a second witness.
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 
@@ -130,21 +129,9 @@ def test_the_detailed_summary_pairs_queries_by_id_and_pads_with_missing(run):
     assert "None" not in table.to_numpy().ravel().tolist()
 
 
-def test_all_differing_queries_are_listed(run):
-    ids = list("abc")
-    mine = RAGPipelineEvaluation("mine", {"query_id": ids, "exact_match": [1, 1, 1]})
-    other = RAGPipelineEvaluation("other", {"query_id": ids, "exact_match": [0, 0, 0]})
-    assert mine.comparative_detailed_summary(other)["only_mine_correct"].tolist() == ids
-
-
 def test_what_is_correct_may_be_any_metric_with_a_threshold(run):
     assert run.with_correct(("faithfulness", 0.5)).evaluation_report()["nr_correct_queries"] == 2
     assert run.with_correct("single_hit").evaluation_report()["nr_correct_queries"] == 3
-
-
-def test_two_pipelines_of_one_name_are_refused(run):
-    with pytest.raises(DataError, match="hyde"):
-        run.comparative_detailed_summary(RAGPipelineEvaluation("hyde", DATA))
 
 
 def test_repeated_ids_are_an_error():
@@ -157,39 +144,7 @@ def test_a_text_of_several_ids_is_refused_with_the_lengths():
         RAGPipelineEvaluation("a", {**DATA, "query_id": ["53c3b3e6 225f87f7 8ac473ec 97d284ca"]})
 
 
-def test_the_comparative_summary_is_the_comparison(run):
-    frame = run.comparative_summary(second()).frame
-    assert set(frame["metric"]) == set(DATA) - {"query_id"}
-    assert frame["difference"].abs().max() == 0.0
-
-
 # -- the reports of EvaluationRunResult
-
-
-def test_the_aggregated_report_has_metrics_and_scores(run, tmp_path):
-    report = run.aggregated_report()
-    assert list(report) == ["metrics", "score"]
-    assert report["score"][report["metrics"].index("single_hit")] == 0.75
-    assert run.aggregated_report(output_format="df").columns.tolist() == ["metrics", "score"]
-    assert json.loads(json.dumps(report)) == report
-
-
-def test_the_detailed_report_has_inputs_before_scores():
-    data = {"query_id": ["a"], "question": ["Who?"], "exact_match": [1.0]}
-    report = RAGPipelineEvaluation("mine", data).detailed_report()
-    names = list(report)
-    assert names.index("question") < names.index("exact_match")
-
-
-def test_the_comparative_report_prefixes_metrics_and_kept_columns(run):
-    inputs = {"query_id": ["a", "b"], "question": ["Who?", "Where?"]}
-    mine = RAGPipelineEvaluation("m", {**inputs, "answer": ["x", "y"], "exact_match": [1, 0]})
-    other = RAGPipelineEvaluation("o", {**inputs, "answer": ["z", "y"], "exact_match": [0, 0]})
-    frame = mine.comparative_detailed_report(other, keep_columns=["answer"], output_format="df")
-    assert {"question", "m_exact_match", "o_exact_match", "m_answer", "o_answer"} <= set(frame)
-    assert frame["o_answer"].tolist() == ["z", "y"]
-    with pytest.raises((TypeError, DataError)):
-        mine.comparative_detailed_report({"not": "a run"})
 
 
 # -- its evaluators

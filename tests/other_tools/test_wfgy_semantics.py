@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from click.testing import CliRunner
 
-from rageval_report import score
 from rageval_report.analysis.noise import stability
-from rageval_report.cli import rageval_report
-from rageval_report.errors import ReaderError
 from rageval_report.metrics import score_traces
 
 
@@ -181,39 +175,9 @@ def test_the_last_trace_holds_and_lines_without_a_known_id_are_ignored():
     assert figures([gold("a")], [later])["precision"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ('{"qid": "a", "answerable": "false"}', "line 2"),
-        ('{"qid": "a"', "line 2"),
-        ('{"qid": "q", "answerable": true}', "line"),
-    ],
-)
-def test_a_fault_in_the_gold_is_named_by_its_line(tmp_path, line, told):
-    path = tmp_path / "gold.jsonl"
-    path.write_text(json.dumps(gold("q")) + "\n" + line + "\n")
-    with pytest.raises(ReaderError, match=told):
-        score_traces(path, [trace("q")])
-
-
 def test_a_negative_k_is_an_error():
     with pytest.raises(ValueError, match="k must be an integer >= 1"):
         score_traces([gold("a")], [trace("a")], k=-1)
-
-
-def test_the_command_ends_with_1_if_a_gate_fails(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "gold.jsonl").write_text(json.dumps(gold("a")) + "\n")
-    (tmp_path / "trace.jsonl").write_text(json.dumps(trace("a", "it is wrong")) + "\n")
-    words = ["score", "--gold", "gold.jsonl", "--trace", "trace.jsonl", "--k", "3"]
-    failed = CliRunner().invoke(rageval_report, [*words, "--report", "report.json"])
-    assert failed.exit_code == 1
-    report = json.loads((tmp_path / "report.json").read_text())
-    keys = ["answered", "refused", "answerable", "unanswerable", "precision", "chr"]
-    keys += ["under_refusal", "over_refusal", "recall@k", "k", "gates", "pass"]
-    assert list(report)[:12] == keys
-    gates = "precision=0,chr=0.75,under=0.05,over=0.10"
-    assert CliRunner().invoke(rageval_report, [*words, "--gates", gates]).exit_code == 0
 
 
 # -- repeated runs
@@ -231,16 +195,3 @@ def test_repeated_runs_show_refusals_citations_and_distances():
     assert row["refusal_agreement"] == pytest.approx(2 / 3)
     assert row["citation_stability"] == pytest.approx(1 / 3)  # g of g, x and y
     assert row["answer_distance"] == pytest.approx(1 / 14)  # the median of 0, 1/14 and 1/14
-
-
-def test_repeated_runs_of_records_show_refusals_too():
-    rows = [
-        {"query_id": "a", "answerable": True, "answer": "Oslo."},
-        {"query_id": "u", "answerable": False, "answer": "I cannot answer this."},
-    ]
-    other = [{**row, "answer": "I cannot answer this."} for row in rows]
-    names = ["false_refusal", "hallucinated_answer"]
-    runs = [score(each, names, name=f"run {n}") for n, each in enumerate((rows, rows, other))]
-    frame = stability(runs).frame
-    # a is refused once of three times, u always
-    assert frame["refusal_agreement"].to_dict() == pytest.approx({"a": 2 / 3, "u": 1.0})

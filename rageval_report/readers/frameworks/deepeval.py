@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json, replace_lone_surrogates
-from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile, distinct_names
-from rageval_report.readers.cell_values import json_text, none_if_nan, number_or_none
-from rageval_report.readers.frameworks.format import SURE, groups_of, snake
-from rageval_report.readers.frameworks.rows import (
-    SECONDS,
-    Judgement,
-    drop_empty,
-    score_file,
+from rageval_report.readers.base import ScoreFile, distinct_names
+from rageval_report.readers.cell_values import number_or_none
+from rageval_report.readers.frameworks.format import (
+    SURE,
+    Format,
+    groups_of,
+    reader_of,
+    snake,
+    snake_keys,
 )
 from rageval_report.readers.json_shapes import ShapeError, check_object, check_records
 from rageval_report.readers.record_columns import columns_of
@@ -33,43 +34,14 @@ _MOST_FIELDS = 100  # a run has fewer fields; an object with more is a table
 # The default name of a case: its position, which does not identify the query.
 _NUMBERED = re.compile(r"(?:[a-z]+_)*test_case_\d+")
 
-# A case's fields, and their names in this library. DeepEval's "context" is the ideal one.
-_TEXTS = {
-    "actual_output": "answer",
-    "expected_output": "reference",
-    "retrieval_context": "contexts",
-    "context": "reference_contexts",
-    "turns": "conversation",
-    **{
-        name: name
-        for name in (
-            *("scenario", "expected_outcome", "user_description", "tools_called"),
-            *("expected_tools", "success", "tags", "comments", "run_duration", "evaluation_cost"),
-        )
-    },
-}
-_SPENT = {
-    "completion_time": ("latency_ms", SECONDS),
-    "token_cost": ("cost_usd", 1.0),
-    "input_token_count": ("prompt_tokens", 1.0),
-    "output_token_count": ("completion_tokens", 1.0),
-}
-_NO_SCORE = "DeepEval gave neither a score nor a reason"
-
 
 def _recognise(source: Source) -> float:
     document = source.document_or_none()
-    if isinstance(document, list):
-        cases = document
-    elif isinstance(document, dict) and len(document) <= _MOST_FIELDS:
-        run = _run(document)
-        if isinstance(run.get(_CACHE), dict):
-            return SURE
-        cases = [case for key in _CASES if isinstance(run.get(key), list) for case in run[key]]
-    else:
-        return 0.0
-    names = {snake(key) for case in cases if isinstance(case, dict) for key in case}
-    return SURE if names & {*_METRICS} else 0.0
+    run = _run(document) if not isinstance(document, dict) or len(document) <= _MOST_FIELDS else {}
+    lists = [document, *(run.get(key) for key in _CASES)]
+    cases = [case for listed in lists if isinstance(listed, list) for case in listed]
+    names = {snake(str(key)) for case in cases if isinstance(case, dict) for key in case}
+    return SURE if names & {*_METRICS} or isinstance(run.get(_CACHE), dict) else 0.0
 
 
 def read_deepeval(source: Source) -> list[ScoreFile]:
@@ -84,59 +56,44 @@ def read_deepeval(source: Source) -> list[ScoreFile]:
     >>> run.frame[["query_id", "Bias"]].values.tolist()
     [['geo-1', 0.0]]
     """
-    document = source.document
-    run, cases = _run(document), _cases(document)
+    run, cases = _run(source.document), _cases(source.document)
     if not any(key in case for case in cases for key in _METRICS):
         raise source.error(
             "expected a test run of DeepEval: testCases or test_results, a list of objects, each "
             "with metricsData"
         )
-    entries = [_entries(case) for case in cases]
-    metrics = dict.fromkeys(name for case in entries for name in case)
-    scores = {name: [case[name] for case in entries if name in case] for name in metrics}
-    directions = {
-        name: direction for name in metrics if (direction := _direction(scores[name])) is not None
-    }
-    spent = columns_of(map(_spent, cases))
-    judges = drop_empty(
-        {
-            f"{name}_judge": [
-                json_text(case.get(name, {}).get("evaluation_model")) for case in entries
-            ]
-            for name in metrics
-        }
+    rows = [{**case, "scores": _entries(case), "question": _question(case)} for case in cases]
+    ids, names, notes = _ids([str(row.get("name") or "") for row in rows], rows)
+    metadata = _metadata(cases, has_ids=bool(ids))
+    for row, query_id, fields in zip(rows, ids or [""] * len(rows), metadata, strict=True):
+        judges = {key: entry.get("evaluation_model") for key, entry in row["scores"].items()}
+        row["judges"] = {f"{key}_judge": judge for key, judge in judges.items() if judge}
+        row["query_id"], row["turns"] = query_id or None, row.get("turns") or None
+        row["metadata"] = {**({"name": row.get("name")} if names else {}), **fields}
+    entries = groups_of(
+        ((key, entry) for row in rows for key, entry in row["scores"].items()),
+        lambda pair: pair[0],
     )
-    details, notes = _details(cases, {*metrics, *drop_empty(spent, ())})
+    scores = {key: [entry for _, entry in pairs] for key, pairs in entries.items()}
+    directions = {key: way for key, own in scores.items() if (way := _direction(own)) is not None}
+    notes += _notes(scores, directions)
     if _CACHE in run:
         notes.append(
             "the cache may contain cases of several runs, and it contains no failed scores"
         )
-    return [
-        score_file(
-            str(run.get("identifier") or source.stem),
-            [{name: _judgement(entry) for name, entry in case.items()} for case in entries],
-            details | judges,
-            measures=spent,
-            metrics=directions,
-            notes=(*notes, *_notes(scores, directions)),
-            config=check_object(run.get("hyperparameters"), "hyperparameters"),
-        )
-    ]
+    config = check_object(run.get("hyperparameters"), "hyperparameters")
+    name = str(run.get("identifier") or source.stem)
+    return [_FORMAT.score_file(name, rows, notes, config, metrics=directions)]
 
 
 # -- the document
 
 
-def _snake_keys(record: JsonObject) -> JsonObject:
-    """The record with its keys in snake case; newer dumps have them so, older files do not."""
-    return {snake(key): value for key, value in record.items()}
-
-
 def _run(document: object) -> JsonObject:
-    """The part of a document that describes the run."""
-    run = _snake_keys(document) if isinstance(document, dict) else {}
+    """The part of a document that describes the run, with its keys in snake case."""
+    run = snake_keys(document) if isinstance(document, dict) else {}
     inner = run.get("test_run_data")
-    return _snake_keys(inner) if isinstance(inner, dict) else run
+    return snake_keys(inner) if isinstance(inner, dict) else run
 
 
 def _cases(document: object) -> list[JsonObject]:
@@ -148,7 +105,7 @@ def _cases(document: object) -> list[JsonObject]:
         cases = [_cached_case(key, value) for key, value in cached.items()]
     else:
         cases = [case for key in _CASES for case in check_records(run.get(key), key)]
-    return list(map(_snake_keys, cases))
+    return list(map(snake_keys, cases))
 
 
 def _cached_case(key: str, value: object) -> JsonObject:
@@ -158,29 +115,20 @@ def _cached_case(key: str, value: object) -> JsonObject:
     except NotJSONError as exc:
         raise ShapeError(f"a key of {_CACHE} is broken: {exc}") from exc
     data = check_object(value, "a cached test case").get("cached_metrics_data")
-    entries = [
-        check_object(entry.get("metric_data"), "metric_data")
-        for entry in check_records(data, "its data")
-    ]
+    listed = check_records(data, "cached_metrics_data")
+    entries = [check_object(entry.get("metric_data"), "metric_data") for entry in listed]
     return {**check_object(case, f"a key of {_CACHE}"), "metrics_data": entries}
 
 
 def _entries(case: JsonObject) -> dict[str, JsonObject]:
     """The metrics of a case; a second one of the same name gets a visible "#2"."""
     key = next((key for key in _METRICS if key in case), _METRICS[0])
-    entries = [_snake_keys(entry) for entry in check_records(case.get(key), key)]
+    entries = [snake_keys(entry) for entry in check_records(case.get(key), key)]
     names = distinct_names(str(entry.get("name", entry.get("metric"))) for entry in entries)
     return dict(zip(names, entries, strict=True))
 
 
 # -- metrics
-
-
-def _judgement(entry: JsonObject) -> Judgement:
-    error, reason = entry.get("error"), entry.get("reason")
-    score = None if error else none_if_nan(entry.get("score"))
-    text = error or reason or (_NO_SCORE if score is None else None)
-    return Judgement(score, None if text is None else str(text))
 
 
 def _threshold(entry: JsonObject) -> float | None:
@@ -203,49 +151,45 @@ def _direction(entries: Iterable[JsonObject]) -> Override | None:
 
 def _notes(
     scores: Mapping[str, Sequence[JsonObject]], directions: Mapping[str, Override]
-) -> Iterator[str]:
-    present = {}
-    for name, entries in scores.items():
-        thresholds = {number for entry in entries if (number := _threshold(entry)) is not None}
-        if thresholds:
-            present[name] = " or ".join(f"{number:g}" for number in sorted(thresholds))
-    if present:
-        listed = ", ".join(f"{name} {text}" for name, text in present.items())
-        yield f"thresholds stored in the file: {listed}"
-    if directions:
-        yield (
-            "the direction follows from the scores that passed their thresholds, for "
-            f"{named(directions, 12)}"
+) -> list[str]:
+    thresholds = {
+        name: sorted({number for entry in own if (number := _threshold(entry)) is not None})
+        for name, own in scores.items()
+    }
+    notes = []
+    if any(thresholds.values()):
+        listed = ", ".join(
+            f"{name} {' or '.join(f'{number:g}' for number in numbers)}"
+            for name, numbers in thresholds.items()
+            if numbers
         )
+        notes.append(f"thresholds stored in the file: {listed}")
+    if directions:
+        names = named(directions, 12)
+        notes.append(f"directions follow from the scores that passed their thresholds: {names}")
+    return notes
 
 
 # -- details
 
 
-def _details(cases: Sequence[JsonObject], taken: set[str]) -> tuple[CellsByColumn, list[str]]:
-    own = drop_empty(columns_of(map(_texts, cases)), ())
-    ids, notes = _ids(cases, own)
-    own = ids | own
-    metadata = columns_of(
+def _metadata(cases: Sequence[JsonObject], *, has_ids: bool) -> list[dict[str, Any]]:
+    """The metadata of each case; a name that would be taken for ids or states is a longer one."""
+    nests = [
         check_object(case.get("metadata") or case.get("additional_metadata"), "metadata")
         for case in cases
-    )
-    # Metadata under their own names, unless these are taken or would not be unique ids.
-    key = id_column_of(metadata)
-    texts = {str(cell) for cell in metadata.get(key or "", []) if cell is not None}
-    taken = {*taken, *own}
-    if key is not None and ("query_id" in taken or len(texts) < len(cases)):
-        taken.add(key)
-    own |= {
-        f"metadata.{key}" if key in taken or key.endswith(("_state", "_reason")) else key: cells
-        for key, cells in metadata.items()
-    }
-    return own, notes
-
-
-def _texts(case: JsonObject) -> dict[str, Any]:
-    texts = {ours: case.get(theirs) for theirs, ours in _TEXTS.items()}
-    return {"question": _question(case), **texts, "conversation": texts["conversation"] or None}
+    ]
+    columns = columns_of(nests)
+    key = id_column_of(columns)
+    are_ids = len({str(cell) for cell in columns.get(key or "", []) if cell is not None})
+    taken = () if key is None or (are_ids == len(cases) and not has_ids) else (key,)
+    return [
+        {
+            f"metadata.{name}" if name in taken or name.endswith(("_state", "_reason")) else name: v
+            for name, v in fields.items()
+        }
+        for fields in nests
+    ]
 
 
 def _question(case: JsonObject) -> str | None:
@@ -260,37 +204,18 @@ def _question(case: JsonObject) -> str | None:
     return None if question is None else str(question)
 
 
-def _ids(cases: Sequence[JsonObject], own: CellsByColumn) -> tuple[CellsByColumn, list[str]]:
-    """The names of the cases as ids, unless they are positions or repeat a test function's name."""
-    names = [str(case.get("name") or "") for case in cases]
+def _ids(names: list[str], rows: Sequence[JsonObject]) -> tuple[list[str] | None, bool, list[str]]:
+    """The ids, or None; whether the names of the cases are kept as a detail; and a note."""
     if not all(name.strip() for name in names):
-        return {}, []
-    if any(map(_NUMBERED.fullmatch, names)):
-        why = "are positions"
+        return None, False, []
     # Cases in a pytest loop all carry the name of the test function.
-    elif len(set(names)) < len(names):
-        why = "are not unique"
-    else:
-        return {"query_id": names}, ["query ids are the names of the test cases"]
-    if all(str(text or "").strip() for text in own.get("question", [None])):
-        return {"name": names}, [f"the names of the test cases {why} and are not query ids"]
-    ids = distinct_names(names)
-    return {"query_id": ids}, [f"query ids are the names of the cases, which {why}"]
+    why = "are positions" if any(map(_NUMBERED.fullmatch, names)) else "are not unique"
+    if why == "are not unique" and len(set(names)) == len(names):
+        return names, False, ["query ids are the names of the test cases"]
+    if all(str(row["question"] or "").strip() for row in rows):
+        return None, True, [f"the names of the test cases {why} and are not query ids"]
+    return distinct_names(names), False, [f"query ids are the names of the cases, which {why}"]
 
 
-def _spent(case: JsonObject) -> dict[str, float | None]:
-    numbers = {ours: number_or_none(case.get(theirs)) for theirs, (ours, _) in _SPENT.items()}
-    factors = dict(_SPENT.values())
-    return {
-        ours: None if number is None else number * factors[ours] for ours, number in numbers.items()
-    }
-
-
-DEEPEVAL = Reader(
-    "deepeval",
-    "DeepEval's test run as JSON, old and new spelling, its dumps and its cache",
-    _recognise,
-    read_deepeval,
-    ("encoding",),
-    example="test_run_20260101.json",
-)
+_FORMAT = Format.of("deepeval")
+DEEPEVAL = reader_of("deepeval", _recognise, read_deepeval)

@@ -1,21 +1,34 @@
-"""Experiments of Braintrust, LangSmith, Opik and pydantic-evals: cases with their scores."""
+"""Platforms for experiments: Braintrust, LangSmith, Opik, pydantic-evals and Weave."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import pandas as pd
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import ScoreFile, distinct_names
-from rageval_report.readers.cell_values import none_if_nan, number_or_none, text_or_none
-from rageval_report.readers.frameworks.format import SURE, Format, at, groups_of, without
-from rageval_report.readers.frameworks.rows import SECONDS, Judgement, last_line
+from rageval_report.readers.cell_values import number_or_none, parse_rows, text_or_none
+from rageval_report.readers.frameworks.format import (
+    SURE,
+    Format,
+    at,
+    first_fields,
+    groups_of,
+    nested,
+    part,
+    read_rows,
+    reader_of,
+    reader_of_frames,
+    without,
+)
+from rageval_report.readers.frameworks.rows import Judgement, last_line, own_ids, time_in
 from rageval_report.readers.json_shapes import check_object, check_records, is_records
-from rageval_report.readers.table_files import dialect
 from rageval_report.scores.metric import Catalogue
+from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.types import JsonObject
 
 # -- Braintrust
@@ -23,28 +36,28 @@ from rageval_report.types import JsonObject
 _ERRORS = "scorer_errors"
 
 
-def _braintrust_cases(
-    rows: Sequence[JsonObject],
-) -> tuple[list[JsonObject], tuple[str, ...]]:
-    """The cases with their scores as an object, without the inner spans of an export."""
+def _read_braintrust(source: Source) -> list[ScoreFile]:
+    """Read an experiment: one pipeline, without the inner spans of an export."""
+    rows = read_rows(source, *_BRAINTRUST.rows)
     roots = [row for row in rows if row.get("span_id") == row.get("root_span_id")]
     is_export = 0 < len(roots) < len(rows)
-    cases: list[JsonObject] = []
-    for row in roots if is_export else rows:
-        flat = {key.removeprefix("scores."): row[key] for key in row if key.startswith("scores.")}
-        metadata = check_object(row.get("metadata"), "metadata")
-        metrics = check_object(row.get("metrics"), "metrics")
-        start, end = number_or_none(metrics.get("start")), number_or_none(metrics.get("end"))
-        seconds = None if start is None or end is None else end - start
-        scores = {**flat, **check_object(row.get("scores"), "scores")}
-        cases.append(
-            # The id of a row is new in each experiment and would pair with nothing.
-            {("row_id" if key == "id" else key): cell for key, cell in row.items()}
-            | {"scores": scores, "metadata": without(metadata, [_ERRORS]), "seconds": seconds}
-            | {_ERRORS: check_object(metadata.get(_ERRORS), f"metadata.{_ERRORS}")}
-        )
     inner = f"{len(rows) - len(roots)} rows are inner spans of a case and are left out"
-    return cases, (inner,) if is_export else ()
+    cases = list(map(_braintrust_case, roots if is_export else rows))
+    return [_BRAINTRUST.score_file(source.stem, cases, [inner] if is_export else ())]
+
+
+def _braintrust_case(row: JsonObject) -> JsonObject:
+    case = nested(row, ["scores"])
+    metadata = check_object(case.get("metadata"), "metadata")
+    metrics = check_object(case.get("metrics"), "metrics")
+    start, end = number_or_none(metrics.get("start")), number_or_none(metrics.get("end"))
+    # The id of a row is new in each experiment and would pair with nothing.
+    return {("row_id" if key == "id" else key): cell for key, cell in case.items()} | {
+        "scores": check_object(case.get("scores"), "scores"),
+        "metadata": without(metadata, [_ERRORS]),
+        "seconds": None if start is None or end is None else end - start,
+        _ERRORS: check_object(metadata.get(_ERRORS), f"metadata.{_ERRORS}"),
+    }
 
 
 def _braintrust_scores(rows: Sequence[JsonObject]) -> Iterator[dict[str, Judgement]]:
@@ -52,46 +65,19 @@ def _braintrust_scores(rows: Sequence[JsonObject]) -> Iterator[dict[str, Judgeme
     names = dict.fromkeys(str(name) for row in rows for name in row["scores"])
     for row in rows:
         scores, errors = row["scores"], row[_ERRORS]
-        judgements = {name: Judgement(scores[name]) for name in names if name in scores}
-        for name in names.keys() - judgements.keys():
+        judgements = {}
+        for name in names:
             # Braintrust leaves out the key of a failed score and files the error under the
             # scorer's name, which need not be the score's.
             own = [errors[name]] if name in errors else list(errors.values())
             reasons = dict.fromkeys(last_line(error) or "the scorer failed" for error in own)
-            judgements[name] = Judgement(None, "; ".join(reasons) or None, bool(own))
-        yield {name: judgements[name] for name in names}
+            missing = Judgement(None, "; ".join(reasons) or None, bool(own))
+            judgements[name] = Judgement(scores[name]) if name in scores else missing
+        yield judgements
 
 
-_BRAINTRUST = Format(
-    "braintrust",
-    "Braintrust: experiments with one scores{} per row, as JSON, JSON Lines or CSV",
-    "results.json",
-    has=frozenset(("input", "output", "expected", "metadata", "scores")),
-    rows=("results",),
-    select=_braintrust_cases,
-    judge=_braintrust_scores,
-    # Rows of one case have no id in common (0.47.0); its trials share input and expected value.
-    case=("input", "expected"),
-    parts={
-        "input": ("question", "input"),
-        "output": ("answer", "output"),
-        "expected": ("reference", "expected"),
-    },
-    nests={"metadata": "metadata"},
-    others="row",
-    origin="metadata",
-    own=("metrics", "seconds", _ERRORS),
-    error="error",
-    measures_first=True,
-    measures={
-        "latency_ms": ("seconds", SECONDS),
-        "prompt_tokens": ("metrics.prompt_tokens", 1),
-        "completion_tokens": ("metrics.completion_tokens", 1),
-        "total_tokens": ("metrics.tokens", 1),
-        "cost_usd": ("metrics.estimated_cost", 1),
-    },
-)
-BRAINTRUST = _BRAINTRUST.reader()
+_BRAINTRUST = Format.of("braintrust", judge=_braintrust_scores)
+BRAINTRUST = reader_of("braintrust", _BRAINTRUST.recognise, _read_braintrust)
 
 
 # -- LangSmith
@@ -105,106 +91,30 @@ def _is_langsmith(names: frozenset[str]) -> float:
     return SURE if {"inputs", "feedback"} <= starts and is_run else 0.0
 
 
-def _langsmith_runs(rows: Sequence[JsonObject]) -> tuple[list[JsonObject], tuple[str, ...]]:
-    """The rows with the columns "inputs.x" as an object "inputs", and so on."""
-    runs: list[JsonObject] = []
-    for row in rows:
-        run: dict[str, Any] = {name: {} for name in _PREFIXES}
-        for key, cell in row.items():
-            start, dot, name = key.partition(".")
-            if dot and start in _PREFIXES:
-                run[start][name] = cell
-            elif key not in _PREFIXES:
-                run[key] = cell
-        runs.append(run)
-    is_timed = any(number_or_none(run.get("execution_time")) is not None for run in runs)
-    return runs, ("'execution_time' in seconds became 'latency_ms'",) if is_timed else ()
+def _read_langsmith(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
+    rows = [nested(row, _PREFIXES) for row in parse_rows(frame)]
+    return [_LANGSMITH.score_file(source.stem, rows)]
 
 
-_LANGSMITH = Format(
-    "langsmith",
-    "LangSmith: the frame of an experiment's results (inputs.*, outputs.*, feedback.*)",
-    "experiment.csv",
-    select=_langsmith_runs,
-    judge=lambda rows: [
-        {name: Judgement(cell) for name, cell in row["feedback"].items()} for row in rows
-    ],
-    # The example's id is the same in every experiment on a data set; the run's own `id` is not.
-    id="example_id",
-    id_note="query ids are taken from column 'example_id'",
-    parts={
-        "inputs": ("question", "inputs"),
-        "outputs": ("answer", "outputs"),
-        "reference": ("reference", "reference"),
-    },
-    texts={"run_id": "id"},
-    others="run",
-    own=("feedback", "execution_time", "example_id"),
-    error="error",
-    measures={"latency_ms": ("execution_time", SECONDS)},
-)
-LANGSMITH = dialect(
-    _LANGSMITH.name, _LANGSMITH.sentence, _is_langsmith, _LANGSMITH.read_frame, _LANGSMITH.example
-)
+_LANGSMITH = Format.of("langsmith")
+LANGSMITH = reader_of_frames("langsmith", _is_langsmith, _read_langsmith)
 
 
 # -- Opik
 
 
-def _opik_scores(rows: Sequence[JsonObject]) -> Iterator[dict[str, Judgement]]:
-    for row in rows:
-        check_object(row["test_case"], "test_case")
-        results = check_records(row["score_results"], "score_results")
-        by_name = groups_of(results, lambda result: str(result.get("name")))
-        yield {name: _opik_score(several) for name, several in by_name.items()}
+def _read_opik(source: Source) -> list[ScoreFile]:
+    """Read test results: one pipeline per experiment."""
+    rows = read_rows(source, *_OPIK.rows)
+    if not all(map(_OPIK.fits, rows)):
+        raise source.error("expected test results of Opik, each with test_case and score_results")
+    stem = text_or_none(at(source.document_or_none(), "experiment_name")) or source.stem
+    groups = groups_of(rows, lambda row: text_or_none(row.get("experiment_name")) or stem)
+    return [_OPIK.score_file(name, group) for name, group in groups.items()]
 
 
-def _opik_score(results: Sequence[JsonObject]) -> Judgement:
-    """The score of a name, or the mean of several."""
-    # Opik (2.2.122) writes the value 0.0 beside scoring_failed.
-    scored = [result for result in results if result.get("scoring_failed") is not True]
-    reasons = [text_or_none(result.get("reason")) for result in scored or results]
-    reason = "; ".join(dict.fromkeys(text for text in reasons if text)) or None
-    if not scored:
-        return Judgement(None, reason, is_failed=True)
-    values = [none_if_nan(result.get("value")) for result in scored]
-    numbers = [number for value in values if (number := number_or_none(value)) is not None]
-    is_mean = 1 < len(values) == len(numbers)
-    return Judgement(math.fsum(numbers) / len(numbers) if is_mean else values[0], reason)
-
-
-def _opik_notes(rows: Sequence[JsonObject]) -> Iterator[str]:
-    every = [check_records(row["score_results"] or [], "score_results") for row in rows]
-    counts = [Counter(str(each.get("name")) for each in results) for results in every]
-    several = sorted({name for count in counts for name in count if count[name] > 1})
-    if several:
-        yield f"averaged, because a test case has several scores of one name: {named(several)}"
-
-
-OPIK = Format(
-    "opik",
-    "Opik: test results with score_results[], as JSON or JSON Lines",
-    "test_results.json",
-    has=frozenset(("test_case", "score_results")),
-    rows=("test_results",),
-    expected="expected test results of Opik, each with test_case and score_results",
-    judge=_opik_scores,
-    notes=_opik_notes,
-    id="test_case.dataset_item_id",
-    id_note="query ids are taken from 'dataset_item_id'",
-    parts={
-        "dataset_item": (
-            "question",
-            "test_case.dataset_item_content|test_case.scoring_inputs",
-        ),
-        "task_output": ("answer", "test_case.task_output"),
-    },
-    texts={"trace_id": "test_case.trace_id"},
-    origin="test_case",
-    measures_first=True,
-    measures={"latency_ms": ("task_execution_time", SECONDS)},
-    pipeline="experiment_name",
-).reader()
+_OPIK = Format.of("opik")
+OPIK = reader_of("opik", _OPIK.recognise, _read_opik)
 
 
 # -- pydantic-evals
@@ -234,49 +144,35 @@ def _read_reports(source: Source) -> list[ScoreFile]:
     if not reports:
         raise source.error("expected a report of pydantic-evals: an object with cases and failures")
     names = distinct_names(text_or_none(report.get("name")) or source.stem for report in reports)
-    return [
-        _PYDANTIC_EVALS.score_file(
-            name,
-            [*map(_case, report["cases"]), *map(_failed_case, report.get("failures") or [])],
-            config={
-                key: report[key]
-                for key in ("dataset_name", "experiment_metadata")
-                if report.get(key) is not None
-            },
-        )
-        for name, report in zip(names, reports, strict=True)
-    ]
+    files = []
+    for name, report in zip(names, reports, strict=True):
+        rows = [*report["cases"], *map(_failed_case, report.get("failures") or [])]
+        metrics = [check_object(row.get("metrics"), "metrics") for row in rows]
+        names_of_numbers = {str(key) for numbers in metrics for key in numbers}
+        # Numbers under the names of known metrics are scores; others are details.
+        known = {key for key in names_of_numbers if Catalogue().find(key) is not None}
+        config = {key: report.get(key) for key in ("dataset_name", "experiment_metadata")}
+        config = {key: value for key, value in config.items() if value is not None}
+        cases = list(map(partial(_case, known=known), rows))
+        files.append(_PYDANTIC_EVALS.score_file(name, cases, config=config))
+    return files
 
 
-def _case(case: JsonObject) -> JsonObject:
-    """The case with its labels, attributes, metadata and numbers in one object."""
+def _failed_case(case: JsonObject) -> JsonObject:
+    return {**case, "error": text_or_none(case.get("error_message")) or _NO_MESSAGE}
+
+
+def _case(case: JsonObject, known: set[str]) -> JsonObject:
+    """The case with its labels, attributes, metadata and other numbers in one object."""
     fields: dict[str, Any] = {}
     for nest in ("metadata", "attributes", "metrics"):
         inner = case.get(nest)
         fields |= inner if isinstance(inner, dict) else {nest: inner}
     for key, label in check_object(case.get("labels"), "labels").items():
         fields[str(key)] = label.get("value") if isinstance(label, dict) else label
+    measured = {name: cell for name, cell in part(case, "metrics").items() if name in known}
     query_id = case.get("source_case_name") or str(case.get("name"))
-    return {**case, "case_id": query_id, "fields": fields}
-
-
-def _failed_case(case: JsonObject) -> JsonObject:
-    return _case({**case, "error": text_or_none(case.get("error_message")) or _NO_MESSAGE})
-
-
-def _measured_cases(rows: Sequence[JsonObject]) -> tuple[list[JsonObject], tuple[str, ...]]:
-    """The cases with the numbers under the names of known metrics apart; others are details."""
-    catalogue = Catalogue()
-    numbers = [check_object(row.get("metrics"), "metrics") for row in rows]
-    known = {name for fields in numbers for name in fields if catalogue.find(str(name))}
-    return [
-        {
-            **row,
-            "fields": without(row["fields"], known),
-            "measured": {name: cell for name, cell in fields.items() if name in known},
-        }
-        for row, fields in zip(rows, numbers, strict=True)
-    ], ()
+    return {**case, "case_id": query_id, "fields": without(fields, known), "measured": measured}
 
 
 def _case_scores(rows: Sequence[JsonObject]) -> Iterator[dict[str, Judgement]]:
@@ -295,8 +191,7 @@ def _case_scores(rows: Sequence[JsonObject]) -> Iterator[dict[str, Judgement]]:
                 judgements[name] = Judgement(None, reason, is_failed=True)
         for name, result in by_name.items():
             judgements[name] = Judgement(result.get("value"), text_or_none(result.get("reason")))
-        measured = {str(name): Judgement(value) for name, value in row["measured"].items()}
-        yield {**judgements, **measured}
+        yield judgements | {name: Judgement(value) for name, value in row["measured"].items()}
 
 
 def _results(row: JsonObject) -> dict[str, JsonObject]:
@@ -312,24 +207,110 @@ def _evaluator(result: Mapping[str, Any]) -> str:
     return "" if name is None else str(name)
 
 
-_PYDANTIC_EVALS = Format(
+_PYDANTIC_EVALS = Format.of("pydantic_evals", judge=_case_scores)
+PYDANTIC_EVALS = reader_of(
     "pydantic_evals",
-    "pydantic-evals: evaluation reports as JSON, with cases and failures",
-    "report.json",
-    select=_measured_cases,
-    judge=_case_scores,
-    id="case_id",
-    id_note="query ids are the names of the cases",
-    parts={
-        "inputs": ("question", "inputs"),
-        "output": ("answer", "output"),
-        "expected_output": ("reference", "expected_output"),
-    },
-    nests={"case": "fields"},
-    error="error",
-    measures={"latency_ms": ("task_duration", SECONDS)},
-    empty="the report {name!r} has no score and no assertion",
+    lambda source: SURE if _reports(source.document_or_none()) else 0.0,
+    _read_reports,
 )
-PYDANTIC_EVALS = _PYDANTIC_EVALS.reader(
-    lambda source: SURE if _reports(source.document_or_none()) else 0.0, _read_reports
-)
+
+
+# -- Weave
+
+_OP, _SCORES = "Evaluation.predict_and_score", "output.scores"
+_REASONS = ("reason", "explanation", "rationale", "justification", "comment")
+_ROW = "/id/"  # before a row's digest, in the reference of a row of a data set
+
+
+def _is_weave(source: Source) -> float:
+    names = first_fields(source, "calls")
+    if any(name.startswith(f"{_SCORES}.") for name in names):
+        return SURE if any(name.startswith("inputs.") for name in names) else 0.0
+    is_call = {"op_name", "inputs", "output"} <= names
+    return SURE if is_call and _OP.encode() in source.sample else 0.0
+
+
+def _read_weave(source: Source) -> list[ScoreFile]:
+    """Read the calls of Weave's evaluations: a pipeline for each evaluation of a model."""
+    rows = [nested(row, ("inputs", "output", "summary"), -1) for row in read_rows(source, "calls")]
+    calls = [row for row in rows if _is_evaluation(row)]
+    if not calls:
+        raise source.error(f"no call of {_OP} is in the file; other calls have no scores")
+    # Two evaluations of one model are two pipelines.
+    groups = groups_of(
+        calls, lambda call: f"{call.get('parent_id') or call.get('trace_id')} {_model(call)}"
+    )
+    names = distinct_names(_model(group[0]) or source.stem for group in groups.values())
+    n_others = len(rows) - len(calls)
+    notes = [f"{n_others} calls of other operations are left out"] if n_others else []
+    return [
+        _weave_group(name, group, notes) for name, group in zip(names, groups.values(), strict=True)
+    ]
+
+
+def _is_evaluation(row: JsonObject) -> bool:
+    op_name = row.get("op_name")
+    return _OP in op_name if isinstance(op_name, str) else isinstance(at(row, _SCORES), dict)
+
+
+def _model(row: JsonObject) -> str:
+    """The name of the model with its version, without the project."""
+    model = at(row, "inputs.model")
+    if isinstance(model, dict):
+        model = model.get("ref") or model.get("name") or model.get("_class_name")
+    text = text_or_none(model) or ""
+    return text.rpartition("/")[2] or text
+
+
+def _leaves(
+    scores: Mapping[str, Any], before: str = "", reason: str | None = None
+) -> Iterator[tuple[str, object, str | None]]:
+    """The name, value and reason of the numbers, words and lists at any depth."""
+    for key, value in scores.items():
+        if isinstance(value, dict):
+            texts = (text_or_none(value.get(label)) for label in _REASONS)
+            own = next((text for text in texts if text), reason)
+            yield from _leaves(value, f"{before}{key}.", own)
+        elif not (key in _REASONS and before):
+            yield f"{before}{key}", value, reason
+
+
+def _weave_group(name: str, calls: Sequence[JsonObject], notes: Iterable[str]) -> ScoreFile:
+    examples = [at(call, "inputs.example") for call in calls]
+    are_references = all(isinstance(example, str) and _ROW in example for example in examples)
+    key, ids = own_ids(examples) or ("", [])
+    id_notes = [f"query ids are taken from 'example.{key}'"] if ids else []
+    if are_references:
+        ids = [str(example).rpartition(_ROW)[2] for example in examples]
+        id_notes = ["query ids are the digests of the data set's rows"]
+    leaves = [list(_leaves(part(call, _SCORES))) for call in calls]
+    # A null is a failed score only of a scorer that gives numbers; beside words it is no label.
+    scored = {leaf[0] for own in leaves for leaf in own if isinstance(leaf[1], bool | int | float)}
+    words = {leaf[0] for own in leaves for leaf in own if isinstance(leaf[1], str | list)}
+    empty = {leaf[0] for own in leaves for leaf in own} - scored - words
+    left_out = [f"left out, because they have no score: {named(sorted(empty))}"] if empty else []
+    rows = [
+        {
+            **call,
+            "scores": {
+                label: Judgement(value, reason, is_failed=value is None)
+                for label, value, reason in own
+                if label in scored and not isinstance(value, str | list)
+            },
+            "words": {label: value for label, value, _ in own if isinstance(value, str | list)},
+            "example": None if are_references else example,
+            "answer": at(call, "output.output|output.model_output"),
+            "exception": text_or_none(call.get("exception")),
+            QUERY_ID: query_id or None,
+        }
+        for call, own, example, query_id in zip(
+            calls, leaves, examples, ids or [""] * len(calls), strict=True
+        )
+    ]
+    started = sorted(text for call in calls if (text := text_or_none(call.get("started_at"))))
+    created = time_in(started[0]) if started else None
+    return _WEAVE.score_file(name, rows, (*notes, *id_notes, *left_out), created=created)
+
+
+_WEAVE = Format.of("weave")
+WEAVE = reader_of("weave", _is_weave, _read_weave)

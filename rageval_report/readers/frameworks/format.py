@@ -1,44 +1,50 @@
-"""A format of a framework as a description, the engine that reads it, and the rows of any file."""
+"""Formats of frameworks: their descriptions in ``formats.toml``, and the engine that reads them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from rageval_report.errors import RagevalError, ReaderError
+from rageval_report.errors import RagevalError, ReaderError, named
 from rageval_report.files.encoding import head_text
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile
-from rageval_report.readers.cell_values import json_text, number_or_none, parse_rows, text_or_none
+from rageval_report.readers.cell_values import json_text, parse_rows, text_or_none
 from rageval_report.readers.frameworks.rows import (
     Judgement,
     Overrides,
-    collect_details,
     drop_empty,
     judge,
+    mean_judgement,
     rename_clashes,
     rename_partial_ids,
     score_file,
+    split_parts,
+    times,
 )
 from rageval_report.readers.json_shapes import check_object, is_records
 from rageval_report.readers.record_columns import columns_of
-from rageval_report.readers.table_files import header_of, read_table
+from rageval_report.readers.table_files import dialect, header_of, read_table
+from rageval_report.scores.metric import Metric
 from rageval_report.types import JsonObject
 
 SURE = 0.95
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MOST_BYTES = 1 << 28  # a larger file beside the scores is not read for details
+_DESCRIPTIONS = tomllib.loads(Path(__file__).with_name("formats.toml").read_text("utf-8"))
 
 T = TypeVar("T")
 Judge = Callable[[Sequence[JsonObject]], Iterable[Mapping[str, Judgement]]]
-Select = Callable[[Sequence[JsonObject]], tuple[Sequence[JsonObject], tuple[str, ...]]]
 
 
 # -- the fields of a record
@@ -64,6 +70,12 @@ def part(record: object, path: str) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
+def list_at(record: object, path: str) -> list[Any]:
+    """The list at a path; empty if there is none, or something else."""
+    value = at(record, path)
+    return value if isinstance(value, list) else []
+
+
 def without(record: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     """The fields of a record but for some."""
     return {key: value for key, value in record.items() if key not in names}
@@ -74,10 +86,25 @@ def snake(name: str) -> str:
     return _HUMP.sub("_", name).lower()
 
 
-def spelled(record: Mapping[str, Any], name: str) -> Any:
-    """The value of a name in snake case, which the record may write in camel case."""
-    first, *others = name.split("_")
-    return record.get(name, record.get(first + "".join(word.title() for word in others)))
+def snake_keys(record: Mapping[str, Any]) -> JsonObject:
+    """The record with its keys in snake case."""
+    return {snake(str(key)): value for key, value in record.items()}
+
+
+def nested(row: Mapping[str, Any], starts: Collection[str], depth: int = 1) -> JsonObject:
+    """The row with keys such as "output.f1" as objects, if they begin with one of `starts`."""
+    objects: dict[str, Any] = {}
+    for key, value in row.items():
+        *outer, last = str(key).split(".", depth)
+        if not outer or outer[0] not in starts:
+            objects[str(key)] = value
+            continue
+        place: Any = objects
+        for step in outer:
+            place = place.setdefault(step, {}) if isinstance(place, dict) else None
+        if isinstance(place, dict):
+            place[last] = value
+    return objects
 
 
 def groups_of(rows: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
@@ -91,19 +118,6 @@ def groups_of(rows: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
 # -- the rows of a file
 
 
-def first_fields(source: Source, *keys: str) -> frozenset[str]:
-    """The names of the fields of the first row; of a table, the names of all columns."""
-    listed = _rows_in_document(source.document_or_none(), keys)
-    if listed:
-        return frozenset(map(str, listed[0]))
-    if not source.starts_like_json:
-        return frozenset(header_of(source))
-    try:
-        return frozenset(key for _, row in islice(json_objects(source), 1) for key in row)
-    except ReaderError:
-        return frozenset()
-
-
 def first_row(source: Source, *keys: str) -> JsonObject:
     """The first row, if it is an object of a JSON document or of JSON Lines; else empty."""
     if not source.starts_like_json:
@@ -112,9 +126,15 @@ def first_row(source: Source, *keys: str) -> JsonObject:
     if listed:
         return listed[0]
     try:
-        return next((row for _, row in json_objects(source)), {})
+        return next((row for _, row in islice(json_objects(source), 1)), {})
     except ReaderError:
         return {}
+
+
+def first_fields(source: Source, *keys: str) -> frozenset[str]:
+    """The names of the fields of the first row; of a table, the names of all columns."""
+    names = first_row(source, *keys) if source.starts_like_json else header_of(source)
+    return frozenset(map(str, names))
 
 
 def read_rows(source: Source, *keys: str) -> list[JsonObject]:
@@ -143,9 +163,8 @@ def read_rows(source: Source, *keys: str) -> list[JsonObject]:
 def _rows_in_document(document: object, keys: Iterable[str]) -> list[JsonObject]:
     if is_records(document):
         return document
-    if isinstance(document, dict):
-        return next((document[key] for key in keys if is_records(document.get(key))), [])
-    return []
+    listed = (at(document, key) for key in keys)
+    return next((rows for rows in listed if is_records(rows)), [])
 
 
 def _is_single_document(source: Source) -> bool:
@@ -173,12 +192,10 @@ def lines_beside(source: Source, name: str) -> list[JsonObject]:
 
 
 def _source_beside(source: Source, name: str) -> Source | None:
-    if source.folder is None:
-        return None
+    path = (source.folder or Path()) / name
     try:
-        path = source.folder / name
         is_readable = path.is_file() and path.stat().st_size <= _MOST_BYTES
-        return Source(path) if is_readable else None
+        return Source(path) if is_readable and source.folder is not None else None
     except (OSError, RagevalError):
         return None
 
@@ -194,83 +211,104 @@ def run_name(source: Source, *usual_names: str) -> str:
 # -- descriptions
 
 
+def described(name: str, kind: str = "words") -> dict[str, Any]:
+    """A table of names in the description of a format; lists of names are sets."""
+    return {
+        key: frozenset(value) if isinstance(value, list) else value
+        for key, value in _DESCRIPTIONS[name].get(kind, {}).items()
+    }
+
+
+def metrics_of(name: str) -> dict[str, Metric]:
+    """The metrics that a format describes, by the names that it gives them."""
+    described_metrics = _DESCRIPTIONS[name]["metrics"]
+    shared = _DESCRIPTIONS[name].get("all_metrics", {})
+    return {
+        key: Metric(
+            **{"name": key, **shared, **fields}
+            | ({"bounds": tuple(fields["bounds"])} if "bounds" in fields else {})
+        )
+        for key, fields in described_metrics.items()
+    }
+
+
+def reader_of(
+    name: str,
+    recognise: Callable[[Source], float],
+    read: Callable[..., list[ScoreFile]],
+    *options: str,
+) -> Reader:
+    """The reader of a format, with its sentence and its example."""
+    about = _DESCRIPTIONS[name]
+    all_options = (*options, "encoding")
+    return Reader(name, about["sentence"], recognise, read, all_options, example=about["example"])
+
+
+def reader_of_frames(
+    name: str,
+    recognise: Callable[[frozenset[str]], float],
+    read: Callable[[Source, pd.DataFrame], list[ScoreFile]],
+) -> Reader:
+    """The reader of a frame in any kind of table, recognised by its columns."""
+    about = _DESCRIPTIONS[name]
+    return dialect(name, about["sentence"], recognise, read, about["example"])
+
+
 @dataclass(frozen=True)
 class Format:
     """Where a framework keeps its rows, and in them scores, ids, texts, measures and errors.
 
-    Paths are those of `at`. `has` are the fields of each row; `scores` holds an object or a list of
-    objects, or is a prefix "x." of columns; `parts` are objects or texts, by their origin with
-    their role; `texts` are columns by our names; `nests` are objects whose fields are details, by
-    origin; the other fields of a row are details if they have an origin, `others`.
+    Paths are those of `at`. `has` are the fields of each row; `scores` is an object of scores, or a
+    list of objects whose fields are `named`, `value`, `reason` and `failed` (`unscored` is the
+    reason if there is none); `parts` are objects or texts, by their origin with their role; `texts`
+    are columns by our names; `nests` are objects whose fields are details, by origin; the other
+    fields of a row are details if they have an origin, `others`.
     """
 
     name: str
-    sentence: str
-    example: str
-    has: frozenset[str] = frozenset()
-    rows: tuple[str, ...] = ()
+    has: Collection[str] = ()
+    rows: Collection[str] = ()
     scores: str = "scores"
+    named: str = "name"
     value: str = "score|value"
     reason: str = "reason"
+    failed: str = "error"
     unscored: str | None = None
     judge: Judge | None = None
     id: str = ""
     id_note: str = ""
-    case: tuple[str, ...] = ()
+    case: Collection[str] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
-    parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     nests: Mapping[str, str] = field(default_factory=dict)
     others: str | None = None
     origin: str = ""
     own: Collection[str] = ()
     error: str = ""
-    measures: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    measures: Mapping[str, Any] = field(default_factory=dict)
     metrics: Overrides | None = None
-    pipeline: str = ""
-    select: Select | None = None
-    notes: Callable[[Sequence[JsonObject]], Iterable[str]] | None = None
-    expected: str = ""
-    empty: str = ""
     measures_first: bool = False
     is_one_pipeline: bool = False
-    averages: bool = True
 
-    def reader(
-        self,
-        recognise: Callable[[Source], float] | None = None,
-        read: Callable[[Source], list[ScoreFile]] | None = None,
-    ) -> Reader:
-        """The reader of the format."""
-        return Reader(
-            self.name,
-            self.sentence,
-            recognise or self.recognise,
-            read or self.read,
-            ("encoding",),
-            example=self.example,
-        )
+    @classmethod
+    def of(cls, name: str, judge: Judge | None = None, metrics: Overrides | None = None) -> Format:
+        """The format of that name in ``formats.toml``, with what a table cannot say."""
+        fields = {
+            key: value
+            for key, value in _DESCRIPTIONS[name].items()
+            if key in cls.__dataclass_fields__ and key != "metrics"
+        }
+        return cls(name, judge=judge, metrics=metrics, **fields)
 
     def recognise(self, source: Source) -> float:
         """The mark of a file: whether its first row has the fields of this format."""
-        return SURE if self._fits(first_fields(source, *self.rows)) else 0.0
+        return SURE if self.fits(first_fields(source, *self.rows)) else 0.0
 
-    def _fits(self, names: Collection[str]) -> bool:
+    def fits(self, names: Collection[str]) -> bool:
+        """Whether a row with these fields has those of the format."""
         return all(
             any(name == each or name.startswith(f"{each}.") for name in names) for each in self.has
         )
-
-    def read(self, source: Source) -> list[ScoreFile]:
-        """Read the file: a pipeline for each name in `pipeline`, else one named after the file."""
-        rows = read_rows(source, *self.rows)
-        if self.expected and not all(map(self._fits, rows)):
-            raise source.error(self.expected)
-        stem = text_or_none(at(source.document_or_none(), self.pipeline)) or source.stem
-        groups = groups_of(rows, lambda row: text_or_none(at(row, self.pipeline)) or stem)
-        return [self.score_file(name, group) for name, group in groups.items()]
-
-    def read_frame(self, source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
-        """Read the frame of a table: one pipeline, named after the file."""
-        return [self.score_file(source.stem, parse_rows(frame))]
 
     def score_file(
         self,
@@ -279,61 +317,76 @@ class Format:
         notes: Iterable[str] = (),
         config: Mapping[str, Any] | None = None,
         created: datetime | None = None,
-        drop: Collection[str] = (),
+        metrics: Overrides | None = None,
     ) -> ScoreFile:
-        """The pipeline in some rows, without the details in `drop`."""
-        if self.select is not None:
-            rows, selected = self.select(rows)
-            notes = (*notes, *selected)
-        of_rows = self.notes(rows) if self.notes else ()
+        """The pipeline in some rows."""
         ids = [at(row, self.id) for row in rows] if self.id else [None]
         has_ids = None not in ids
         return score_file(
             name,
             self.judge(rows) if self.judge else map(self.judgements, rows),
-            without(self.details(rows), drop),
+            self.details(rows),
             ids=ids if has_ids else None,
             cases=[[at(row, path) for path in self.case] for row in rows] if self.case else None,
             errors=[at(row, self.error) for row in rows] if self.error else None,
             measures={
-                ours: [_times(at(row, path), factor) for row in rows]
+                ours: [times(at(row, path), factor) for row in rows]
                 for ours, (path, factor) in self.measures.items()
             },
             measures_first=self.measures_first,
             origin=self.origin or self.others or next(iter(self.nests), "row"),
-            metrics=self.metrics,
-            notes=(*notes, *([self.id_note] if has_ids and self.id_note else ()), *of_rows),
+            metrics=metrics or self.metrics,
+            notes=(
+                *notes,
+                *([self.id_note] if has_ids and self.id_note else ()),
+                *self._averaged(rows),
+            ),
             config=config,
             created=created,
             is_one_pipeline=self.is_one_pipeline,
-            averages=self.averages,
-            empty=self.empty.format(name=name),
         )
 
     def judgements(self, row: JsonObject) -> dict[str, Judgement]:
-        """The judgements of a row, without a function of the format."""
-        if self.scores.endswith("."):
-            start = self.scores
-            scores = {key.removeprefix(start): row[key] for key in row if key.startswith(start)}
-            return {name: Judgement(score) for name, score in scores.items()}
-        results = check_object(at(row, self.scores), self.scores)
-        return {str(name): self._judgement(result) for name, result in results.items()}
+        """The judgements of a row; several of one name are averaged."""
+        results = at(row, self.scores)
+        if is_records(results):
+            by_name = groups_of(results, lambda result: str(at(result, self.named)))
+            return {
+                name: mean_judgement(map(self.judgement, same)) for name, same in by_name.items()
+            }
+        listed = check_object(results or None, self.scores)
+        return {str(name): self.judgement(result) for name, result in listed.items()}
 
-    def _judgement(self, result: object) -> Judgement:
-        is_object = isinstance(result, dict)
-        value = at(result, self.value) if is_object else result
-        reason = text_or_none(at(result, self.reason)) if is_object else None
+    def _averaged(self, rows: Iterable[JsonObject]) -> Iterator[str]:
+        """A note on scores that stand several times in one row."""
+        listed = [at(row, self.scores) for row in rows] if self.judge is None else []
+        lists = [results for results in listed if is_records(results)]
+        counts = (Counter(str(at(each, self.named)) for each in results) for results in lists)
+        several = {name for count in counts for name in count if count[name] > 1}
+        if several:
+            names = named(sorted(several))
+            yield f"averaged, because a row has several scores of one name: {names}"
+
+    def judgement(self, result: object) -> Judgement:
+        """The judgement in an object, or of a plain score."""
+        if isinstance(result, Judgement):
+            return result
+        if not isinstance(result, dict):
+            return judge(result, None, self.unscored) if self.unscored else Judgement(result)
+        reason, failure = text_or_none(at(result, self.reason)), at(result, self.failed)
+        if failure is True or text_or_none(failure):
+            return Judgement(None, text_or_none(failure) or reason, is_failed=True)
+        value = at(result, self.value)
         return judge(value, reason, self.unscored) if self.unscored else Judgement(value, reason)
 
     def details(self, rows: Sequence[JsonObject]) -> CellsByColumn:
         """The texts and other fields of the rows as columns."""
-        fields = (
-            (origin, role, [at(row, path) for row in rows])
-            for origin, (role, path) in self.parts.items()
-        )
-        # Without ids the questions identify the rows, also if all of them are missing.
-        kept = (each for each in fields if any(each[2]) or (each[1] == "question" and not self.id))
-        details = collect_details(*kept)
+        details: CellsByColumn = {}
+        for origin, (role, path) in self.parts.items():
+            cells = [at(row, path) for row in rows]
+            # Without ids the questions identify the rows, also if all of them are missing.
+            if any(cells) or (role == "question" and not self.id):
+                details |= rename_clashes(split_parts(cells, role, origin), details, origin)
         for ours, path in self.texts.items():
             cells = [at(row, path) for row in rows]
             details[ours] = [json_text(cell) for cell in cells] if ours == "question" else cells
@@ -341,15 +394,13 @@ class Format:
             nest = columns_of({str(k): v for k, v in part(row, path).items()} for row in rows)
             details |= rename_clashes(rename_partial_ids(nest, origin), details, origin)
         if self.others is not None:
-            paths = (*self.texts.values(), *(path for _, path in self.parts.values()))
-            used = {*self.own, *(option for path in paths for option in path.split("|"))}
-            used |= {*self.nests.values(), *self.has, self.error}
-            starts = tuple(f"{name}." for name in used if name)
+            used = {option for path in self._paths() for option in path.split("|") if option}
+            starts = tuple(f"{name}." for name in used)
             rest = columns_of(
                 {
                     str(key): cell
                     for key, cell in row.items()
-                    if key not in used and not key.startswith(starts)
+                    if key not in used and not str(key).startswith(starts)
                 }
                 for row in rows
             )
@@ -358,7 +409,9 @@ class Format:
             details["error"] = [json_text(at(row, self.error)) for row in rows]
         return drop_empty(details)
 
-
-def _times(value: object, factor: float) -> float | None:
-    number = number_or_none(value)
-    return None if number is None else number * factor
+    def _paths(self) -> Iterable[str]:
+        """The paths of the fields that have a place of their own."""
+        yield from (*self.own, *self.has, *self.texts.values(), *self.nests.values())
+        yield from (self.error, self.id, self.scores)
+        yield from (path for _, path in self.parts.values())
+        yield from (path for path, _ in self.measures.values())

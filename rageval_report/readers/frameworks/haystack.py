@@ -11,14 +11,13 @@ import pandas as pd
 
 from rageval_report.errors import DataError, named
 from rageval_report.files.source import Source
-from rageval_report.readers.base import Reader, ScoreFile, distinct_names, id_columns, in_dialect
+from rageval_report.readers.base import ScoreFile, distinct_names, id_columns, in_dialect
 from rageval_report.readers.cell_values import parse_list_columns
+from rageval_report.readers.frameworks.format import described, reader_of
 from rageval_report.readers.frameworks.haystack_pairs import (
     INPUTS,
-    PLURAL_INPUTS,
     Reading,
     RunPair,
-    find_question,
     own_name,
     pair_of_runs,
     pairs_of,
@@ -31,33 +30,7 @@ from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.catalogue.dialects import DialectName
 from rageval_report.types import JsonObject
 
-_TWO = 2
-_LISTS = (
-    *("contexts", "retrieved_documents", "ground_truth_documents", "predicted_answers"),
-    *("responses", "answers", "replies", "ground_truth_answers", "true_answers"),
-    *("retrieved_contexts", "ground_truth_contexts"),
-)
-_ANSWERS = frozenset("predicted_answers predicted_answer responses response replies".split())
-_AGGREGATED = frozenset(("metrics", "score"))
-_AGGREGATES = (
-    "this is Haystack's aggregated report, with one mean per metric; expected one row per query. "
-    "Write the result of detailed_report() instead"
-)
-_NO_INPUTS = (
-    "these are results of Haystack's evaluators without the inputs, so the queries of the scores "
-    "are unknown; write the result of EvaluationRunResult.detailed_report() instead"
-)
-# The metrics of Haystack's evaluators; Ragas, when its columns were "question" and "contexts", had
-# none of them.
-_EVALUATORS = frozenset(
-    "sas sas_evaluator semantic_answer_similarity exact_match reciprocal_rank single_hit multi_hit "
-    "doc_mrr doc_map doc_recall document_mrr document_map document_recall document_ndcg "
-    "context_relevance".split()
-)
-_RAGAS = frozenset(
-    "answer_relevancy context_precision context_recall context_entity_recall answer_correctness "
-    "context_relevancy ground_truth ground_truths".split()
-)
+_WORDS = described("haystack")
 
 
 def _recognise(source: Source) -> float:
@@ -69,11 +42,11 @@ def _recognise(source: Source) -> float:
         return 0.95
     pairs = pairs_of(header)
     names = {*header, *(name for pair in pairs for name in pair.suffixes)}
-    if find_question(names) is None:
+    if not names & {"questions", "question", "query"}:
         return 0.0
     # One plural may occur in anybody's table; two, or one beside a pair of runs, only in
     # Haystack's.
-    if len(names & PLURAL_INPUTS) > (0 if pairs else 1):
+    if len(names & _WORDS["plurals"]) > (0 if pairs else 1):
         return 0.95
     return 0.95 if _has_tutorial_names(names) else 0.0
 
@@ -83,13 +56,15 @@ def _has_tutorial_names(names: AbstractSet[str]) -> bool:
     # Ragas calls the answer of the pipeline "answer", Haystack's tutorials the right one.
     if {"question", "answer", "predicted_answer"} <= names:
         return True
-    is_of_ragas = bool(names & _RAGAS)
-    return {"question", "contexts"} <= names and bool(names & _EVALUATORS) and not is_of_ragas
+    is_of_ragas = bool(names & _WORDS["of_ragas"])
+    return (
+        {"question", "contexts"} <= names and bool(names & _WORDS["evaluators"]) and not is_of_ragas
+    )
 
 
 def _is_aggregated(header: Sequence[str]) -> bool:
     """Whether it is a table of means; a column of row numbers may come first."""
-    return set(header) >= _AGGREGATED and len(header) <= 3
+    return set(header) >= {"metrics", "score"} and len(header) <= 3
 
 
 def read_haystack(
@@ -130,10 +105,16 @@ def _read_reports(
         names = distinct_names(str(run.get("run_name") or source.stem) for run in dumped)
         return [_read_run(name, run, query_id) for name, run in zip(names, dumped, strict=True)]
     if _is_results(document):
-        raise source.error(_NO_INPUTS)
+        raise source.error(
+            "these are results of Haystack's evaluators without the inputs, so the queries of the "
+            "scores are unknown; write the result of EvaluationRunResult.detailed_report() instead"
+        )
     header = header_of(source)
     if _is_aggregated(header):
-        raise source.error(_AGGREGATES)
+        raise source.error(
+            "this is Haystack's aggregated report, with one mean per metric; expected one row per "
+            "query. Write the result of detailed_report() instead"
+        )
     reading = _pair(header, run_names)
     table = read_table(source, columns=columns, query_id=query_id)
     pair = _present(reading.pair, table.frame)
@@ -206,13 +187,13 @@ def _pair(header: Sequence[str], runs: tuple[str, ...]) -> Reading:
     """The two runs of a table: those that the caller names, else those that its columns show."""
     if not runs:
         return read_header(header)
-    return Reading(pair_of_runs(header, *runs) if len(runs) == _TWO else None)
+    return Reading(pair_of_runs(header, *runs) if len(runs) == 2 else None)
 
 
 def _check_runs(runs: str | Iterable[str] | None) -> tuple[str, ...]:
     names = () if runs is None else tuple(runs.split(",") if isinstance(runs, str) else runs)
     names = tuple(name.strip() for name in names)
-    if len(names) > _TWO or len(set(names)) < len(names) or not all(names):
+    if len(names) > 2 or len(set(names)) < len(names) or not all(names):
         raise DataError(
             "runs must be the names of the two runs of a comparative report, such as 'bm25,hyde', "
             f"or one name if all columns are of one run; got {runs!r}"
@@ -241,7 +222,9 @@ def _split_runs(table: ScoreFile, pair: RunPair, query_id: str | None) -> list[S
     runs = []
     for run in (pair.first, pair.second):
         # Haystack keeps the inputs of the first run only; the answers of the second were others.
-        answers = [name for name in shared if name in _ANSWERS] if run == pair.second else []
+        answers = (
+            [name for name in shared if name in _WORDS["answers"]] if run == pair.second else []
+        )
         own = {f"{run}_{suffix}": own_name(suffix, pair, shared) for suffix in pair.suffixes}
         common = [name for name in shared if name not in answers]
         frame = table.frame[[*common, *own]].rename(columns=own)
@@ -266,7 +249,7 @@ def _finish_run(table: ScoreFile, frame: pd.DataFrame, query_id: str | None) -> 
     if not len(frame):
         raise ShapeError("the file has column names, but no rows")
     frame, of_references = _rename_reference(frame)
-    frame, of_lists = parse_list_columns(frame, _LISTS)
+    frame, of_lists = parse_list_columns(frame, sorted(_WORDS["lists"]))
     frame, n_failed = mark_blank_scores(frame, {*INPUTS, *id_columns(map(str, frame), query_id)})
     of_failures = [
         f"{n} scores of {metric!r} are NaN or blank: Haystack's evaluator failed there"
@@ -285,11 +268,6 @@ def _rename_reference(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return frame.rename(columns={"answer": "reference"}), [note]
 
 
-HAYSTACK = Reader(
-    "haystack",
-    "Haystack's detailed and comparative reports in any kind of table, and dumped run results",
-    _recognise,
-    read_haystack,
-    ("columns", "dialect", "encoding", "query_id", "runs"),
-    example="detailed_report.csv",
+HAYSTACK = reader_of(
+    "haystack", _recognise, read_haystack, "columns", "dialect", "query_id", "runs"
 )

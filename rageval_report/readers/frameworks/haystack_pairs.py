@@ -11,38 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rageval_report.errors import named
+from rageval_report.readers.frameworks.format import described
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.scores.metric import Catalogue, normalise_name
 
-# The inputs of Haystack's evaluators: plurals, which no other framework uses.
-PLURAL_INPUTS = frozenset(
-    "questions predicted_answers ground_truth_answers true_answers responses "
-    "ground_truth_documents retrieved_documents".split()
-)
-# The inputs as Haystack's tutorials name them; other tools use these names too.
-_SINGULAR_INPUTS = frozenset(
-    "question query contexts context answer answers predicted_answer ground_truth_answer "
-    "true_answer response ground_truth retrieved_contexts ground_truth_contexts replies".split()
-)
-INPUTS = PLURAL_INPUTS | _SINGULAR_INPUTS
-_QUESTIONS = ("questions", "question", "query")
+_WORDS = described("haystack")
+INPUTS = _WORDS["plurals"] | _WORDS["singulars"]
 _METRIC = "metric_"  # a prefix that some put before the names of metrics
-
-# Words that say which variant of a metric it is, or what it is computed on. A prefix of nothing but
-# such words and of metrics' names is a part of a metric's name, not the name of a run.
-_VARIANTS = frozenset(
-    "accuracy answer any average avg best bleu char chunk citation cleaned context coverage doc "
-    "document documents exact f1 faithfulness final first fuzzy generated generation gold hard hit "
-    "hits judge lenient level lexical llm loose macro map match max mean micro min mrr multi ndcg "
-    "normalised normalized overall page partial passage precision quasi raw recall relaxed "
-    "relevance response retrieval retrieved retriever rouge section semantic sentence similarity "
-    "single soft span squad strict substring text token top unigram weighted word".split()
-)
-# Words of which one is enough to make a prefix the name of a run.
-_RUN_WORDS = frozenset(
-    "baseline candidate control dense eval experiment hybrid hyde model pipeline rag rerank "
-    "reranked reranker run sparse system treatment variant version".split()
-)
 
 
 class RunPair(NamedTuple):
@@ -69,12 +44,6 @@ class Reading(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def find_question(header: Iterable[str]) -> str | None:
-    """The column of questions, under Haystack's names."""
-    names = set(header)
-    return next((name for name in _QUESTIONS if name in names), None)
-
-
 def read_header(header: Sequence[str]) -> Reading:
     """The two runs whose names are the prefixes of the columns, if the columns are those of two.
 
@@ -87,9 +56,9 @@ def read_header(header: Sequence[str]) -> Reading:
     if not candidates:
         return Reading(None)
     pair = candidates[0]
-    if _has_input_of_both(pair):
+    if any(name in INPUTS for name in pair.suffixes):  # an input was kept of both runs
         return Reading(pair)
-    if _is_metric_name(pair.first) or _is_metric_name(pair.second):
+    if any(_words(run) <= _WORDS["variants"] for run in (pair.first, pair.second)):
         return Reading(None, (_metrics_note(pair, "the prefixes are parts of metrics' names"),))
     outside = _metrics_outside(header, pair)
     if outside:
@@ -97,7 +66,7 @@ def read_header(header: Sequence[str]) -> Reading:
         return Reading(None, (_metrics_note(pair, reason),))
     if len(pair.metrics) > 1 or _are_names_of_runs(pair):
         return Reading(pair)
-    if any(_words(run) & _VARIANTS for run in (pair.first, pair.second)):
+    if any(_words(run) & _WORDS["variants"] for run in (pair.first, pair.second)):
         return Reading(None, (_metrics_note(pair, "the prefixes have words of metrics' names"),))
     [metric] = pair.metrics
     raise ShapeError(
@@ -139,16 +108,6 @@ def own_name(suffix: str, pair: RunPair, shared: Iterable[str]) -> str:
 # -- evidence
 
 
-def _has_input_of_both(pair: RunPair) -> bool:
-    """Whether an input was kept of both runs, which no metric is."""
-    return any(name in INPUTS for name in pair.suffixes)
-
-
-def _is_metric_name(prefix: str) -> bool:
-    """Whether a prefix is a part of the name of a metric."""
-    return _words(prefix) <= _VARIANTS
-
-
 def _words(prefix: str) -> set[str]:
     """The words of a prefix, without its numbers."""
     words = normalise_name(prefix).replace("@", "_").split("_")
@@ -172,7 +131,9 @@ def _are_names_of_runs(pair: RunPair) -> bool:
     names = pair.first, pair.second
     words = [_words(name) for name in names]
     is_numbered = any(re.search(r"\d", name) for name in names)
-    return is_numbered or bool(words[0] & words[1]) or all(own & _RUN_WORDS for own in words)
+    return (
+        is_numbered or bool(words[0] & words[1]) or all(own & _WORDS["run_words"] for own in words)
+    )
 
 
 def _metrics_note(pair: RunPair, reason: str) -> str:

@@ -13,9 +13,17 @@ from typing import Any
 from rageval_report.errors import ReaderError, named
 from rageval_report.files.archives import Archive, is_archive
 from rageval_report.files.source import Source
-from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile, distinct_names
+from rageval_report.readers.base import ScoreFile, distinct_names
 from rageval_report.readers.cell_values import number_or_none, parse_rows, text_or_none
-from rageval_report.readers.frameworks.format import SURE, at, groups_of, part, without
+from rageval_report.readers.frameworks.format import (
+    SURE,
+    at,
+    groups_of,
+    list_at,
+    part,
+    reader_of,
+    without,
+)
 from rageval_report.readers.frameworks.rows import (
     Judgement,
     JudgementColumns,
@@ -24,9 +32,9 @@ from rageval_report.readers.frameworks.rows import (
     judge,
     judgement_columns,
     message_text,
-    milliseconds,
     rename_clashes,
     score_file,
+    times,
 )
 from rageval_report.readers.json_shapes import ShapeError, check_object, check_records
 from rageval_report.readers.record_columns import columns_of
@@ -37,38 +45,27 @@ from rageval_report.scores.query_ids import QUERY_ID, TEXTS
 from rageval_report.types import JsonObject
 
 _HEADER, _START = "header.json", "_journal/start.json"
-_SUMMARIES, _REDUCTIONS = "summaries.json", "reductions.json"
 _SAMPLE = re.compile(r"samples/.+_epoch_\d+(?P<shell>/sample)?\.json")
 _LONG_PARTS = frozenset(("events", "events_data", "messages", "store", "timelines"))
-_CUT = 0.6
+_TOKENS = {
+    "prompt_tokens": "input_tokens",
+    "completion_tokens": "output_tokens",
+    "cost_usd": "total_cost",
+}
+_RESERVED = TEXTS | {QUERY_ID, "id", "epoch", "choices", "latency_ms", *_TOKENS}
+_ATTACHMENT = "attachment://"
 
 # A scorer, and a key of its scores if these are objects.
 _ScorePart = tuple[str, str | None]
 
-# The duration of a sample in seconds; the first of these keys that any sample of the log has.
-# Working time leaves out waiting for rate limits, so it comes first.
-_TIMES = ("working_time", "total_time")
-_TOKENS = {
-    "input_tokens": "prompt_tokens",
-    "output_tokens": "completion_tokens",
-    "total_cost": "cost_usd",
-}
-_RESERVED = TEXTS | {QUERY_ID, "id", "epoch", "choices", "latency_ms", *_TOKENS.values()}
-_ATTACHMENT = "attachment://"
-
 
 def _recognise(source: Source) -> float:
-    if is_archive(source):
-        return _archive_mark(source)
-    return SURE if _is_log(source) or _is_frame(source) else 0.0
-
-
-def _archive_mark(source: Source) -> float:
+    if not is_archive(source):
+        return SURE if _is_log(source) or _is_frame(source) else 0.0
     try:
         return SURE if {_HEADER, _START} & set(Archive(source).names) else 0.0
     except ReaderError:  # cut, or not safe to read; the error comes when it is read
-        is_likely = any(name.encode() in source.head for name in (_START, _HEADER))
-        return _CUT if is_likely else 0.0
+        return 0.6 if any(name.encode() in source.head for name in (_START, _HEADER)) else 0.0
 
 
 def _is_log(source: Source) -> bool:
@@ -102,13 +99,12 @@ def _parts_of_archive(source: Source) -> tuple[JsonObject, list[JsonObject], lis
     if first is None:
         raise source.error(f"expected a log of Inspect: no {_HEADER} in the archive")
     header = {"status": "started", **check_object(archive.document(first), first)}
+    summaries, reductions = (
+        check_records(archive.document(name), name) if name in archive.names else []
+        for name in ("summaries.json", "reductions.json")
+    )
     # Summaries contain the scores, but shorten the texts.
-    samples = list(_samples_in(archive)) or _records_in(archive, _SUMMARIES)
-    return header, samples, _records_in(archive, _REDUCTIONS)
-
-
-def _records_in(archive: Archive, name: str) -> list[JsonObject]:
-    return check_records(archive.document(name), name) if name in archive.names else []
+    return header, list(_samples_in(archive)) or summaries, reductions
 
 
 def _samples_in(archive: Archive) -> Iterator[JsonObject]:
@@ -131,44 +127,32 @@ def _read_log(
     notes = []
     status, error = header.get("status"), check_object(header.get("error"), "error").get("message")
     if status != "success":
-        notes.append(
-            f"the log has status {status!r}, not 'success'" + (f": {error}" if error else "")
-        )
+        reason = f": {error}" if error else ""
+        notes.append(f"the log has status {status!r}, not 'success'{reason}")
     if header.get("invalidated"):
         notes.append("the log is marked as invalidated")
     if not samples:
         samples = list(_samples_of_reductions(reductions))
         notes.append("the log contains no samples: the scores are its own reductions over epochs")
     if not samples:
-        raise source.error(_without_samples(header))
-    return _score_file(header, samples, notes)
+        raise source.error(
+            f"the log, of status {status!r}, contains no sample, only aggregates; expected scores "
+            "of samples. Pass the log itself instead of its header, written with log_samples=True"
+        )
+    return _log_file(header, samples, notes)
 
 
 def _samples_of_reductions(reductions: list[JsonObject]) -> Iterator[JsonObject]:
     """The log's reduced scores of each query, in the shape of samples."""
-    times = Counter(str(reduction.get("scorer")) for reduction in reductions)
+    counts = Counter(str(reduction.get("scorer")) for reduction in reductions)
     by_query: dict[str, dict[str, Any]] = {}
     for reduction in reductions:
         scorer = str(reduction.get("scorer"))
-        name = f"{scorer}_{reduction.get('reducer')}" if times[scorer] > 1 else scorer
+        name = f"{scorer}_{reduction.get('reducer')}" if counts[scorer] > 1 else scorer
         for sample in check_records(reduction.get("samples"), "the samples of a reduction"):
             by_query.setdefault(str(sample.get("sample_id")), {})[name] = sample
     for query_id, scores in by_query.items():
         yield {"id": query_id, "epoch": 1, "scores": scores}
-
-
-def _without_samples(header: JsonObject) -> str:
-    results = check_object(header.get("results"), "results")
-    aggregates = [
-        f"{score.get('name')} {name}"
-        for score in check_records(results.get("scores"), "results.scores")
-        for name in check_object(score.get("metrics"), "metrics")
-    ]
-    contents = f"only aggregates ({named(aggregates)})" if aggregates else "no sample"
-    return (
-        f"the log, of status {header.get('status')!r}, contains {contents}; expected scores of "
-        "samples. Pass the log itself instead of its header, written with log_samples=True"
-    )
 
 
 # -- frames that Inspect makes of its logs
@@ -193,13 +177,8 @@ def _read_frame(source: Source) -> list[ScoreFile]:
             "samples_df, or pass the log itself"
         )
     table = read_table(source, query_id="id")  # ids such as 007 stay texts
-    rows = [
-        {
-            key: None if type(cell).__name__ in ("NAType", "NaTType") else cell
-            for key, cell in row.items()
-        }
-        for row in parse_rows(table.frame)
-    ]
+    frame = table.frame.astype(object).where(table.frame.notna(), None)
+    rows = parse_rows(frame)
     names = [key.removeprefix(_SCORE) for key in rows[0] if key.startswith(_SCORE)]
     # The explanation and the answer of a score are columns too, named after it.
     parts = {f"{name}_{part}" for name in names for part in _SCORE_PARTS}
@@ -212,7 +191,7 @@ def _read_frame(source: Source) -> list[ScoreFile]:
     for label, own in zip(labels, logs.values(), strict=True):
         header = {"eval": {"task": own[0].get("task_name"), "model": own[0].get("model")}}
         samples = [_sample_of(row, scorers) for row in own]
-        files.append(replace(_score_file(header, samples, table.notes), pipeline=label))
+        files.append(replace(_log_file(header, samples, table.notes), pipeline=label))
     return files
 
 
@@ -220,97 +199,103 @@ def _log_name(row: JsonObject, stem: str) -> str:
     """The task and the model if the frame has them, else the log's name."""
     if row.get("task_name") and row.get("model"):
         return f"{row['task_name']}:{row['model']}"
-    log = row.get("log")
-    return PurePath(log).stem if isinstance(log, str) and log else stem
+    log = text_or_none(row.get("log"))
+    return PurePath(log).stem if log else stem
 
 
 def _sample_of(row: JsonObject, scorers: Iterable[str]) -> dict[str, Any]:
     """A row in the shape that the sample has in the log."""
-    names = ("id", "epoch", "choices", "target", "error", "total_time", "working_time")
     scores = {}
     for scorer in scorers:
         fields = {part: row.get(f"{_SCORE}{scorer}_{part}") for part in _SCORE_PARTS}
         fields["value"] = row.get(f"{_SCORE}{scorer}")
-        # `cell == cell` is False for NaN only.
-        if any(cell is not None and cell == cell and cell != "" for cell in fields.values()):
+        if any(cell is not None and cell != "" for cell in fields.values()):
             scores[scorer] = fields
     text = row.get("input")
     if isinstance(text, str) and text.startswith(_USER):  # one message, with its role before it
         text = text.removeprefix(_USER).rstrip("\n")
-    return {
-        **{name: row.get(name) for name in names},
-        "input": text,
-        "scores": scores,
-        "metadata": {
-            name.removeprefix(_METADATA): cell
-            for name, cell in row.items()
-            if name.startswith(_METADATA)
-        },
-        "model_usage": part(row, "model_usage") or None,
+    metadata = {
+        name.removeprefix(_METADATA): cell
+        for name, cell in row.items()
+        if name.startswith(_METADATA)
     }
+    usage = part(row, "model_usage") or None
+    return {**row, "input": text, "scores": scores, "metadata": metadata, "model_usage": usage}
 
 
 # -- the pipeline of a log
 
 
-def _score_file(
-    header: JsonObject, samples: Sequence[JsonObject], notes: Iterable[str]
-) -> ScoreFile:
+def _log_file(header: JsonObject, samples: Sequence[JsonObject], notes: Iterable[str]) -> ScoreFile:
     evaluation = check_object(header.get("eval"), "eval")
-    ordered = _in_data_order(samples, evaluation)
-    scores = [check_object(sample.get("scores"), "scores of a sample") for sample in ordered]
-    parts = _parts(scores)
-    judged = judgement_columns(
-        {name: _judgement(sample, part) for part, name in parts.items()} for sample in ordered
-    )
-    if not parts:
-        judged = _declared_scorers(evaluation, len(ordered))
-    measures = columns_of(_measures(ordered, str(evaluation.get("model"))))
-    return score_file(
-        ":".join(str(evaluation[key]) for key in ("task", "model") if evaluation.get(key)),
-        judged,
-        _details(ordered, {*judged.columns, *drop_empty(measures, ())}),
-        ids=[str(sample["id"]) for sample in ordered],
-        measures=measures,
-        notes=(
-            *notes,
-            *_notes_of_scores(scores, evaluation),
-            *_notes_of_samples(header, evaluation, ordered),
-        ),
-    )
-
-
-def _in_data_order(samples: Sequence[JsonObject], evaluation: JsonObject) -> list[JsonObject]:
-    """The samples in the order of the data set if the log has it; they finish in any order."""
     for number, sample in enumerate(samples, 1):
         if sample.get("id") in (None, ""):
             raise ShapeError(f"sample {number} of the log has no id")
-    places = {str(name): place for place, name in enumerate(_sample_ids(evaluation))}
-    return sorted(samples, key=lambda sample: places.get(str(sample["id"]), len(places)))
+    listed = list(map(str, list_at(evaluation, "dataset.sample_ids")))
+    # In the order of the data set if the log has it; samples finish in any order.
+    places = {name: place for place, name in enumerate(listed)}
+    ordered = sorted(samples, key=lambda sample: places.get(str(sample["id"]), len(places)))
+    judged = _judged(evaluation, ordered)
+    measures = columns_of(_measures(ordered, str(evaluation.get("model"))))
+    texts = drop_empty(columns_of(map(_texts, ordered)))
+    metadata = columns_of(
+        {str(key): cell for key, cell in check_object(sample.get("metadata"), "metadata").items()}
+        for sample in ordered
+    )
+    taken = {*texts, *judged.columns, *drop_empty(measures, ()), *_RESERVED}
+    return score_file(
+        ":".join(str(evaluation[key]) for key in ("task", "model") if evaluation.get(key)),
+        judged,
+        texts | rename_clashes(metadata, taken, "metadata"),
+        ids=[str(sample["id"]) for sample in ordered],
+        measures=measures,
+        notes=(*notes, *_notes(evaluation, ordered, listed)),
+    )
 
 
-def _sample_ids(evaluation: JsonObject) -> list[Any]:
-    ids = check_object(evaluation.get("dataset"), "eval.dataset").get("sample_ids")
-    return ids if isinstance(ids, list) else []
-
-
-# -- metrics
-
-
-def _parts(scores: Iterable[JsonObject]) -> dict[_ScorePart, str]:
-    """The metrics with their names: each scorer, or each key of one whose scores are objects."""
-    every: dict[_ScorePart, None] = {}
-    for row in scores:
-        for scorer, score in row.items():
-            keys: list[str | None] = [*_values_by_key(_value(score))] or [None]
-            every |= dict.fromkeys((str(scorer), key) for key in keys)
+def _judged(evaluation: JsonObject, samples: Sequence[JsonObject]) -> JudgementColumns:
+    """The scores: a metric for each scorer, or for each key of one whose scores are objects."""
+    rows = list(map(_judgements, samples))
+    every = dict.fromkeys(part for row in rows for part in row)
     with_keys = {scorer for scorer, key in every if key is not None}
     parts = [part for part in every if part[1] is not None or part[0] not in with_keys]
+    if not parts:
+        return _declared_scorers(evaluation, len(samples))
     spelled = Counter(normalise_name(key or scorer) for scorer, key in parts)
-    return {part: _name(part, spelled) for part in parts}
+    names = {part: _metric_name(part, spelled) for part in parts}
+    errors = map(_error_of, samples)
+    return judgement_columns(
+        {
+            # A scorer that gives objects writes one NaN for all of its keys if it gives up.
+            name: row.get(part, row.get((part[0], None), Judgement(None, error, error is not None)))
+            for part, name in names.items()
+        }
+        for row, error in zip(rows, errors, strict=True)
+    )
 
 
-def _name(part: _ScorePart, spelled: Mapping[str, int]) -> str:
+def _judgements(sample: JsonObject) -> dict[_ScorePart, Judgement]:
+    judgements: dict[_ScorePart, Judgement] = {}
+    for scorer, score in check_object(sample.get("scores"), "scores of a sample").items():
+        fields = check_object(score, f"the score of {scorer!r}")
+        reason = text_or_none(fields.get("explanation")) or text_or_none(fields.get("reason"))
+        for key, cell in _cells(fields.get("value")).items():
+            # Where the scorer ran and gave NaN, Inspect counts that as unscored, not as 0.
+            value = LETTERS.get(cell, cell) if isinstance(cell, str) else cell
+            judgements[str(scorer), key] = judge(value, reason)
+    return judgements
+
+
+def _cells(value: object) -> dict[str | None, Any]:
+    """The values of a score: those of an object by key, those of a list by number from 1."""
+    if isinstance(value, dict) and value:
+        return {str(key): part for key, part in value.items()}
+    if isinstance(value, list) and value:
+        return {str(n): part for n, part in enumerate(value, 1)}
+    return {None: value}
+
+
+def _metric_name(part: _ScorePart, spelled: Mapping[str, int]) -> str:
     scorer, key = part
     name = key or scorer
     # A number says nothing without its scorer.
@@ -319,32 +304,15 @@ def _name(part: _ScorePart, spelled: Mapping[str, int]) -> str:
     return f"{name}_score" if normalise_name(name) in _RESERVED else name
 
 
-def _value(score: object) -> object:
-    return check_object(score, "a score").get("value")
-
-
-def _values_by_key(value: object) -> dict[str, Any]:
-    """The values of a score: those of an object by key, those of a list by number from 1."""
-    if isinstance(value, dict):
-        return {str(key): part for key, part in value.items()}
-    return {str(n): part for n, part in enumerate(value, 1)} if isinstance(value, list) else {}
-
-
-def _judgement(sample: JsonObject, part: _ScorePart) -> Judgement:
-    """One score of a sample; NaN is how Inspect writes that there is none."""
-    scorer, key = part
-    fields = check_object(sample.get("scores"), "scores of a sample").get(scorer)
-    if fields is None:
-        error = _error_of(sample)
-        return Judgement(None, error, error is not None)
-    score = check_object(fields, f"the score of {scorer!r}")
-    reason = text_or_none(score.get("explanation")) or text_or_none(score.get("reason"))
-    value = score.get("value")
-    # A scorer that gives objects writes one NaN for all of its keys if it gives up.
-    is_split = key is not None and isinstance(value, dict | list)
-    cell = _values_by_key(value).get(str(key)) if is_split else value
-    # Where the scorer ran and gave NaN, Inspect counts that as unscored, not as 0.
-    return judge(LETTERS.get(cell, cell) if isinstance(cell, str) else cell, reason)
+def _declared_scorers(evaluation: JsonObject, n_samples: int) -> JudgementColumns:
+    """The scorers that the log names, if none of them ran; the samples may be scored later."""
+    scorers = check_records(evaluation.get("scorers"), "eval.scorers")
+    declared = [scorer.get("name") for scorer in scorers]
+    names = tuple(dict.fromkeys(_metric_name((str(name), None), {}) for name in declared if name))
+    if not names:
+        raise ShapeError(f"none of the {n_samples} samples in the log has a score")
+    note = f"none of the {n_samples} samples has a score yet, of {named(names)}: run inspect score"
+    return JudgementColumns({name: [math.nan] * n_samples for name in names}, names, (note,))
 
 
 def _error_of(sample: JsonObject) -> str | None:
@@ -354,35 +322,11 @@ def _error_of(sample: JsonObject) -> str | None:
     return str(message) if message else None
 
 
-def _declared_scorers(evaluation: JsonObject, n_samples: int) -> JudgementColumns:
-    """The scorers that the log names, if none of them ran; the samples may be scored later."""
-    scorers = check_records(evaluation.get("scorers"), "eval.scorers")
-    declared = [scorer.get("name") for scorer in scorers]
-    names = tuple(dict.fromkeys(_name((str(name), None), {}) for name in declared if name))
-    if not names:
-        raise ShapeError(f"none of the {n_samples} samples in the log has a score")
-    note = f"none of the {n_samples} samples has a score yet, of {named(names)}: run inspect score"
-    return JudgementColumns({name: [math.nan] * n_samples for name in names}, names, (note,))
-
-
-# -- details and measures
-
-
-def _details(samples: Sequence[JsonObject], taken: set[str]) -> CellsByColumn:
-    texts = drop_empty(columns_of(map(_texts, samples)))
-    metadata = columns_of(
-        {str(key): cell for key, cell in check_object(sample.get("metadata"), "metadata").items()}
-        for sample in samples
-    )
-    return texts | rename_clashes(metadata, taken | {*texts} | _RESERVED, "metadata")
-
-
 def _texts(sample: JsonObject) -> dict[str, Any]:
     output, target = check_object(sample.get("output"), "output"), sample.get("target")
-    choices = output.get("choices")
     answer = output.get("completion")
     if not isinstance(answer, str):
-        first = choices[0] if isinstance(choices, list) and choices else None
+        first = (list_at(output, "choices") or [None])[0]
         answer = content_text(at(first, "message.content"))
     return {
         "question": _resolve(message_text(sample.get("input")), sample),
@@ -403,61 +347,43 @@ def _resolve(text: str | None, sample: JsonObject) -> str | None:
 
 def _measures(samples: Sequence[JsonObject], model: str) -> Iterator[dict[str, float | None]]:
     """Time, tokens and cost of each sample, if Inspect counted them."""
-    timed = next(
-        (key for key in _TIMES if any(number_or_none(sample.get(key)) for sample in samples)), ""
-    )
+    # Working time leaves out waiting for rate limits, so it comes first.
+    is_working = any(number_or_none(sample.get("working_time")) for sample in samples)
     for sample in samples:
         usage = check_object(sample.get("model_usage"), "model_usage")
         own = [usage[model]] if model in usage else list(usage.values())  # the others are judges
         counted = [check_object(each, "model_usage of a model") for each in own]
-        yield {
-            "latency_ms": milliseconds(sample.get(timed)),
-            **{ours: _sum(counts.get(key) for counts in counted) for key, ours in _TOKENS.items()},
-        }
+        measures = {"latency_ms": times(sample.get("working_time" if is_working else "total_time"))}
+        for ours, theirs in _TOKENS.items():
+            numbers = [n for each in counted if (n := number_or_none(each.get(theirs))) is not None]
+            measures[ours] = sum(numbers) if numbers else None
+        yield measures
 
 
-def _sum(counts: Iterable[object]) -> float | None:
-    numbers = [number for count in counts if (number := number_or_none(count)) is not None]
-    return sum(numbers) if numbers else None
-
-
-# -- notes
-
-
-def _notes_of_scores(scores: Iterable[JsonObject], evaluation: JsonObject) -> Iterator[str]:
-    values = [value for row in scores for value in map(_value, row.values())]
-    cells = [cell for value in values for cell in (_values_by_key(value).values() or [value])]
+def _notes(
+    evaluation: JsonObject, samples: Sequence[JsonObject], listed: Sequence[str]
+) -> Iterator[str]:
+    cells = [
+        cell
+        for sample in samples
+        for score in part(sample, "scores").values()
+        for cell in _cells(at(score, "value")).values()
+    ]
     letters = {cell for cell in cells if isinstance(cell, str) and cell in LETTERS}
     if letters:
-        listed = ", ".join(f"{letter} as {LETTERS[letter]:g}" for letter in sorted(letters))
-        yield f"Inspect's letters are read as numbers: {listed}"
-    reducers = check_object(evaluation.get("config"), "eval.config").get("epochs_reducer")
-    others = [name for name in reducers if name != "mean"] if isinstance(reducers, list) else []
+        listed_letters = ", ".join(f"{letter} as {LETTERS[letter]:g}" for letter in sorted(letters))
+        yield f"Inspect's letters are read as numbers: {listed_letters}"
+    others = [name for name in list_at(evaluation, "config.epochs_reducer") if name != "mean"]
     if others:
         yield f"the log reduces epochs by {named(others)}; here a query's score is their mean"
-
-
-def _notes_of_samples(
-    header: JsonObject, evaluation: JsonObject, samples: Sequence[JsonObject]
-) -> Iterator[str]:
     n_errors = sum(_error_of(sample) is not None for sample in samples)
     if n_errors:
         n = f"{n_errors} of {len(samples)}"
         yield f"{n} samples ended in an error; their missing scores count as failed"
     present = {str(sample["id"]) for sample in samples}
-    absent = [query_id for query_id in _sample_ids(evaluation) if str(query_id) not in present]
+    absent = [query_id for query_id in listed if query_id not in present]
     if absent:
         yield f"{len(absent)} queries of the data set are not in the log: {named(absent)}"
-    total = check_object(header.get("results"), "results").get("total_samples")
-    if not absent and isinstance(total, int) and total > len(samples):
-        yield f"the log counts {total} samples but contains {len(samples)}"
 
 
-INSPECT_AI = Reader(
-    "inspect_ai",
-    "Inspect's logs, .eval (zstd needs the extra inspect) and .json, and its samples_df frames",
-    _recognise,
-    _read_inspect_ai,
-    ("encoding",),
-    example="2026-01-01_task.eval",
-)
+INSPECT_AI = reader_of("inspect_ai", _recognise, _read_inspect_ai)

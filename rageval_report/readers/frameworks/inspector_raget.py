@@ -9,12 +9,25 @@ from typing import Any
 
 from rageval_report.errors import named
 from rageval_report.files.source import Source
-from rageval_report.readers.base import Reader, ScoreFile
+from rageval_report.readers.base import ScoreFile
 from rageval_report.readers.cell_values import number_or_none
-from rageval_report.readers.frameworks.format import SURE, at, groups_of, spelled
-from rageval_report.readers.frameworks.rows import JudgementColumns, overrides_of
+from rageval_report.readers.frameworks.format import (
+    SURE,
+    at,
+    groups_of,
+    list_at,
+    part,
+    reader_of,
+    snake_keys,
+)
+from rageval_report.readers.frameworks.rows import (
+    Judgement,
+    JudgementColumns,
+    judgement_columns,
+    overrides_of,
+)
 from rageval_report.readers.json_shapes import check_object, check_records, is_records
-from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
+from rageval_report.readers.record_columns import columns_of, frame_of
 from rageval_report.scores.metric import Catalogue, Override, normalise_name
 from rageval_report.types import JsonObject
 
@@ -22,7 +35,7 @@ from rageval_report.types import JsonObject
 _NO_JUDGEMENT, _NOT_APPLICABLE = (None, ""), "N/A"
 _SINGLE_PRECISION = 1e-6  # similarities are computed in single precision: 1.0000004 is 1
 _OUR_NAMES = frozenset("answer contexts conversation query_id question reference retrieved".split())
-_OWN_FIELDS = frozenset(
+_OF_TASK = frozenset(
     ("task_id", "taskId", "input", "contexts", "targets", "annotations", "comments")
 )
 # The values of one evaluation, by metric and annotator.
@@ -31,18 +44,8 @@ _AnnotatedValues = Mapping[str, Mapping[str, Any]]
 
 def _recognise(source: Source) -> float:
     document = source.document_or_none()
-    tables = (at(document, key) for key in ("models", "metrics", "tasks"))
-    is_ours = is_records(_evaluations(document)) and all(map(is_records, tables))
-    return SURE if is_ours else 0.0
-
-
-def _evaluations(document: object) -> Any:
-    """The evaluations; the second schema calls them results."""
-    return (
-        document.get("evaluations") or document.get("results")
-        if isinstance(document, dict)
-        else None
-    )
+    tables = (at(document, key) for key in ("models", "metrics", "tasks", "evaluations|results"))
+    return SURE if all(map(is_records, tables)) else 0.0
 
 
 def _read_inspector_raget(source: Source) -> list[ScoreFile]:
@@ -52,27 +55,25 @@ def _read_inspector_raget(source: Source) -> list[ScoreFile]:
         raise source.error(
             "expected models, metrics, tasks and evaluations, each a list of objects"
         )
-    evaluations = _evaluations(document)
-    values = list(map(_values, evaluations))
-    scales = [
-        _DeclaredScale(metric, _judged(values, str(metric.get("name"))))
-        for metric in document["metrics"]
+    # The second schema writes its keys in snake case, and calls the evaluations results.
+    evaluations = [
+        {**snake_keys(each), "values": _values(each)}
+        for each in at(document, "evaluations|results")
     ]
-    tasks = {str(spelled(task, "task_id")): _task_details(task) for task in document["tasks"]}
+    scales = {}
+    for metric in map(snake_keys, document["metrics"]):
+        scale = _DeclaredScale(metric, _judged(evaluations, str(metric.get("name"))))
+        if not scale.is_of_words:
+            scales[str(metric.get("name"))] = scale
+    tasks = {str(at(task, "task_id|taskId")): task for task in document["tasks"]}
     documents = {
-        str(spelled(each, "document_id")): each.get("text")
-        for each in check_records(document.get("documents"), "documents")
+        str(each.get("document_id")): each.get("text")
+        for each in map(snake_keys, check_records(document.get("documents"), "documents"))
     }
-    several = {
-        name for by_metric in values for name, by_who in by_metric.items() if len(by_who) > 1
-    }
-    scored = {scale.name: scale for scale in scales if not scale.is_of_words}
-    groups = groups_of(
-        zip(evaluations, values, strict=True), lambda pair: str(spelled(pair[0], "model_id"))
-    )
+    groups = groups_of(evaluations, lambda evaluation: str(evaluation.get("model_id")))
+    several = {name for each in evaluations for name, by in each["values"].items() if len(by) > 1}
     return [
-        _score_file(model, pairs, scored, tasks, documents, several)
-        for model, pairs in groups.items()
+        _score_file(model, own, scales, tasks, documents, several) for model, own in groups.items()
     ]
 
 
@@ -88,40 +89,32 @@ def _values(evaluation: JsonObject) -> _AnnotatedValues:
     }
 
 
-def _judged(evaluations: Iterable[_AnnotatedValues], name: str) -> list[Any]:
+def _judged(evaluations: Iterable[JsonObject], name: str) -> list[Any]:
     """The judgements of a metric from all annotators of all tasks."""
-    values = (value for by_metric in evaluations for value in by_metric.get(name, {}).values())
+    values = (value for each in evaluations for value in each["values"].get(name, {}).values())
     return [value for value in values if value not in (*_NO_JUDGEMENT, _NOT_APPLICABLE)]
 
 
-# -- scales
-
-
 class _DeclaredScale:
-    """The declared scale of a metric: its name, the numbers of its steps, its bounds."""
+    """The declared scale of a metric: the numbers of its steps, its bounds."""
 
     def __init__(self, metric: JsonObject, judged: Sequence[object]):
-        self.metric, self.name = metric, str(metric.get("name"))
+        self.metric = metric
         steps = check_records(metric.get("values"), f"the values of {metric.get('name')!r}")
         self.steps = [
             (step.get("value"), number)
-            for step in steps
-            if (number := number_or_none(spelled(step, "numeric_value"), with_booleans=True))
-            is not None
+            for step in map(snake_keys, steps)
+            if (number := number_or_none(step.get("numeric_value"), with_booleans=True)) is not None
         ]
         # The third number of a range is its step.
-        declared = metric.get("range")
-        ends = [number for _, number in self.steps] or (
-            declared[:2] if isinstance(declared, list) else []
-        )
+        ends = [number for _, number in self.steps] or list_at(metric, "range")[:2]
         is_range = all(isinstance(end, int | float) for end in ends) and len(set(ends)) > 1
         self.bounds = (float(min(ends)), float(max(ends))) if is_range else None
         is_categorical = metric.get("type") == "categorical"
         # The values of a scale may be names without numbers.
         are_names = bool(judged) and all(self.number(value) is None for value in judged)
-        self.is_of_words = metric.get("type") == "text" or (
-            is_categorical and not self.steps and are_names
-        )
+        are_names = are_names and is_categorical and not self.steps
+        self.is_of_words = metric.get("type") == "text" or are_names
 
     def number(self, value: object) -> float | None:
         """The number that a judgement stands for, if any."""
@@ -137,96 +130,94 @@ class _DeclaredScale:
         low, high = self.bounds or (-math.inf, math.inf)
         return all(low <= score <= high for score in scores)
 
-    def without_rounding(self, score: float) -> float:
-        """The score, moved to the end of the scale if single precision put it just outside."""
-        low, high = self.bounds or (score, score)
-        nearest = min(max(score, low), high)
-        return nearest if abs(score - nearest) < _SINGLE_PRECISION else score
+    def judgement(self, by_annotator: Mapping[str, Any]) -> Judgement:
+        """The mean of the judgements that are numbers, else why there is none."""
+        values = [value for value in by_annotator.values() if value not in _NO_JUDGEMENT]
+        own = [value for value in values if value != _NOT_APPLICABLE]
+        numbers = [number for value in own if (number := self.number(value)) is not None]
+        if numbers:
+            # Single precision may put a score just outside the end of the scale.
+            mean = fmean(numbers)
+            low, high = self.bounds or (mean, mean)
+            nearest = min(max(mean, low), high)
+            return Judgement(nearest if abs(mean - nearest) < _SINGLE_PRECISION else mean)
+        if own:
+            reason = f"judged {named(own)}, which is neither a number nor a value of the scale"
+            return Judgement(None, reason, is_failed=True)
+        # Judgements that all say "N/A" are another thing than none at all.
+        return Judgement("n/a" if values else None)
 
     def override(self, scores: Sequence[float]) -> Override:
         """The declared fields of a metric; its bounds only if all scores are within them."""
-        scale, is_within = self.metric, self.holds(scores)
-        override: dict[str, Any] = {"greater_is_better": scale.get("order") != "descending"}
+        metric, is_within = self.metric, self.holds(scores)
+        override: dict[str, Any] = {"greater_is_better": metric.get("order") != "descending"}
         if self.bounds is not None:
             # Some files declare the range of the chart, not of the scores.
             override["bounds"] = self.bounds if is_within else None
         is_share = self.bounds == (0.0, 1.0) and is_within
-        is_categorical = scale.get("type") == "categorical"
+        is_categorical = metric.get("type") == "categorical"
         override["kind"] = "ordinal" if is_categorical else "proportion" if is_share else "real"
-        if Catalogue().find(self.name) is None:
-            override |= {"title": spelled(scale, "display_name") or "", "source": "InspectorRAGet"}
-            override["description"] = scale.get("description") or ""
+        if Catalogue().find(str(metric.get("name"))) is None:
+            override |= {"title": metric.get("display_name") or "", "source": "InspectorRAGet"}
+            override["description"] = metric.get("description") or ""
         return override
-
-
-# -- a pipeline
 
 
 def _score_file(
     model: str,
-    pairs: Sequence[tuple[JsonObject, _AnnotatedValues]],
+    evaluations: Sequence[JsonObject],
     scales: Mapping[str, _DeclaredScale],
     tasks: Mapping[str, JsonObject],
     documents: Mapping[str, Any],
     several: set[str],
 ) -> ScoreFile:
-    columns = columns_of(
-        _row(evaluation, values, scales, tasks, documents, several) for evaluation, values in pairs
+    names = [name for name in scales if any(name in each["values"] for each in evaluations)]
+    details = columns_of(_details(each, scales, tasks, documents, several) for each in evaluations)
+    texts = {name: details.pop(f"{name}_reason", [None] * len(evaluations)) for name in names}
+    rows = [
+        {name: scales[name].judgement(each["values"].get(name, {})) for name in names}
+        for each in evaluations
+    ]
+    judged = judgement_columns(
+        {
+            name: each._replace(reason=each.reason or texts[name][place])
+            for name, each in row.items()
+        }
+        for place, row in enumerate(rows)
     )
-    notes = list(_notes(pairs, scales, tasks, several))
-    scored: dict[str, list[Any]] = {}
-    metrics = [name for name in scales if any(name in values for _, values in pairs)]
-    for name in metrics:
-        scale = scales[name]
-        means = [_mean(scale, values.get(name, {})) for _, values in pairs]
-        texts = columns.pop(f"{name}_reason", [None] * len(means))
-        reasons = [reason or text for (_, reason, _), text in zip(means, texts, strict=True)]
-        scored |= score_columns(name, [cell for cell, _, _ in means], reasons)
-        n_unread = sum(n for _, _, n in means)
-        if n_unread:
-            notes.append(
-                f"{n_unread} judgements of {name!r} are neither numbers nor values of its scale"
-            )
-        present = [score for score in scored[name] if not math.isnan(score)]
-        if scale.bounds is not None and not scale.holds(present):
-            notes.append(
-                f"scores of {name!r} go from {min(present):g} to {max(present):g}; the declared "
+    overrides = overrides_of(lambda name, scores: scales[name].override(scores), judged)
+    notes = [*_notes(evaluations, scales, tasks, several), *_notes_of_scales(judged, scales)]
+    frame = frame_of({**details, **judged.columns})
+    return ScoreFile(frame, model, overrides, judged.metrics, (*notes, *judged.notes))
+
+
+def _notes_of_scales(
+    judged: JudgementColumns, scales: Mapping[str, _DeclaredScale]
+) -> Iterator[str]:
+    for name in judged.metrics:
+        scale, scores = scales[name], [s for s in judged.columns[name] if not math.isnan(s)]
+        if scale.bounds is not None and not scale.holds(scores):
+            yield (
+                f"scores of {name!r} go from {min(scores):g} to {max(scores):g}; the declared "
                 f"range {scale.bounds[0]:g} to {scale.bounds[1]:g} is ignored, as it may be that "
                 "of a chart"
             )
-    judged = JudgementColumns(scored, tuple(metrics), ())
-    overrides = overrides_of(lambda name, scores: scales[name].override(scores), judged)
-    frame = frame_of({**columns, **scored})
-    return ScoreFile(
-        frame, model, metrics=overrides, metric_columns=tuple(metrics), notes=tuple(notes)
-    )
-
-
-def _mean(scale: _DeclaredScale, by_annotator: Mapping[str, Any]) -> tuple[object, str | None, int]:
-    """The mean of the judgements that are numbers, else why there is none; how many are unread."""
-    values = [value for value in by_annotator.values() if value not in _NO_JUDGEMENT]
-    own = [value for value in values if value != _NOT_APPLICABLE]
-    numbers = [number for value in own if (number := scale.number(value)) is not None]
-    n_unread = len(own) - len(numbers)
-    if numbers:
-        return scale.without_rounding(fmean(numbers)), None, n_unread
-    if own:
-        reason = f"judged {named(own)}, which is neither a number nor a value of the scale"
-        return None, reason, n_unread
-    # Judgements that all say "N/A" are another thing than none at all.
-    return "n/a" if values else None, None, 0
 
 
 def _notes(
-    pairs: Sequence[tuple[JsonObject, _AnnotatedValues]],
+    evaluations: Sequence[JsonObject],
     scales: Mapping[str, _DeclaredScale],
     tasks: Mapping[str, object],
     several: set[str],
 ) -> Iterator[str]:
-    averaged = {name for _, values in pairs for name in values} & several & scales.keys()
+    for name, scale in scales.items():
+        n_unread = sum(scale.number(value) is None for value in _judged(evaluations, name))
+        if n_unread:
+            yield f"{n_unread} judgements of {name!r} are neither numbers nor values of its scale"
+    averaged = {name for each in evaluations for name in each["values"]} & several & scales.keys()
     if averaged:
         yield f"the score is the mean over several annotators for {named(sorted(averaged), 12)}"
-    ids = [str(spelled(evaluation, "task_id")) for evaluation, _ in pairs]
+    ids = [str(evaluation.get("task_id")) for evaluation in evaluations]
     unknown = [task_id for task_id in ids if task_id not in tasks]
     if unknown:
         yield f"{len(unknown)} evaluations are of tasks that are not listed: {named(unknown)}"
@@ -235,27 +226,26 @@ def _notes(
 # -- details
 
 
-def _row(
+def _details(
     evaluation: JsonObject,
-    values: _AnnotatedValues,
     scales: Mapping[str, _DeclaredScale],
     tasks: Mapping[str, JsonObject],
     documents: Mapping[str, Any],
     several: set[str],
 ) -> dict[str, Any]:
-    task_id = spelled(evaluation, "task_id")
+    task_id = evaluation.get("task_id")
     task = tasks.get(str(task_id), {})
-    contexts = evaluation.get("contexts") or task.get("contexts")
-    contexts = contexts if isinstance(contexts, list) else []
-    row = {f"task_{key}" if key in scales else key: cell for key, cell in task.items()}
-    row |= {"query_id": task_id, "answer": _output(evaluation)}
-    ids = [str(spelled(c, "document_id")) if isinstance(c, dict) else str(c) for c in contexts]
-    row["contexts"] = [
-        (context.get("text") if isinstance(context, dict) else context) or documents.get(key)
-        for context, key in zip(contexts, ids, strict=True)
-    ]
-    row["retrieved"] = ids
-    for name, by_annotator in values.items():
+    contexts = list_at(evaluation, "contexts") or list_at(task, "contexts")
+    ids = [str(at(c, "document_id|documentId") if isinstance(c, dict) else c) for c in contexts]
+    own = [context.get("text") if isinstance(context, dict) else context for context in contexts]
+    row = {f"task_{k}" if k in scales else k: v for k, v in _task_details(task).items()}
+    row |= {
+        "query_id": task_id,
+        "answer": _output(evaluation),
+        "contexts": [text or documents.get(key) for text, key in zip(own, ids, strict=True)],
+        "retrieved": ids,
+    }
+    for name, by_annotator in evaluation["values"].items():
         if name in scales:
             if name in several:
                 row[f"{name}_annotations"] = by_annotator
@@ -278,9 +268,8 @@ def _task_details(task: JsonObject) -> dict[str, Any]:
     if isinstance(turns, list) and len(turns) > 1:
         details["conversation"] = turns
     details["reference"] = _last_text(targets[:1]) if isinstance(targets, list) else targets
-    details["contexts"] = task.get("contexts")
     for key, value in task.items():
-        if key not in _OWN_FIELDS:
+        if key not in _OF_TASK:
             # A list of labels as one text, so that queries can be grouped by it.
             are_labels = isinstance(value, list) and all(isinstance(each, str) for each in value)
             cell = (", ".join(value) or None) if are_labels else value
@@ -298,17 +287,10 @@ def _last_text(turns: object) -> Any:
 
 def _output(evaluation: JsonObject) -> Any:
     """The answer: a text in the first schema, messages or a typed value in the second."""
-    output = evaluation.get("model_response", evaluation.get("output"))
+    output = at(evaluation, "model_response|output")
     if isinstance(output, list):
         return _last_text(output)
-    return output["value"] if isinstance(output, dict) and "value" in output else output
+    return part({"": output}, "").get("value", output)
 
 
-INSPECTOR_RAGET = Reader(
-    "inspector_raget",
-    "InspectorRAGet's JSON of models, metrics, tasks and evaluations: one pipeline per model",
-    _recognise,
-    _read_inspector_raget,
-    ("encoding",),
-    example="inspector_raget.json",
-)
+INSPECTOR_RAGET = reader_of("inspector_raget", _recognise, _read_inspector_raget)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, ScoreFile
 from rageval_report.readers.cell_values import json_text, parse_objects, text_or_none
-from rageval_report.readers.frameworks.format import SURE, without
+from rageval_report.readers.frameworks.format import SURE, described, reader_of_frames, without
 from rageval_report.readers.frameworks.rows import (
     SECONDS,
     Judgement,
@@ -28,30 +27,22 @@ from rageval_report.readers.frameworks.rows import (
     texts_of_ids,
 )
 from rageval_report.readers.record_columns import columns_of, rows_of
-from rageval_report.readers.table_files import dialect
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.metric import Override
 from rageval_report.scores.query_ids import QUERY_ID, id_column_of
 
 _SCORE = re.compile(r"(?P<stem>(?P<name>.+?)(?:/v\d+)?)/score")
 _VERSIONED = re.compile(r".+/v\d+/score")
-_VALUE, _RATIONALE, _FAULT = "/value", "/rationale", "/error_message"
-_JUSTIFICATION = "/justification"
-
+_VALUE, _JUSTIFICATION = "/value", "/justification"
 # Names of expectations, for tables without the assessments, which list them.
 _EXPECTED = re.compile(r"expected_.*|guidelines")
-_USUAL_NAMES = {
+_OUR_NAMES = {
     "question": ("inputs",),
     "answer": ("outputs", "predictions"),
     "reference": ("targets", "ground_truth"),
 }
 # The columns of traces that describe the query; the others repeat these or describe the run.
 _OF_TRACES = ("trace_id", "client_request_id", "request_time")
-
-# MLflow's own judges of the first version give grades from 1 to 5.
-_JUDGES = frozenset(
-    ("answer_correctness", "answer_relevance", "answer_similarity", "faithfulness", "relevance")
-)
 _ON_MARKS: Override = {"kind": "ordinal", "bounds": (1.0, 5.0)}
 
 
@@ -76,6 +67,18 @@ def _read_mlflow(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
     raise source.error("expected columns like 'toxicity/v1/score' or 'correctness/value'")
 
 
+def _judgements(
+    cells: CellsByColumn, name: str, ends: tuple[str, str], fault: str = ""
+) -> list[Judgement]:
+    """The judgements in the columns of a name that end with a score, its reason and its fault."""
+    values = cells[name + ends[0]]
+    reasons, faults = (cells.get(name + end, [None] * len(values)) for end in (ends[1], fault))
+    return [
+        Judgement(value, json_text(fault) or text_or_none(reason), bool(fault))
+        for value, reason, fault in zip(values, reasons, faults, strict=True)
+    ]
+
+
 # -- eval_results_table.json
 
 
@@ -84,63 +87,39 @@ def _read_metrics(source: Source, cells: CellsByColumn) -> ScoreFile:
     versions = Counter(stems.values())
     # The version stays in the name only if a table has two of one metric.
     names = {name if versions[name] == 1 else stem: stem for stem, name in stems.items()}
-    blank = [None] * len(next(iter(cells.values())))
+    ends = ("/score", _JUSTIFICATION)
     judged = judgement_columns(
-        rows_of(
-            {
-                name: [
-                    Judgement(score, text_or_none(reason))
-                    for score, reason in zip(
-                        cells[f"{stem}/score"], cells.get(stem + _JUSTIFICATION, blank), strict=True
-                    )
-                ]
-                for name, stem in names.items()
-            }
-        )
+        rows_of({name: _judgements(cells, stem, ends) for name, stem in names.items()})
     )
     judges = {name: stem for name, stem in names.items() if stem + _JUSTIFICATION in cells}
     scales = overrides_of(lambda name, scores: _scale(judges.get(name), scores), judged)
-    notes = (
-        [f"read as grades from 1 to 5, which MLflow's judges give: {named(sorted(scales))}"]
-        if scales
-        else []
-    )
-    measures: CellsByColumn = {}
-    if "latency" in cells:
-        measures = {"latency_ms": (read_cells(cells["latency"]).numbers * SECONDS).tolist()}
-        notes.append("'latency', in seconds, is read as 'latency_ms'")
-    parts = {f"{stem}{end}" for stem in stems for end in ("/score", _JUSTIFICATION)}
-    details = _usual_details(without(cells, {*parts, "latency"}))
+    grades = f"read as grades from 1 to 5, which MLflow's judges give: {named(sorted(scales))}"
+    latency = read_cells(cells.get("latency", [])).numbers * SECONDS
+    parts = {f"{stem}{end}" for stem in stems for end in ends}
+    details = without(cells, {*parts, "latency"})
+    for ours, theirs in _OUR_NAMES.items():
+        present = [name for name in theirs if name in details]
+        if present and ours not in details:
+            details = {ours if name == present[0] else name: details[name] for name in details}
+    if "inputs" in cells and "question" in details:  # questions identify rows, so they are texts
+        details["question"] = list(map(json_text, details["question"]))
     return score_file(
         source.stem,
         judged,
         details,
-        measures=measures,
+        measures={"latency_ms": latency.tolist()} if "latency" in cells else None,
         origin="data",
         metrics=scales,
-        notes=notes,
+        notes=[grades] if scales else [],
     )
 
 
 def _scale(stem: str | None, scores: Sequence[float]) -> Override | None:
     """Grades from 1 to 5 of a judge; all 1 are grades of MLflow's own judges only."""
-    if stem is None:
-        return None
-    is_own = stem.endswith("/v1") and stem.removesuffix("/v1") in _JUDGES
-    return _ON_MARKS if are_grades(scores, whole=True, all_one=is_own) else None
-
-
-def _usual_details(columns: CellsByColumn) -> CellsByColumn:
-    """The inputs, outputs and targets under this library's names; inputs as texts."""
-    usual_names: dict[str, str] = {}
-    for usual, names in _USUAL_NAMES.items():
-        present = [name for name in names if name in columns]
-        if present and usual not in columns:
-            usual_names[present[0]] = usual
-    return {
-        usual_names.get(name, name): list(map(json_text, cells)) if name == "inputs" else cells
-        for name, cells in columns.items()
-    }
+    judge, _, version = (stem or "").rpartition("/")
+    is_own = version == "v1" and judge in described("mlflow")["judges"]
+    is_grade = stem is not None and are_grades(scores, whole=True, all_one=is_own)
+    return _ON_MARKS if is_grade else None
 
 
 # -- result_df
@@ -150,32 +129,29 @@ def _read_scorers(source: Source, cells: CellsByColumn) -> ScoreFile:
     scorers = [name.removesuffix(_VALUE) for name in cells if name.endswith(_VALUE)]
     # MLflow (3.17.2) writes expectations as `<name>/value`, exactly like scores.
     expected = _expectations(scorers, parse_objects(cells.get("assessments", [])))
-    labels = [
-        name for name in scorers if name not in expected and _are_labels(cells[name + _VALUE])
-    ]
-    scored = [name for name in scorers if name not in (*expected, *labels)]
+    reads = {name: read_cells(cells[name + _VALUE]) for name in scorers if name not in expected}
+    labels = [n for n, read in reads.items() if read.unread and bool(np.isnan(read.numbers).all())]
+    scored = [name for name in reads if name not in labels]
     if not scored:
         raise source.error(f"none of {named(scorers)} has a score")
-    others = {name: cells[name + _VALUE] for name in labels}
-    others |= {
+    others = {
         "reference" if name == "expected_response" else name: cells[name + _VALUE]
-        for name in expected
+        for name in (*labels, *expected)
     }
     details, ids, notes = _details(cells)
     if labels:
-        listed = named(labels)
-        notes.append(f"kept as details, because they are labels and not scores: {listed}")
-    spans = cells.get("execution_duration", [])
+        notes.append(f"kept as details, because they are labels and not scores: {named(labels)}")
+    ends = (_VALUE, "/rationale")
     return score_file(
         source.stem,
-        rows_of({name: _feedback(name, cells) for name in scored}),
+        rows_of({name: _judgements(cells, name, ends, "/error_message") for name in scored}),
         details | rename_clashes(others, {*details, *scored}, "expectations"),
         ids=ids or None,
         measures={
             "latency_ms": [
                 # A duration in milliseconds; pandas may hold time spans instead.
                 span.total_seconds() * SECONDS if isinstance(span, pd.Timedelta) else span
-                for span in spans
+                for span in cells.get("execution_duration", [])
             ]
         },
         origin="trace",
@@ -188,22 +164,7 @@ def _expectations(names: Iterable[str], assessments: Iterable[object]) -> list[s
     lists = [row for row in assessments if isinstance(row, list)]
     objects = [item for row in lists for item in row if isinstance(item, dict)]
     listed = {str(item.get("assessment_name")) for item in objects if "expectation" in item}
-    is_expected: Callable[[str], object] = listed.__contains__ if objects else _EXPECTED.fullmatch
-    return [name for name in names if is_expected(name)]
-
-
-def _are_labels(cells: list[Any]) -> bool:
-    read = read_cells(cells)
-    return bool(read.unread) and bool(np.isnan(read.numbers).all())
-
-
-def _feedback(name: str, cells: CellsByColumn) -> list[Judgement]:
-    values = cells[name + _VALUE]
-    faults, reasons = (cells.get(name + end, [None] * len(values)) for end in (_FAULT, _RATIONALE))
-    return [
-        Judgement(value, json_text(fault) or json_text(reason), bool(fault))
-        for value, fault, reason in zip(values, faults, reasons, strict=True)
-    ]
+    return [name for name in names if (name in listed if objects else _EXPECTED.fullmatch(name))]
 
 
 def _details(cells: CellsByColumn) -> tuple[CellsByColumn, list[str], list[str]]:
@@ -238,18 +199,9 @@ def _details(cells: CellsByColumn) -> tuple[CellsByColumn, list[str], list[str]]
     for place, cells_of_place in places.items():
         ids = texts_of_ids(cells_of_place)
         if ids:
-            rest = {
-                name: column for name, column in details.items() if column is not cells_of_place
-            }
-            rest.pop(f"tags.{in_tags}", None)
-            return rest, ids, [f"query ids are taken from {place}"]
+            kept = {name: own for name, own in details.items() if own is not cells_of_place}
+            return without(kept, [f"tags.{in_tags}"]), ids, [f"query ids are taken from {place}"]
     return details, [], []
 
 
-MLFLOW = dialect(
-    "mlflow",
-    "MLflow: eval_results_table.json, and result_df of GenAI evaluations saved as any table",
-    _recognise,
-    _read_mlflow,
-    example="eval_results_table.json",
-)
+MLFLOW = reader_of_frames("mlflow", _recognise, _read_mlflow)

@@ -13,28 +13,33 @@ from rageval_report.errors import named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import ScoreFile, distinct_names
 from rageval_report.readers.cell_values import is_blank, number_or_none, parse_objects, text_or_none
-from rageval_report.readers.frameworks.format import SURE, Format, at, groups_of, part, read_rows
+from rageval_report.readers.frameworks.format import (
+    SURE,
+    Format,
+    at,
+    described,
+    groups_of,
+    list_at,
+    part,
+    read_rows,
+    reader_of,
+    reader_of_frames,
+)
 from rageval_report.readers.frameworks.rows import (
     Judgement,
-    drop_empty,
     message_text,
     own_ids,
-    score_file,
     texts_of_ids,
     time_in,
 )
 from rageval_report.readers.json_shapes import ShapeError, check_object, check_records
-from rageval_report.readers.record_columns import columns_of
-from rageval_report.readers.table_files import dialect
 from rageval_report.scores.metric import Override
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.types import JsonObject
 
-_TOKENS = ("prompt_tokens", "completion_tokens")
-
 # -- the events of oaieval
 
-_EVENT = frozenset(("run_id", "event_id", "sample_id", "type", "data"))
+_EVENT = described("openai_evals")["event"]
 _MATCH = "match"
 _MATCHED: Override = {
     "kind": "binary",
@@ -43,7 +48,7 @@ _MATCHED: Override = {
     "source": "OpenAI evals",
 }
 _INVALID = "__invalid__"  # the choice of a grader whose answer was not one of the choices
-_OWN = frozenset((QUERY_ID, "question", "answer", "reference", "picked", "error", *_TOKENS))
+_OWN = frozenset((QUERY_ID, "question", "answer", "reference", "picked", "error"))
 _NUMBER = re.compile(r"(\d{1,18})$")
 _NEAR = 1e-9
 
@@ -110,27 +115,19 @@ def _add_event(runs: dict[str, _EvalRun], event: JsonObject, number: int) -> Non
 
 def _events_file(name: str, run: _EvalRun) -> ScoreFile:
     samples = dict(sorted(run.samples.items(), key=_sample_order))
-    metrics = _metrics_of(samples.values())
+    every = [data for sample in samples.values() for data in sample.get("metrics", ())]
+    numbers = {
+        str(k): None for data in every for k, v in data.items() if isinstance(v, int | float)
+    }
+    has_matches = any(_MATCH in sample for sample in samples.values())
+    metrics = ({_MATCH: None} if has_matches else {}) | numbers
     if not metrics:
         raise ShapeError(
             f"none of the {len(samples)} samples of the run {name!r} was scored: expected events "
             "of the types match or metrics"
         )
-    rows = [row for item in samples.items() for row in _rows(*item, metrics)]
-    details = columns_of(texts for _, _, texts in rows)
-    file = score_file(
-        name,
-        [scores for _, scores, _ in rows],
-        drop_empty({key: details[key] for key in details if key not in _TOKENS}),
-        ids=[query_id for query_id, _, _ in rows],
-        measures={key: details[key] for key in _TOKENS if key in details},
-        origin="metrics",
-        metrics={_MATCH: _MATCHED},
-        notes=_notes(run),
-    )
-    disagreements = _disagreements(run.report, file.frame, file.metric_columns or ())
-    object.__setattr__(file, "notes", (*file.notes, *disagreements))
-    return file
+    rows = [row for item in samples.items() for row in _sample_rows(*item, metrics)]
+    return _EVENTS.score_file(name, rows, _notes(run, rows))
 
 
 def _sample_order(item: tuple[str, object]) -> tuple[str, int]:
@@ -139,24 +136,21 @@ def _sample_order(item: tuple[str, object]) -> tuple[str, int]:
     return (item[0], 0) if number is None else (item[0][: number.start()], int(number[1]))
 
 
-def _metrics_of(samples: Iterable[_SampleEvents]) -> dict[str, None]:
-    """The metrics: matches, and the numbers and booleans in the other events."""
-    metrics: dict[str, None] = {}
-    for sample in samples:
-        if _MATCH in sample:
-            metrics[_MATCH] = None
-        for data in sample.get("metrics", ()):
-            metrics |= {str(k): None for k, value in data.items() if isinstance(value, int | float)}
-    return metrics
-
-
-def _rows(
+def _sample_rows(
     sample_id: str, sample: _SampleEvents, names: Mapping[str, None]
-) -> Iterator[tuple[str, dict[str, Judgement], dict[str, Any]]]:
-    """One row per score of the sample: its id, its judgements and its texts."""
+) -> Iterator[JsonObject]:
+    """One row per score of the sample, with its texts."""
     matches, metrics = sample.get(_MATCH, []), sample.get("metrics", [])
     error = _event_error(sample)
-    texts = _texts(sample, error)
+    # Of several samplings the first, as the others are graders'.
+    sampled, match = sample.get("sampling", [{}])[0], sample.get(_MATCH, [{}])[0]
+    texts = {
+        "question": message_text(sampled.get("prompt", match.get("prompt"))),
+        "answer": _single(sampled.get("sampled", match.get("sampled"))),
+        "reference": _single(match.get("expected")),
+        "picked": match.get("picked"),
+        "error": error,
+    }
     for row in range(max(len(matches), len(metrics), 1)):
         data = metrics[row] if row < len(metrics) else {}
         scores = {name: _event_score(data, name, error) for name in names}
@@ -171,7 +165,13 @@ def _rows(
             for key, value in data.items()
             if str(key) not in names
         }
-        yield sample_id, scores, {**labels, **texts}
+        details = {**labels, **texts}
+        yield {
+            QUERY_ID: sample_id,
+            "scores": scores,
+            "details": details,
+            "usage": sampled.get("usage"),
+        }
 
 
 def _event_score(data: JsonObject, name: str, error: str | None) -> Judgement:
@@ -191,25 +191,11 @@ def _event_error(sample: _SampleEvents) -> str | None:
     return "; ".join(dict.fromkeys(messages)) or None
 
 
-def _texts(sample: _SampleEvents, error: str | None) -> dict[str, Any]:
-    """The question and the answer; of several samplings the first, as the others are graders'."""
-    sampled = sample.get("sampling", [{}])[0]
-    match = sample.get(_MATCH, [{}])[0]
-    return {
-        "question": message_text(sampled.get("prompt", match.get("prompt"))),
-        "answer": _single(sampled.get("sampled", match.get("sampled"))),
-        "reference": _single(match.get("expected")),
-        "picked": match.get("picked"),
-        "error": error,
-        **{key: part(sampled, "usage").get(key) for key in _TOKENS},
-    }
-
-
 def _single(value: object) -> Any:
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
-def _notes(run: _EvalRun) -> Iterator[str]:
+def _notes(run: _EvalRun, rows: Sequence[JsonObject]) -> Iterator[str]:
     n_errors = sum(_event_error(sample) is not None for sample in run.samples.values())
     if n_errors:
         yield f"{n_errors} of {len(run.samples)} samples recorded an error"
@@ -218,42 +204,33 @@ def _notes(run: _EvalRun) -> Iterator[str]:
         yield f"{len(unscored)} samples were never scored and count as failed: {named(unscored)}"
     if run.report is None:
         yield "there is no final report: the run did not end"
-
-
-def _disagreements(report: object, frame: pd.DataFrame, metrics: Iterable[str]) -> Iterator[str]:
-    """Notes about figures of the run's own report that differ from the mean of its samples."""
-    for name in metrics:
+    # A figure of the run's own report may differ from the mean of its samples.
+    for name in rows[0]["scores"]:
         key = "accuracy" if name == _MATCH else name
-        figure = number_or_none(at(report, key))
-        if figure is None:
-            continue
-        mean = pd.Series([number_or_none(cell) for cell in frame[name]], dtype=float).mean()
+        figure, cells = number_or_none(at(run.report, key)), [row["scores"][name] for row in rows]
+        scores = [number_or_none(cell.score, with_booleans=True) for cell in cells]
+        mean = pd.Series(scores, dtype=float).mean()
         # `not <=`, so that a NaN counts as a difference.
-        if not abs(figure - mean) <= _NEAR:
+        if figure is not None and not abs(figure - mean) <= _NEAR:
             yield f"the final report says {key} {figure:g}; the mean of {name!r} here is {mean:g}"
 
 
-OPENAI_EVALS = dialect(
-    "openai_evals",
-    "OpenAI evals: the events that oaieval records, JSON Lines: one pipeline per run",
-    lambda names: SURE if names >= _EVENT else 0.0,
-    _read_events,
-    example="events.jsonl",
+_EVENTS = Format.of("openai_evals", metrics={_MATCH: _MATCHED})
+OPENAI_EVALS = reader_of_frames(
+    "openai_evals", lambda names: SURE if names >= _EVENT else 0.0, _read_events
 )
 
 
 # -- the output items of the Evals API
 
-# The list that the API returns, and the key under which Azure's library keeps the same items.
-_KEYS = ("data", "_evaluation_results_list", "output_items")
 _FAILED_STATES = frozenset(("error", "errored", "failed"))
 _ITEM = "datasource_item"
 
 
 def _read_items(source: Source) -> list[ScoreFile]:
     """Read the output items of OpenAI's Evals API: a pipeline for each run."""
-    items = read_rows(source, *_KEYS)
-    if not all(item.keys() >= _ITEMS.has for item in items):
+    items = read_rows(source, *_ITEMS.rows)
+    if not all(map(_ITEMS.fits, items)):
         raise source.error(
             "expected output items of OpenAI's Evals API, each with datasource_item and results"
         )
@@ -277,16 +254,16 @@ def _read_run(name: str, items: Sequence[JsonObject], notes: Iterable[str]) -> S
     # Some data sources nest the item itself under "item".
     inner = [part(source, "item") or source for source in sources]
     key, ids = own_ids(inner) or ("", [])
-    note, drop = f"query ids are taken from '{_ITEM}.{key}'", [f"{_ITEM}.{key}"]
+    note = f"query ids are taken from '{_ITEM}.{key}'"
     if not ids or len(set(ids)) < len(ids):
-        ids, drop = texts_of_ids([item.get("datasource_item_id") for item in items]), []
+        ids = texts_of_ids([item.get("datasource_item_id") for item in items])
         note = "query ids are the items' numbers in the data source (datasource_item_id)"
     if len(set(ids)) < len(items):
         ids, note = [], ""
     rows = [
         {
-            **item,
             _ITEM: inner[place],
+            "scores": _item_scores(item),
             "answer": _answer(item),
             "passed": _verdicts(item),
             "error": _item_error(item),
@@ -297,8 +274,7 @@ def _read_run(name: str, items: Sequence[JsonObject], notes: Iterable[str]) -> S
     ]
     times = [number_or_none(item.get("created_at")) for item in items]
     first = min((time for time in times if time is not None), default=None)
-    all_notes = (*notes, *([note] if note else []))
-    return _ITEMS.score_file(name, rows, all_notes, created=time_in(first), drop=drop)
+    return _ITEMS.score_file(name, rows, (*notes, *filter(None, [note])), created=time_in(first))
 
 
 def _message(error: object) -> str | None:
@@ -315,37 +291,25 @@ def _item_error(item: JsonObject) -> str | None:
     return _message(at(item, "sample.error")) or default
 
 
-def _item_scores(item: JsonObject) -> dict[str, Judgement]:
-    judgements: dict[str, Judgement] = {}
+def _item_scores(item: JsonObject) -> dict[str, object]:
+    judgements: dict[str, object] = {}
     for result in check_records(item.get("results"), "results"):
-        errors = (item["error"], at(result, "sample.error"), result.get("error"))
-        message = next((text for text in map(_message, errors) if text), None)
+        errors = (_message(at(result, "sample.error")), _message(result.get("error")))
         # The API writes 0 where the sample or a grader ended in an error.
-        judgements[_grader(result, judgements)] = (
-            Judgement(at(result, "score|passed"), text_or_none(result.get("reason")))
-            if message is None
-            else Judgement(None, message, is_failed=True)
-        )
+        error = next(filter(None, (_item_error(item), *errors)), None)
+        metric = text_or_none(result.get("metric"))
+        name = text_or_none(result.get("name")) or metric or "score"
+        name = f"{name}.{metric}" if name in judgements and metric else name
+        while name in judgements:
+            name = f"{name} #2"
+        score = at(result, "score|passed")
+        judgements[name] = {"score": score, "reason": result.get("reason"), "error": error}
     return judgements
 
 
-def _grader(result: JsonObject, taken: Mapping[str, object]) -> str:
-    """The name of the grader; with that of its metric if the grader has several results."""
-    metric = text_or_none(result.get("metric"))
-    name = text_or_none(result.get("name")) or metric or "score"
-    name = f"{name}.{metric}" if name in taken and metric else name
-    while name in taken:
-        name = f"{name} #2"
-    return name
-
-
 def _answer(item: JsonObject) -> str | None:
-    outputs = at(item, "sample.output")
-    texts = [
-        text_or_none(output.get("content"))
-        for output in (outputs if isinstance(outputs, list) else [])
-        if isinstance(output, dict)
-    ]
+    outputs = list_at(item, "sample.output")
+    texts = [text_or_none(at(output, "content")) for output in outputs]
     return "\n".join(text for text in texts if text) or None
 
 
@@ -358,21 +322,5 @@ def _verdicts(item: JsonObject) -> dict[str, bool]:
     }
 
 
-_ITEMS = Format(
-    "openai_runs",
-    "OpenAI's Evals API: output items with results[] of graders, as JSON or JSON Lines",
-    "output_items.json",
-    has=frozenset((_ITEM, "results")),
-    rows=_KEYS,
-    judge=lambda rows: map(_item_scores, rows),
-    id=QUERY_ID,
-    averages=False,
-    parts={_ITEM: ("question", _ITEM)},
-    texts={"answer": "answer"},
-    nests={"results": "passed"},
-    origin=_ITEM,
-    error="error",
-    measures={name: (f"usage.{name}", 1) for name in _TOKENS},
-    empty="no grader of the run {name!r} has a score",
-)
-OPENAI_RUNS = _ITEMS.reader(read=_read_items)
+_ITEMS = Format.of("openai_runs")
+OPENAI_RUNS = reader_of("openai_runs", _ITEMS.recognise, _read_items)

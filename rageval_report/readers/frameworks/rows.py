@@ -54,6 +54,19 @@ def judge(score: object, reason: str | None = None, otherwise: str | None = None
     return Judgement(score, reason)
 
 
+def mean_judgement(judgements: Iterable[Judgement]) -> Judgement:
+    """The only judgement, or the mean of those that are numbers, with all their reasons."""
+    every = list(judgements)
+    scored = [each for each in every if not each.is_failed]
+    reasons = dict.fromkeys(each.reason for each in scored or every if each.reason)
+    reason = "; ".join(reasons) or None
+    if not scored:
+        return Judgement(None, reason, is_failed=True)
+    numbers = [number for each in scored if (number := number_or_none(each.score)) is not None]
+    is_mean = 1 < len(scored) == len(numbers)
+    return Judgement(math.fsum(numbers) / len(numbers) if is_mean else scored[0].score, reason)
+
+
 class JudgementColumns(NamedTuple):
     """The columns of all metrics with their states and reasons, the metrics, and notes."""
 
@@ -137,43 +150,34 @@ def score_file(
     config: Mapping[str, Any] | None = None,
     created: datetime | None = None,
     is_one_pipeline: bool = False,
-    averages: bool = True,
-    empty: str = "",
 ) -> ScoreFile:
     """The file of a pipeline, one row per query: repeats of an id are averaged.
 
     `cases` tell repeats where the format has no ids that other runs share. `origin` goes before a
-    detail whose name a metric has; `empty` is the error if no metric has a score. All rows are
-    queries of one pipeline if the format says so (`is_one_pipeline`); its queries have repeats
-    only if it `averages` them.
+    detail whose name a metric has. All rows are queries of one pipeline if the format says so.
     """
     if isinstance(judgements, JudgementColumns):
         judged = judgements
     else:
         judged = judgement_columns(judgements, errors)
-    if empty and not judged.metrics:
-        raise ShapeError(empty)
+    if not judged.metrics:
+        raise ShapeError(f"no row of {name!r} has a score; is this the file of the results?")
     filled = drop_empty(measures or {}, ())
     spent = {key: filled[key] for key in filled if key not in judged.columns}
     taken = {*judged.columns, *spent, *([] if ids is None else [QUERY_ID])}
     if ids is not None:  # then a question need not identify the row
         details = drop_empty(details, ())
     names = (*spent, *judged.metrics) if measures_first else (*judged.metrics, *spent)
-    scores = {**judged.columns, **spent}
-    columns = {
-        **rename_clashes(details, taken, origin),
-        **(spent if measures_first else {}),
-    } | scores
+    scores = {**spent, **judged.columns} if measures_first else {**judged.columns, **spent}
+    columns = {**rename_clashes(details, taken, origin), **scores}
     repeats: tuple[str, ...] = ()
     key, keys = (QUERY_ID, ids) if ids is not None else (_CASE, cases)
-    if keys is not None:
-        columns = {key: [json_text(each) for each in keys], **columns}
+    if keys is None:
         frame = frame_of(columns)
-        if averages:
-            frame, repeats = average_repeats(frame, key, names)
-        frame = frame.drop(columns=_CASE, errors="ignore")
     else:
-        frame = frame_of(columns)
+        frame = frame_of({key: [json_text(each) for each in keys], **columns})
+        frame, repeats = average_repeats(frame, key, names)
+        frame = frame.drop(columns=_CASE, errors="ignore")
     return ScoreFile(
         frame,
         name,
@@ -207,10 +211,10 @@ def are_grades(scores: Collection[float], *, whole: bool = False, all_one: bool 
     return bool(scores) and is_within and (all_one or any(score > 1 for score in scores))
 
 
-def milliseconds(seconds: object) -> float | None:
-    """A duration in seconds as milliseconds; None if it is not a number."""
-    number = number_or_none(seconds)
-    return None if number is None else number * SECONDS
+def times(value: object, factor: float = SECONDS) -> float | None:
+    """A number times a factor, such as seconds in milliseconds; None if it is not a number."""
+    number = number_or_none(value)
+    return None if number is None else number * factor
 
 
 def time_in(value: object) -> datetime | None:
@@ -324,14 +328,6 @@ def _part_name(name: str, origin: str) -> str:
     """The name, unless it would be taken for the row's id or for another text of the row."""
     is_taken = id_column_of([name]) is not None or normalise_name(name) in TEXTS
     return f"{origin}.{name}" if is_taken else name
-
-
-def collect_details(*fields: tuple[str, str, Iterable[object]]) -> CellsByColumn:
-    """The parts of several fields, each an origin, a role and its values, under different names."""
-    details: CellsByColumn = {}
-    for origin, role, values in fields:
-        details |= rename_clashes(split_parts(values, role, origin), details, origin)
-    return details
 
 
 def own_ids(objects: Iterable[object]) -> tuple[str, list[str]] | None:

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.files.source import Source
-from rageval_report.readers.base import Reader, ScoreFile, distinct_names
+from rageval_report.readers.base import ScoreFile, distinct_names
 from rageval_report.readers.cell_values import is_blank, json_text, parse_literal, parse_objects
-from rageval_report.readers.frameworks.format import SURE, groups_of
+from rageval_report.readers.frameworks.format import SURE, described, groups_of, reader_of
 from rageval_report.readers.frameworks.rows import SECONDS
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.cells import read_cells
@@ -28,20 +28,8 @@ from rageval_report.scores.states import (
     state_columns,
 )
 
-_RECORD = frozenset(("record_id", "input", "output"))
 _APP = ("app_name", "app_version", "app_id")
-_RESULT_IDS = frozenset(("feedback_result_id", "feedback_definition_id"))
-_METRIC_NAMES = ("fname", "name")
-_EVENTS = frozenset(("record_attributes", "record_type", "resource_attributes", "trace"))
-
-# The columns of a record that are not metrics.
-_DETAILS = frozenset(
-    "app_id app_name app_version type record_id conversation_id input_id input output tags ts "
-    "latency total_tokens total_cost eval_cost eval_cost_snowflake cost_currency num_events "
-    "sampled sample_rate eval_decision_reason is_match".split()
-)
-# Whole traces, and copies of other columns.
-_TRACES = ("app_json", "record_json", "cost_json", "perf_json")
+_WORDS = described("trulens")
 _CALLS, _DIRECTION, _COST = "_calls", " direction", " feedback cost in "
 _COMPANIONS = (_CALLS, _DIRECTION, STATE, REASON)
 _SEVERAL = ":::"  # between a metric that gives several scores and the name of each
@@ -59,13 +47,13 @@ _LONGEST = 1_000_000
 
 def _recognise(source: Source) -> float:
     header = frozenset(header_of(source))
-    is_wide = header >= _RECORD and not header.isdisjoint(_APP)
-    return SURE if is_wide or _is_long(header) or header >= _EVENTS else 0.0
+    is_wide = header >= {"record_id", "input", "output"} and not header.isdisjoint(_APP)
+    return SURE if is_wide or _is_long(header) or header >= _WORDS["events"] else 0.0
 
 
 def _is_long(header: frozenset[str]) -> bool:
-    has_ids = not (header.isdisjoint(_RESULT_IDS) or header.isdisjoint(_METRIC_NAMES))
-    return header >= {"record_id", "result"} and has_ids
+    has_ids = header & {"feedback_result_id", "feedback_definition_id"}
+    return header >= {"record_id", "result"} and bool(has_ids and header & {"fname", "name"})
 
 
 def read_trulens(
@@ -88,7 +76,7 @@ def read_trulens(
     (['v1', 'v2'], {'bias': {'greater_is_better': False}})
     """
     header = frozenset(header_of(source))
-    if header >= _EVENTS:
+    if header >= _WORDS["events"]:
         raise source.error(
             "these are TruLens's events, one per span; expected one row per record. Write the "
             "result of get_records_and_feedback() instead"
@@ -125,13 +113,13 @@ def _pipelines(frame: pd.DataFrame, otherwise: str) -> list[tuple[str, list[int]
     return list(zip(labels, places.values(), strict=True))
 
 
+def _cells(rows: pd.DataFrame, name: str) -> list[Any]:
+    return rows[name].tolist() if name in rows else [None] * len(rows)
+
+
 def _texts_of(frame: pd.DataFrame, name: str) -> list[str]:
     """The cells as texts, "" for a blank cell."""
     return [json_text(cell) or "" for cell in _cells(frame, name)]
-
-
-def _cells(rows: pd.DataFrame, name: str) -> list[Any]:
-    return rows[name].tolist() if name in rows else [None] * len(rows)
 
 
 def _score_file(name: str, rows: pd.DataFrame, query_id: str | None) -> ScoreFile:
@@ -150,13 +138,10 @@ def _score_file(name: str, rows: pd.DataFrame, query_id: str | None) -> ScoreFil
     return ScoreFile(frame, name, overrides, (*metrics, *spent), notes)
 
 
-# -- details
-
-
 def _own_details(
     rows: pd.DataFrame, metrics: Sequence[str], query_id: str | None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    unused = {*metrics, *_TRACES, "input", "output", "latency", "total_tokens"} - {query_id}
+    unused = {*metrics, *_WORDS["traces"], "input", "output", "latency", "total_tokens"}
     companions = tuple(f"{metric}{end}" for metric in metrics for end in (*_COMPANIONS, _COST))
     columns: dict[str, Any] = {}
     notes = []
@@ -165,14 +150,11 @@ def _own_details(
         if not all(text.strip() for text in columns["question"]) and "record_id" in rows:
             # A record's id is new in each run, so it is the last resort; the input pairs runs.
             columns = {"query_id": rows["record_id"].astype(str), **columns}
-            notes.append(
-                "some records have no input, so query ids are the ids of records, which differ "
-                "from run to run"
-            )
+            notes.append("some records have no input, so query ids are their ids, new in each run")
     if "output" in rows:
         columns["answer"] = [text or None for text in _texts_of(rows, "output")]
     for label in map(str, rows):
-        if label not in unused and not label.startswith(companions):
+        if label not in unused - {query_id} and not label.startswith(companions):
             columns.setdefault(label, rows[label])
     return columns, tuple(notes)
 
@@ -193,7 +175,7 @@ def _spent(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _metrics_of(rows: pd.DataFrame) -> list[str]:
     """The columns with a column of calls, directions or costs, and all other columns of numbers."""
-    labels = [str(label) for label in rows]
+    labels = list(map(str, rows))
     named = {label.removesuffix(_DIRECTION) for label in labels if label.endswith(_DIRECTION)}
     named |= {label.partition(_COST)[0] for label in labels if _COST in label}
     called = [label for label in labels if label.endswith(_CALLS)]
@@ -205,13 +187,9 @@ def _metrics_of(rows: pd.DataFrame) -> list[str]:
 
 def _may_be_metric(cells: pd.Series) -> bool:
     label = str(cells.name)
-    return (
-        pd.api.types.is_numeric_dtype(cells.dtype)
-        and label not in {*_DETAILS, *_TRACES}
-        and _COST not in label
-        and not label.endswith(_COMPANIONS)
-        and not label.startswith("Unnamed")
-    )
+    is_other = label in _WORDS["details"] | _WORDS["traces"] or label.endswith(_COMPANIONS)
+    is_numeric = pd.api.types.is_numeric_dtype(cells.dtype)
+    return is_numeric and not is_other and _COST not in label and not label.startswith("Unnamed")
 
 
 def _metric_columns(rows: pd.DataFrame, metric: str) -> dict[str, Any]:
@@ -244,22 +222,12 @@ def _was_called(calls: object) -> bool:
 
 def _judge_explanation(calls: object) -> str | None:
     """The explanations of the judge in the calls of a metric, or in their text, a line per call."""
-    texts: list[object]
-    if isinstance(calls, str):
-        # By a pattern: the calls hold whole prompts and contexts, which would take long to parse,
-        # and objects that are not literals.
-        texts = [parse_literal(text) for text in _EXPLANATION.findall(calls[:_LONGEST])]
-    else:
-        listed = list(calls) if isinstance(calls, list | np.ndarray) else []
-        metas = [call.get("meta") if isinstance(call, dict) else None for call in listed]
-        texts = [_explanation(meta) for meta in metas if isinstance(meta, dict)]
-    lines = [text for text in dict.fromkeys(texts) if isinstance(text, str) and text.strip()]
+    # By a pattern: the calls hold whole prompts and contexts, which would take long to parse, and
+    # objects that are not literals.
+    text = calls if isinstance(calls, str) else repr(calls) if _was_called(calls) else ""
+    literals = map(parse_literal, _EXPLANATION.findall(text[:_LONGEST]))
+    lines = [text for text in dict.fromkeys(literals) if isinstance(text, str) and text.strip()]
     return "\n".join(lines) or None
-
-
-def _explanation(meta: Mapping[str, Any]) -> str | None:
-    texts = (meta.get(key) for key in ("explanation", "reason", "reasons"))
-    return next((text for text in texts if isinstance(text, str)), None)
 
 
 # -- feedback results, one row per result
@@ -267,8 +235,8 @@ def _explanation(meta: Mapping[str, Any]) -> str | None:
 
 def _pivot(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame with one row per record and one column per metric, from one row per result."""
-    metric_column = next(name for name in _METRIC_NAMES if name in frame)
-    results = [{str(k): v for k, v in row.items()} for row in frame.to_dict(orient="records")]
+    metric_column = "fname" if "fname" in frame else "name"
+    results = frame.to_dict(orient="records")
     records = groups_of(results, lambda result: json_text(result["record_id"]) or "")
     rows = []
     for record, own in records.items():
@@ -280,7 +248,7 @@ def _pivot(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _record_details(result: Mapping[str, Any]) -> dict[str, Any]:
+def _record_details(result: Mapping[Any, Any]) -> dict[str, Any]:
     record, app = _object(result.get("record_json")), _object(result.get("app_json"))
     return {
         "input": record.get("main_input", record.get("input", result.get("input"))),
@@ -291,16 +259,14 @@ def _record_details(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _metric_cells(metric: str, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _metric_cells(metric: str, results: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:
     """The mean of a metric's results on a record, or why there is none."""
     cells = [result.get("result") for result in results]
     read = read_cells(None if is_blank(cell) else cell for cell in cells)
     scores = read.numbers[~np.isnan(read.numbers)]
     if len(scores):
-        state, reasons = (
-            SCORED,
-            [_judge_explanation(result.get("calls_json")) for result in results],
-        )
+        explanations = [_judge_explanation(result.get("calls_json")) for result in results]
+        state, reasons = SCORED, explanations
     else:
         state, reasons = _unscored_state(results), [json_text(row.get("error")) for row in results]
     feedback = _object(results[0].get("feedback_json"))
@@ -312,7 +278,7 @@ def _metric_cells(metric: str, results: Sequence[Mapping[str, Any]]) -> dict[str
     }
 
 
-def _unscored_state(results: Iterable[Mapping[str, Any]]) -> str:
+def _unscored_state(results: Iterable[Mapping[Any, Any]]) -> str:
     """The state of a score that is absent; "failed" goes before "not applicable"."""
     states = set()
     for result in results:
@@ -328,11 +294,4 @@ def _object(cell: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-TRULENS = Reader(
-    "trulens",
-    "TruLens's frames of records with feedback, or of feedback results: one pipeline per version",
-    _recognise,
-    read_trulens,
-    ("columns", "encoding", "query_id"),
-    example="records.csv",
-)
+TRULENS = reader_of("trulens", _recognise, read_trulens, "columns", "query_id")

@@ -65,19 +65,6 @@ def test_ids_are_those_of_the_project_where_there_is_no_best_file(tmp_path):
     assert "those of qa.parquet" in found.notes[0]
 
 
-def test_a_module_without_ids_says_what_is_lacking(alone):
-    with pytest.raises(ReaderError, match=r"contains no query ids.*6 rows"):
-        read_one(alone(NODE / "0.parquet"))
-
-
-def test_texts_and_rankings_are_details():
-    first = read_one(NODE / "best_1.parquet").frame.iloc[0]
-    assert (first["question"], first["reference"]) == ("What is 0?", ["It is 0."])
-    assert first["relevant"] == [["d0"], ["d6", "d7"]]
-    assert len(first["retrieved"]) == len(first["contexts"]) == 10
-    assert first["retrieve_scores"][:2] == [1.0, 0.9]
-
-
 def test_a_summary_stands_for_the_modules_beside_it():
     found = read(NODE / "summary.csv", reader="autorag")
     assert [one.pipeline for one in found] == ["BM25", "BM25 #2"]
@@ -87,37 +74,12 @@ def test_a_summary_stands_for_the_modules_beside_it():
             assert one.frame[metric].mean() == pytest.approx(means[metric][place], rel=1e-12)
 
 
-def test_a_blank_name_of_a_file_is_no_file(tmp_path):
-    node = tmp_path / "node"
-    shutil.copytree(NODE, node)
-    summary = pd.read_csv(node / "summary.csv")
-    summary.loc[0, ["filename", "module_name"]] = None
-    summary.to_csv(node / "summary.csv", index=False)
-    assert [file.pipeline for file in read(node / "summary.csv", reader="autorag")] == ["BM25"]
-
-
-def test_a_summary_alone_names_the_files_with_the_queries(alone):
-    with pytest.raises(
-        ReaderError, match=r"means over all queries; the queries are in '0\.parquet', '1\.parquet'"
-    ):
-        read_one(alone(NODE / "summary.csv"))
-
-
 def test_a_summary_does_not_lead_out_of_its_folder(alone):
     path = alone(NODE / "summary.csv")
     shutil.copy(NODE / "best_1.parquet", path.parent.parent / "best_1.parquet")
     path.write_text(path.read_text().replace("0.parquet", "../best_1.parquet"))
     with pytest.raises(ReaderError, match="are missing from this folder"):
         read_one(path)
-
-
-def test_a_module_that_cannot_be_read_is_told(tmp_path):
-    node = tmp_path / "node"
-    shutil.copytree(NODE, node)
-    (node / "0.parquet").write_bytes(b"PAR1 cut")
-    [found] = read(node / "summary.csv", reader="autorag")
-    assert found.pipeline == "BM25 #2"
-    assert "0.parquet" in found.notes[-1]
 
 
 # -- the public project

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.errors import ReaderError
-from rageval_report.readers import Source, read, recognise
+from rageval_report.readers import read
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "deepeval"
 TOLD = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))
@@ -40,14 +39,6 @@ def case(asked="Who?", name=None, **scores):
     given = {key: one if isinstance(one, dict) else {"score": one} for key, one in scores.items()}
     metrics = [{"name": key, **one} for key, one in given.items()]
     return {"name": name, "input": asked, "actualOutput": "He.", "metricsData": metrics}
-
-
-def snake_rows(found):
-    scores = found.scores.astype(object).where(found.scores.notna(), None)
-    return {
-        query: {metric: scores[column][query] for metric, column in METRICS.items()}
-        for query in scores.index
-    }
 
 
 # -- what deepeval 4.3.1 wrote
@@ -91,36 +82,7 @@ def test_a_run_has_its_identifier_hyperparameters_texts_and_costs():
     assert (first["topic"], first["Faithfulness_judge"]) == ("geography", "no model")
 
 
-def test_the_cache_has_the_scores_that_did_not_fail():
-    found = evaluation(GOLDEN / "deepeval-cache.json")
-    by_question = {
-        case["input"]: case["name"]
-        for case in json.loads((GOLDEN / "test_run.json").read_text())["testCases"]
-    }
-    names = found.details["question"].map(by_question)
-    assert dict(zip(names, snake_rows(found).values(), strict=True)) == {
-        name: TOLD["values"][name] for name in names
-    }
-    assert any("several runs" in note for note in found.notes)
-
-
 # -- spellings
-
-
-def test_a_list_of_test_results_is_read(write):
-    results = [{"name": "a", "input": "Who?", "metrics_data": [{"name": "Bias", "score": 0.5}]}]
-    path = write(json.dumps(results))
-    assert recognise(Source(path)) == "deepeval"
-    assert read(path)[0].frame["Bias"].tolist() == [0.5]
-
-
-def test_a_conversation_is_asked_what_its_scenario_or_its_user_says_first(read_cases):
-    turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
-    metrics = [{"name": "Role Adherence", "score": 1.0}]
-    cases = [{"turns": turns, "metricsData": metrics, **more} for more in ({}, {"scenario": "s"})]
-    found = read_cases(*cases, key="conversationalTestCases")
-    assert found.frame["question"].tolist() == ["Hello", "s"]
-    assert found.frame["conversation"].tolist() == [turns, turns]
 
 
 # -- states
@@ -141,12 +103,6 @@ def test_the_state_of_a_score(read_cases, given, state, reason):
     found = read_cases(case(name="a", Bias=given), case(name="b", Bias=1))
     assert found.frame["Bias_reason"][0] == reason
     assert found.frame.get("Bias_state", ["scored"])[0] == state
-
-
-def test_two_metrics_of_one_name_are_told_apart(read_cases):
-    given = case(name="a", Bias=1)
-    given["metricsData"] *= 2
-    assert read_cases(given).metric_columns == ("Bias", "Bias #2")
 
 
 @pytest.mark.parametrize(
@@ -192,27 +148,7 @@ def test_names_that_say_nothing_of_the_query_are_no_ids(read_cases, names, why):
     assert any(why in note for note in found.notes)
 
 
-@pytest.mark.parametrize(("ids", "column"), [(["x", "y"], "id"), (["x", "x"], "metadata.id")])
-def test_an_id_among_the_metadata_is_taken_if_it_tells_cases_apart(read_cases, ids, column):
-    cases = [case(f"{row}?", Bias=1) | {"metadata": {"id": one}} for row, one in enumerate(ids)]
-    assert read_cases(*cases).frame[column].tolist() == ids
-
-
-def test_metadata_do_not_take_the_place_of_a_score(read_cases):
-    found = read_cases(case(name="a", Bias=1) | {"additionalMetadata": {"Bias": "no", "k": 3}})
-    assert found.frame["Bias"].tolist() == [1.0]
-    assert (found.frame["metadata.Bias"][0], found.frame["k"][0]) == ("no", 3)
-
-
 # -- bad input
-
-
-@pytest.mark.parametrize(
-    "document", [{}, {"testCases": []}, {"testRunLink": "x"}, [1], "x", {"testCases": {}}]
-)
-def test_what_is_no_run_is_refused(write, document):
-    with pytest.raises(ReaderError):
-        read(write(json.dumps(document)), reader="deepeval")
 
 
 # -- files that nobody on the project wrote

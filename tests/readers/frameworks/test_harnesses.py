@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from pathlib import Path
 from statistics import mean
 
@@ -23,7 +22,6 @@ from rageval_report.scores import score_table
 
 RUN = Path(__file__).parents[2] / "golden" / "helm" / "run"
 HELM_EXPECTED = json.loads((RUN.parent / "expected.json").read_text(encoding="utf-8"))
-STATS = RUN / "per_instance_stats.json"
 
 
 def entry(query, trial=0, perturbation=None, **means):
@@ -49,56 +47,6 @@ def test_means_by_split_are_those_that_helm_gives(is_perturbed, position):
         assert by_split.loc[split, name] == pytest.approx(average, abs=1e-15)
 
 
-def test_a_perturbation_is_a_pipeline_of_the_same_queries():
-    original, lowercase = read(STATS)
-    assert original.pipeline == "small:model=simple_model1"
-    assert lowercase.pipeline == "small:model=simple_model1, lowercase"
-    assert original.frame["query_id"].tolist() == lowercase.frame["query_id"].tolist()
-    assert lowercase.frame["question"].tolist()[0] == "say jane austen"
-    assert original.config["model"] == "simple/model1"
-
-
-def test_counts_are_details_and_the_runtime_is_the_latency():
-    [file, _] = read(STATS)
-    assert file.metric_columns == (
-        *("latency_ms", "exact_match", "quasi_exact_match", "prefix_exact_match"),
-    )
-    first = json.loads(STATS.read_text(encoding="utf-8"))[0]["stats"]
-    raw = {stat["name"]["name"]: stat.get("mean") for stat in first}
-    assert file.frame["latency_ms"].tolist()[0] == raw["inference_runtime"] * 1000
-    assert file.frame["num_prompt_tokens"].tolist()[0] == raw["num_prompt_tokens"]
-
-
-@pytest.mark.parametrize("source_of_texts", ["summarised", "not yet summarised"])
-def test_texts_come_from_the_files_beside(tmp_path, source_of_texts):
-    names = ["display_predictions.json", "instances.json"]
-    names = names if source_of_texts == "summarised" else ["scenario_state.json"]
-    for name in ("per_instance_stats.json", *names):
-        shutil.copy(RUN / name, tmp_path)
-    frame = read(tmp_path / "per_instance_stats.json")[0].frame
-    assert frame["question"].tolist()[1] == "The capital of Italy is Rome"
-    assert frame["reference"].tolist() == ["Jane Austen", "Rome", "James Joyce", "1.1 million"]
-    assert frame["answer"].tolist() == ["Austen", "Rome", "Ulysses?", "people"]
-
-
-def test_display_predictions_hold_scores_and_answers(write):
-    rows = [
-        {
-            "instance_id": f"id{n}",
-            "train_trial_index": 0,
-            "predicted_text": text,
-            "stats": {"exact_match": score, "num_output_tokens": 2},
-        }
-        for n, (text, score) in enumerate([("Rome", 1.0), ("Milan", 0.0)])
-    ]
-    path = write(json.dumps(rows))
-    assert recognise(Source(path)) == "helm"
-    [file] = read(path)
-    assert file.metric_columns == ("exact_match",)
-    assert file.frame["exact_match"].tolist() == [1, 0]
-    assert file.frame["answer"].tolist() == ["Rome", "Milan"]
-
-
 def test_trials_are_averaged_and_an_empty_statistic_has_failed(write):
     path = written(
         write, entry("a", 0, f1_score=1), entry("a", 1, f1_score=0.5), entry("b", f1_score=None)
@@ -109,29 +57,12 @@ def test_trials_are_averaged_and_an_empty_statistic_has_failed(write):
     assert frame["f1_score_reason"].tolist()[1] == "HELM computed no value (count 0)"
 
 
-def test_entries_of_one_instance_are_joined(write):
-    path = written(write, entry("a", exact_match=1), entry("a", toxic_frac=0.25))
-    [evaluation] = read_scores(path).values()
-    assert evaluation.scores.to_numpy().tolist() == [[1, 0.25]]
-    assert not evaluation.metrics["toxic_frac"].greater_is_better
-
-
 def test_the_probability_of_an_answer_is_a_metric_only_where_it_is_alone(write):
     [alone] = read(written(write, entry("a", logprob=-1.5)))
     assert alone.metric_columns == ("logprob",)
     [beside] = read(written(write, entry("a", logprob=-1.5, exact_match=1)))
     assert beside.metric_columns == ("exact_match",)
     assert beside.frame["logprob"].tolist() == [-1.5]
-
-
-def test_a_file_of_counts_is_refused(write):
-    with pytest.raises(ReaderError, match=r"All statistics of a run are in per_instance_stats"):
-        read(written(write, entry("a", num_references=1)))
-
-
-def test_an_entry_of_another_shape_is_named(write):
-    with pytest.raises(ReaderError, match="entry 2 is not a statistic of an instance: no 'stats'"):
-        read(write(json.dumps([entry("a", f1=1), {"instance_id": "b", "train_trial_index": 0}])))
 
 
 # -- lm_eval: files of HELM: a run that crfm-helm 0.5.16 wrote, and entries by hand
@@ -195,25 +126,10 @@ def test_the_direction_and_the_names_stand_in_the_results_file():
     }
 
 
-def test_an_id_in_the_documents_goes_before_their_hashes():
-    assert read(SUMS)[0].frame["query_id"].tolist() == ["q1", "q2", "q3", "q4"]
-    assert "query ids are taken from doc.id" in read(SUMS)[0].notes
-    hashes = [json.loads(text)["doc_hash"] for text in PLAIN.read_text().splitlines()]
-    assert read(PLAIN)[0].frame["query_id"].tolist() == hashes
-
-
 # -- public samples
 
 
 # -- the results beside the samples
-
-
-def test_results_of_another_task_are_not_used(write):
-    told = {"results": {}, "higher_is_better": {"other": {"f1": False}}}
-    write(json.dumps(told), "results_1.json")
-    [found] = read(write(lines(line(0, my_score=1.0)), "samples_toy.jsonl"))
-    assert found.metrics == {}
-    assert any("is for another task and is not used" in note for note in found.notes)
 
 
 def test_fewer_samples_than_were_evaluated_are_told(write):
@@ -230,36 +146,9 @@ def test_fewer_samples_than_were_evaluated_are_told(write):
 # -- shapes
 
 
-def test_lines_of_an_older_version_name_neither_hashes_nor_metrics(read_lines):
-    old = [line(n, acc=1.0) for n in (0, 1)]
-    for row in old:
-        del row["doc_hash"], row["metrics"], row["filter"]
-    found = read_lines(*old)
-    assert found.metric_columns == ("acc",)
-    assert found.frame["query_id"].tolist() == ["0", "1"]
-    assert any("older lm-eval" in note for note in found.notes)
-
-
-def test_a_metric_over_all_documents_is_left_out_and_told(read_lines):
-    found = read_lines(line(0, acc=1.0, mcc=[1, 0]))
-    assert found.metric_columns == ("acc",)
-    assert "left out, because they have no scores of documents: 'mcc'" in found.notes
-
-
-def test_predictions_without_scores_are_refused(read_lines):
-    with pytest.raises(ReaderError, match=r"'bypass' have no scores of documents.*--predict_only"):
-        read_lines(line(0, bypass=999))
-
-
 def test_a_document_twice_is_two_runs_in_one_file(read_lines):
     with pytest.raises(ReaderError, match="doc_id 0 appears twice with the filter 'none'"):
         read_lines(line(0, acc=1), line(0, acc=0))
-
-
-def test_a_filter_that_scored_only_some_documents_leaves_the_others_missing(read_lines):
-    rows = [line(0, filtered="a", m=1), line(0, filtered="b", m=0), line(1, filtered="a", m=1)]
-    found = read_lines(*rows)
-    assert found.frame["m(b)"].isna().tolist() == [False, True]
 
 
 # -- mlflow: files of HELM: a run that crfm-helm 0.5.16 wrote, and entries by hand
@@ -301,13 +190,6 @@ def test_means_of_the_frame_are_those_that_mlflow_reports(path):
 
 
 @pytest.mark.parametrize("path", FRAMES)
-def test_a_scorer_that_raised_is_failed_with_its_message(path):
-    row = read(path)[0].frame.set_index("query_id").loc["q3"]
-    assert pd.isna(row["judge"])
-    assert (row["judge_state"], row["judge_reason"]) == ("failed", "judge timed out")
-
-
-@pytest.mark.parametrize("path", FRAMES)
 def test_ids_are_the_tag_and_texts_labels_and_expectations_details(path):
     [found] = read(path)
     frame = found.frame.set_index("query_id")
@@ -329,25 +211,6 @@ def test_marks_of_mlflow_s_judges_are_from_1_to_5_even_where_all_are_1(read_fram
     assert found.metrics == {"faithfulness": {"kind": "ordinal", "bounds": (1.0, 5.0)}}
 
 
-def test_two_versions_of_a_metric_are_two_metrics(read_frame):
-    found = read_frame({"inputs": ["a"], "tone/v1/score": [1], "tone/v2/score": [0]})
-    assert found.metric_columns == ("tone/v1", "tone/v2")
-
-
-def test_a_judge_that_failed_says_why(read_frame):
-    told = "Failed to score model on payload. Error: timeout"
-    judged = {"tone/v1/score": [None, 0.5], "tone/v1/justification": [told, "half"]}
-    found = read_frame({"inputs": ["a", "b"], **judged})
-    assert found.frame["tone_state"].tolist() == ["failed", "scored"]
-    assert found.frame["tone_reason"].tolist() == [told, "half"]
-
-
-def test_latency_is_in_milliseconds(read_frame):
-    found = read_frame({"inputs": ["a"], "tone/v1/score": [1], "latency": [0.25]})
-    assert found.frame["latency_ms"].tolist() == [250.0]
-    assert found.metric_columns == ("tone", "latency_ms")
-
-
 # -- frames of scorers
 
 
@@ -360,30 +223,6 @@ def test_ids_are_never_the_traces_which_are_new_in_each_run(read_frame):
     assert "query_id" not in found.frame
     table = score_table(found.frame, only=found.metric_columns)
     assert all(one.startswith("q-") for one in table.scores.index)
-
-
-def test_an_input_may_be_the_id(read_frame):
-    requests = ["{'question': 'a?', 'qid': 7}", "{'question': 'b?', 'qid': 8}"]
-    found = read_frame(scored(request=requests))
-    assert found.frame["query_id"].tolist() == ["7", "8"]
-    assert "query ids are taken from the input 'qid'" in found.notes
-
-
-def test_the_client_s_request_id_is_the_id_where_there_is_no_other(read_frame):
-    found = read_frame(scored(client_request_id=["r1", "r2"], request=["a?", "b?"]))
-    assert found.frame["query_id"].tolist() == ["r1", "r2"]
-
-
-def test_traces_of_one_query_are_repeats(read_frame):
-    found = read_frame(scored(tags=["{'query_id': 'a'}", "{'query_id': 'a'}"]))
-    assert found.frame[["query_id", "m", "n_repeats"]].to_numpy().tolist() == [["a", 0.75, 2]]
-
-
-def test_expectations_are_known_by_name_where_no_assessment_tells(read_frame):
-    given = {"expected_response/value": ["1", "2"]}
-    found = read_frame(scored(request=["a?", "b?"], **given))
-    assert found.metric_columns == ("m",)
-    assert [str(one) for one in found.frame["reference"]] == ["1", "2"]
 
 
 # -- mteb: predictions and results of MTEB, written by hand after mteb 2.26.24
@@ -408,33 +247,6 @@ def test_each_subset_and_split_is_a_pipeline(write):
     files = read(write(json.dumps(document)), qrels=qrels, metrics="mrr")
     assert [file.pipeline for file in files] == ["toy/bm25, en, test", "toy/bm25, de, test"]
     assert [file.frame["mrr"].tolist() for file in files] == [[0.5], [0.5]]
-
-
-def test_predictions_without_judgments_say_how_to_pass_them():
-    with pytest.raises(ReaderError, match=r"rankings of an MTEB task.*qrels="):
-        read(PREDICTIONS)
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        json.loads((MTEB_FILES / "Toy.json").read_text(encoding="utf-8")),
-        {"mteb_dataset_name": "Toy", "mteb_version": "1.2.0", "test": {"ndcg_at_10": 0.5}},
-    ],
-)
-def test_means_are_refused_with_the_way_to_predictions(write, document):
-    path = write(json.dumps(document))
-    assert recognise(Source(path)) == "mteb"
-    with pytest.raises(
-        ReaderError, match=r'means over all queries.*prediction_folder="predictions"'
-    ):
-        read(path)
-
-
-def test_predictions_of_other_tasks_are_refused(write):
-    document = {"mteb_model_meta": META, "default": {"test": [1, 0, 1]}}
-    with pytest.raises(ReaderError, match="the predictions of 'default', 'test' are not rankings"):
-        read(write(json.dumps(document)), qrels={"q1": {"d": 1}})
 
 
 @pytest.mark.parametrize("score", ["high", None, 10**400])
@@ -490,43 +302,7 @@ def test_scores_are_those_that_the_recorder_holds_cell_by_cell(name, metric):
     assert found.pipeline == f"sums.dev.{name}:sums/canned"
 
 
-def test_the_mean_of_matches_is_the_accuracy_of_the_final_report():
-    [found] = read(OPENAI_EVALS_GOLDEN / "match.jsonl")
-    table = score_table(found.frame, known=found.metrics, only=found.metric_columns)
-    assert table.scores["match"].mean() == OPENAI_EVALS_EXPECTED["match"]["report"]["accuracy"]
-    assert table.metrics["match"].kind == "binary"
-    assert found.notes == ()
-
-
-def test_samples_stand_in_the_order_of_their_numbers_with_their_texts():
-    frame = read(OPENAI_EVALS_GOLDEN / "match.jsonl")[0].frame
-    assert frame["query_id"].tolist() == [f"sums.dev.{n}" for n in range(4)]
-    assert frame["question"].tolist() == [f"What is {n} + {n}?" for n in range(1, 5)]
-    assert frame["answer"].tolist() == ["2", "four", "6", "8"]
-    assert [str(one) for one in frame["reference"]] == ["2", "4", "6", "8"]
-
-
-def test_a_grade_that_is_invalid_and_a_sample_that_raised_are_failed_with_their_reasons():
-    [found] = read(OPENAI_EVALS_GOLDEN / "graded.jsonl")
-    frame = found.frame.set_index("query_id")
-    assert frame["score_state"].tolist() == ["scored", "scored", "failed", "failed"]
-    assert "is not one of the choices" in frame.loc["sums.dev.3", "score_reason"]
-    assert frame.loc["sums.dev.4", "score_reason"] == "TimeoutError: timed out"
-    assert frame.loc["sums.dev.4", "error"] == "TimeoutError: timed out"
-    assert frame["choice"].tolist()[:3] == ["A", "B", "__invalid__"]
-    assert "1 samples were never scored and count as failed: 'sums.dev.4'" in found.notes
-
-
 # -- events by hand
-
-
-def test_each_run_is_a_pipeline(read_events):
-    found = read_events(
-        *(spec("r", "gpt"), matched("a", True), report("r", accuracy=1.0)),
-        *(spec("s", "llama"), matched("a", False, "s"), report("s", accuracy=0.0)),
-    )
-    assert [one.pipeline for one in found] == ["toy.dev:gpt", "toy.dev:llama"]
-    assert [one.frame["match"].tolist() for one in found] == [[1.0], [0.0]]
 
 
 def test_several_scores_of_a_sample_are_averaged(read_events):
@@ -537,35 +313,11 @@ def test_several_scores_of_a_sample_are_averaged(read_events):
     ]
 
 
-def test_a_report_that_says_something_else_is_told(read_events):
-    [found] = read_events(spec(), matched("a", True), report(accuracy=0.5))
-    assert found.notes == ("the final report says accuracy 0.5; the mean of 'match' here is 1",)
-
-
 def test_a_sample_that_was_only_sampled_is_failed_not_wrong(read_events):
     sampled = event("b", "sampling", prompt="q?", sampled="x")
     [found] = read_events(spec(), matched("a", True), sampled, report(accuracy=1.0))
     assert found.frame["match"].isna().tolist() == [False, True]
     assert found.frame["match_reason"].tolist()[1] == "sampled, but never scored"
-
-
-def test_the_first_sampling_is_the_answer_and_later_ones_are_the_grader_s(read_events):
-    samplings = [event("a", "sampling", prompt=f"p{n}", sampled=f"s{n}") for n in (1, 2)]
-    [found] = read_events(spec(), *samplings, event("a", "metrics", score=1, answer="label"))
-    assert found.frame[["question", "answer", "metrics.answer"]].to_numpy().tolist() == [
-        ["p1", "s1", "label"]
-    ]
-
-
-def test_a_run_without_a_score_is_refused(read_events):
-    with pytest.raises(ReaderError, match=r"none of the 1 samples.*was scored"):
-        read_events(spec(), event("a", "sampling", prompt="q", sampled="x"))
-
-
-def test_a_record_that_is_no_event_is_told_by_its_place(read_events):
-    broken = {"run_id": "r", "event_id": 1, "data": {}, "type": "match"}
-    with pytest.raises(ReaderError, match="record 3 is not an event: it lacks sample_id"):
-        read_events(spec(), matched("a", True), broken)
 
 
 # -- trec_eval: trec_eval's own test output, results of pytrec_eval 0.5.11 and means of BEIR 2.2.0
@@ -592,33 +344,6 @@ def read_output(write):
 
 
 # -- trec_eval -q
-
-
-def test_a_value_stands_at_its_query(read_output):
-    found = read_output(OUTPUT)
-    assert found.frame["query_id"].tolist() == ["301", "302"]
-    assert found.frame["map"].tolist() == [0.0324, 0.5]
-    assert found.frame["P_5"].tolist()[0] == 0.2
-    assert found.frame["P_5"].isna().tolist() == [False, True]
-
-
-def test_counts_and_strings_are_no_metrics(read_output):
-    found = read_output(OUTPUT)
-    assert found.metric_columns == ("map", "P_5")
-    assert found.frame["relstring"].tolist()[0] == "'0001 10'"
-
-
-def test_the_pipeline_is_the_file_s_name_and_the_run_s_own_is_told(read_output):
-    found = read_output(OUTPUT + "runid\tall\tSTANDARD\n")
-    assert found.pipeline == "bm25"
-    assert found.notes[-1] == "the run calls itself 'STANDARD'"
-
-
-def test_means_alone_say_how_to_get_the_queries(read_output):
-    with pytest.raises(
-        ReaderError, match=r"contains only means over all queries \('map'\); run .* -q"
-    ):
-        read_output("map\tall\t0.25\n")
 
 
 def test_two_outputs_in_one_file_are_refused_with_the_line(read_output):
@@ -667,54 +392,7 @@ def test_values_are_those_of_pytrec_eval_cell_by_cell():
     assert "ndcg_cut_10" in found.metric_columns
 
 
-def test_a_measure_that_some_queries_lack_is_told(write):
-    [found] = read(write('{"a": {"map": 1}, "b": {"bpref": 0}}'), reader="pytrec_eval")
-    assert found.notes == ("some queries have no 'map', 'bpref'",)
-
-
 # -- runs, judgments, means
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("q1 Q0 d1 1 0.9 bm25\nq1 Q0 d2 2 0.5 bm25\n", "a TREC run"),
-        ("q1\tQ0\td1\t1\t0.9\tbm25 and more words\n", "a TREC run"),
-        ("q1 0 d1 2\nq1 0 d2 0\n", "TREC judgments"),
-        ("# a comment\nq1 Q0 d1 -1\n", "TREC judgments"),
-        ("query-id\tcorpus-id\tscore\nq1\td1\t1\n", "a table of judgments"),
-        ("query_id,doc_id,relevance\nq1,d1,1\n", "a table of judgments"),
-        ("qid,docno,score,rank\nq1,d1,0.5,1\n", "a table of rankings"),
-        ('{"q1": {"d1": 0.5}, "q2": {"d7": 0.25}}', "rankings or judgments as JSON"),
-        ('{"NDCG@10": 0.3, "Recall@100": 0.25}', "BEIR's means over all queries"),
-    ],
-)
-def test_rankings_are_known_and_need_judgments(write, text, what):
-    path = write(text)
-    assert recognise(Source(path)) == "rankings"
-    with pytest.raises(ReaderError) as caught:
-        read(path, reader=RANKINGS)
-    message = str(caught.value)
-    assert f"this looks like {what}, without scores of queries" in message
-    if "means" not in what:
-        assert 'metrics=["ndcg@10"])' in message
-        assert "on the command line" in message
-        assert "--qrels QRELS --metric ndcg@10" in message
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "query_id,doc_id,score,faithfulness\nq1,d1,1,1\n",
-        "query_id,score\nq1,1\n",
-        '{"q1": {"faithfulness": 0.5}, "q2": {"faithfulness": 1}}',
-        '{"q1": {"d1": 0.5}}',
-        "one two three four\n",
-        '[{"query_id": "q1", "recall": 1}]',
-    ],
-)
-def test_scores_are_not_taken_for_rankings(write, text):
-    assert RANKINGS.recognise(Source(write(text))) == 0.0
 
 
 # -- verifiers: rollouts that verifiers 0.1.14 scored and wrote, and older ones by hand
@@ -750,22 +428,6 @@ def test_scores_are_means_of_the_rollouts_without_an_error():
     assert evaluation.details["question"].tolist()[1] == "Capital of Italy?"
 
 
-def test_the_run_is_named_after_its_environment_and_model():
-    [file] = read(VERIFIERS_FILES / "toy" / "results.jsonl")
-    assert file.pipeline == "toy:gpt-none"
-    assert file.config["rollouts_per_example"] == 3
-    assert "avg_reward" not in file.config
-    assert "1 of 9 rollouts ended in an error; their scores do not count" in file.notes
-
-
-def test_functions_of_older_versions_are_fields_of_the_rollout():
-    [file] = read(VERIFIERS_FILES / "old" / "results.jsonl")
-    assert file.pipeline == "old"
-    assert file.metric_columns == ("reward", "exact")
-    assert file.frame["exact"].tolist() == [0.5, 1]
-    assert file.frame["query_id"].tolist() == ["0", "1"]
-
-
 def test_what_the_environment_counts_is_a_detail(read_rollouts):
     counts = {"num_turns": 3.0, "total_tool_calls": 2.0, "search_calls": 1.0}
     [file] = read_rollouts(rollout(metrics={"exact": 1.0, **counts}), rollout(1, metrics={}))
@@ -781,11 +443,6 @@ def test_the_0_of_a_rollout_that_ended_in_an_error_is_not_a_score(read_rollouts,
     [file] = read_rollouts(rollout(), rollout(1, 0.0, error=error))
     assert file.frame["reward_state"].tolist() == ["scored", "failed"]
     assert file.frame["reward_reason"].tolist()[1] in ("ValueError('broken')", "E()")
-
-
-def test_a_rollout_without_an_example_is_named(read_rollouts):
-    with pytest.raises(ReaderError, match="rollout 2 has no example_id"):
-        read_rollouts(rollout(), rollout(None))
 
 
 # -- verifiers_traces: episodes that verifiers 0.4.0 wrote, and changes of them by hand
@@ -815,29 +472,6 @@ def test_scores_are_means_of_the_traces_that_are_ok():
     assert evaluation.details["answer"].tolist()[0] == "Jane Austen"
 
 
-def test_the_folder_is_read_and_the_run_has_the_name_of_environment_and_model():
-    [file] = read(FOLDER)
-    assert file.pipeline == "toy:gpt-none"
-    assert "2 of 7 traces ended in an error; their scores do not count" in file.notes
-
-
-def test_a_failed_trace_is_unscored_with_its_error(read_episodes):
-    failed = next(episode for episode in EPISODES if not episode["ok"])
-    [file] = read_episodes(EPISODES[0], failed)
-    assert file.frame["exact"].isna().tolist() == [False, True]
-    assert file.frame["exact_state"].tolist()[1] == "failed"
-    assert "TimeoutError: the model timed out" in file.frame["exact_reason"].tolist()[1]
-
-
-def test_a_trace_that_failed_with_rewards_does_not_count(read_episodes):
-    failed = json.loads(json.dumps(EPISODES[1]))
-    failed["task"]["data"]["idx"] = 9
-    failed["traces"][0] |= {"ok": False, "stop_condition": "agent_timeout"}
-    [file] = read_episodes(EPISODES[0], failed)
-    assert file.frame["reward"].isna().tolist() == [False, True]
-    assert file.frame["reward_reason"].tolist()[1] == "agent_timeout"
-
-
 def test_each_agent_is_a_pipeline(read_episodes):
     episode = json.loads(json.dumps(EPISODES[0]))
     judge = json.loads(json.dumps(episode["traces"][0]))
@@ -850,22 +484,33 @@ def test_each_agent_is_a_pipeline(read_episodes):
     assert files["toy:gpt-none:agent"]["reward"].tolist() == [1.5]
 
 
-def test_an_id_of_the_task_goes_before_its_position(read_episodes):
-    episode = json.loads(json.dumps(EPISODES[0]))
-    episode["task"]["data"]["id"] = "emma"
-    [file] = read_episodes(episode)
-    assert file.frame["query_id"].tolist() == ["emma"]
+def test_an_entry_of_another_shape_is_named(write):
+    with pytest.raises(ReaderError, match="entry 2 is not a statistic of an instance: no 'stats'"):
+        read(write(json.dumps([entry("a", f1=1), {"instance_id": "b", "train_trial_index": 0}])))
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("text", "what"),
     [
-        ({"traces": {}}, "traces of episode 1 must be a list"),
-        ({"traces": []}, "no episode has a trace"),
-        ({"task": {"data": {}}}, "the task of episode 1 has no id"),
-        ({"task": "x"}, "task of episode 1"),
+        ("q1 Q0 d1 1 0.9 bm25\nq1 Q0 d2 2 0.5 bm25\n", "a TREC run"),
+        ("q1\tQ0\td1\t1\t0.9\tbm25 and more words\n", "a TREC run"),
+        ("q1 0 d1 2\nq1 0 d2 0\n", "TREC judgments"),
+        ("# a comment\nq1 Q0 d1 -1\n", "TREC judgments"),
+        ("query-id\tcorpus-id\tscore\nq1\td1\t1\n", "a table of judgments"),
+        ("query_id,doc_id,relevance\nq1,d1,1\n", "a table of judgments"),
+        ("qid,docno,score,rank\nq1,d1,0.5,1\n", "a table of rankings"),
+        ('{"q1": {"d1": 0.5}, "q2": {"d7": 0.25}}', "rankings or judgments as JSON"),
+        ('{"NDCG@10": 0.3, "Recall@100": 0.25}', "BEIR's means over all queries"),
     ],
 )
-def test_other_shapes_are_refused(change, message, read_episodes):
-    with pytest.raises(ReaderError, match=message):
-        read_episodes(EPISODES[0] | change)
+def test_rankings_are_known_and_need_judgments(write, text, what):
+    path = write(text)
+    assert recognise(Source(path)) == "rankings"
+    with pytest.raises(ReaderError) as caught:
+        read(path, reader=RANKINGS)
+    message = str(caught.value)
+    assert f"this looks like {what}, without scores of queries" in message
+    if "means" not in what:
+        assert 'metrics=["ndcg@10"])' in message
+        assert "on the command line" in message
+        assert "--qrels QRELS --metric ndcg@10" in message

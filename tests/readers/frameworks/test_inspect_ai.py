@@ -92,38 +92,6 @@ def test_a_scorer_that_raised_is_failed_with_its_error_and_the_others_keep_their
     assert "2 of 8 samples ended in an error; their missing scores count as failed" in found.notes
 
 
-def test_a_scorer_that_gave_up_is_failed_with_its_explanation_in_each_of_its_metrics():
-    [found] = read(GOLDEN / "toy.json")
-    row = found.frame.set_index("query_id").loc["q4"]
-    for metric in ("f1", "em"):
-        assert (row[f"{metric}_state"], row[f"{metric}_reason"]) == (
-            "failed",
-            "could not parse the grade",
-        )
-
-
-def test_texts_metadata_and_repeats_are_details():
-    [found] = read(GOLDEN / "toy.json")
-    row = found.frame.set_index("query_id").loc["q1"]
-    assert row[["question", "answer", "reference", "topic", "n_repeats"]].tolist() == [
-        *("Question 1?", "answer to q1", "t1", "x", 2)
-    ]
-    assert row["letters_reason"] == "because C"
-
-
-def test_a_header_alone_is_refused_with_what_it_holds():
-    with pytest.raises(
-        ReaderError, match=r"contains only aggregates \('letters accuracy', 'f1 mean'"
-    ):
-        read(GOLDEN / "header.json")
-
-
-def test_a_frame_of_evaluations_is_refused_with_what_to_pass():
-    assert recognise(Source(GOLDEN / "evals.csv")) == "inspect_ai"
-    with pytest.raises(ReaderError, match=r"one row per evaluation \(evals_df\).*samples_df"):
-        read(GOLDEN / "evals.csv")
-
-
 # -- public logs
 
 
@@ -138,21 +106,10 @@ def test_letters_are_numbers_and_said_to_be(read_log):
     )
 
 
-def test_keys_that_two_scorers_share_bear_their_names(read_log):
-    found = read_log([sample("a", {"x": {"value": {"f1": 1, "em": 0}}, "y": {"value": {"f1": 0}}})])
-    assert found.metric_columns == ("x_f1", "em", "y_f1")
-
-
 def test_unscored_epochs_are_left_out_of_the_mean(read_log):
     epochs = [sample("a", {"m": value}, epoch=n) for n, value in enumerate((1, 0, float("nan")), 1)]
     found = read_log(epochs)
     assert found.frame[["m", "n_repeats"]].to_numpy().tolist() == [[0.5, 3]]
-
-
-def test_samples_stand_in_the_order_of_the_data_set_and_absent_ones_are_told(read_log):
-    found = read_log([sample(2, {"m": 1}), sample(1, {"m": 0})], dataset={"sample_ids": [1, 2, 3]})
-    assert found.frame["query_id"].tolist() == ["1", "2"]
-    assert "1 queries of the data set are not in the log: 3" in found.notes
 
 
 def test_tokens_are_those_of_the_model_not_of_its_judge(read_log):
@@ -163,23 +120,7 @@ def test_tokens_are_those_of_the_model_not_of_its_judge(read_log):
     ]
 
 
-def test_the_question_of_a_conversation_is_what_the_user_said_last(read_log):
-    turns = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": [{"type": "text", "text": "Who?"}, {"type": "image"}]},
-    ]
-    found = read_log([sample("a", {"m": 1}) | {"input": turns}])
-    assert found.frame["question"].tolist() == ["Who?"]
-
-
 # -- logs that lack something
-
-
-def test_scores_without_samples_are_read_from_the_reductions(read_log):
-    reductions = [{"scorer": "m", "samples": [{"sample_id": 1, "value": 0.5}]}]
-    found = read_log(None, reductions=reductions)
-    assert found.frame[["query_id", "m"]].to_numpy().tolist() == [["1", 0.5]]
-    assert any("contains no samples" in note for note in found.notes)
 
 
 def test_an_archive_without_its_header_is_still_running_or_was_killed(write):
@@ -202,28 +143,10 @@ def test_samples_in_chunks_are_read(write):
     assert found.frame[["query_id", "m", "topic"]].to_numpy().tolist() == [["a", 1.0, "x"]]
 
 
-def test_summaries_stand_in_for_samples(write):
-    header = {key: value for key, value in log([]).items() if key != "samples"}
-    summaries = [sample("a", {"m": "C"}, error="timeout")]
-    [found] = read(write(zipped({"header.json": header, "summaries.json": summaries})))
-    assert found.frame[["m", "error"]].to_numpy().tolist() == [[1.0, "timeout"]]
-
-
-def test_a_cut_archive_is_known_and_told(write):
-    content = zipped({"_journal/start.json": {}, "header.json": log([])})
-    with pytest.raises(ReaderError, match="cannot be opened; it may be cut"):
-        read(write(content[:-40]))
-
-
 def test_an_archive_that_leads_out_of_its_folder_is_known_and_refused(write):
     members = {"header.json": log([]), "../samples/a_epoch_1.json": sample("a", {"m": 1})}
     with pytest.raises(ReaderError, match="the archive contains paths outside its root"):
         read(write(zipped(members)))
-
-
-def test_a_sample_without_an_id_is_told_by_its_place(read_log):
-    with pytest.raises(ReaderError, match="sample 2 of the log has no id"):
-        read_log([sample("a", {"m": 1}), sample(None, {"m": 1})])
 
 
 def test_a_frame_of_two_logs_is_two_pipelines(write):
@@ -250,9 +173,3 @@ def test_a_frame_of_two_logs_is_two_pipelines(write):
     found = read(write(pd.DataFrame(rows).to_csv(index=False)))
     assert [one.pipeline for one in found] == ["t:gpt", "t:llama"]
     assert [one.frame["m"].tolist() for one in found] == [[1.0], [0.0]]
-
-
-def test_ids_of_a_frame_keep_their_zeros(write):
-    row = {"sample_id": "x", "eval_id": "1", "id": "001", "epoch": 1, "score_m": 1}
-    [found] = read(write(pd.DataFrame([row]).to_csv(index=False)))
-    assert found.frame["query_id"].tolist() == ["001"]

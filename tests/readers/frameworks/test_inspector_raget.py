@@ -91,13 +91,6 @@ def test_a_score_is_the_mean_over_the_annotators(found):
     assert found.notes == (note,)
 
 
-def test_what_each_annotator_said_is_kept(found):
-    assert found.frame["naturalness_annotations"].tolist() == [
-        {"a": "4", "b": "2", "c": "3"},
-        {"a": "1"},
-    ]
-
-
 def test_scales_and_directions_are_those_of_the_file(found):
     metrics = checked(found).metrics
     assert metrics["naturalness"].bounds == (1.0, 4.0)
@@ -110,13 +103,6 @@ def test_scales_and_directions_are_those_of_the_file(found):
 
 def test_single_precision_does_not_put_a_score_outside_its_scale(found):
     assert checked(found).scores["rougel"].tolist() == [0.25, 1.0]
-
-
-def test_each_model_is_a_pipeline(read_document):
-    evaluations = document()["evaluations"]
-    others = [one | {"model_id": "llama"} for one in evaluations]
-    found = read_document(evaluations=others + evaluations)
-    assert [one.pipeline for one in found] == ["llama", "gpt"]
 
 
 def test_the_second_schema_is_read(read_document):
@@ -134,12 +120,6 @@ def test_the_second_schema_is_read(read_document):
     assert found.frame["answer"].tolist() == ["an answer", "none"]
 
 
-def test_an_evaluation_of_a_task_that_is_not_listed_is_noted(read_document):
-    [found] = read_document(tasks=document()["tasks"][:1])
-    assert found.notes[-1] == "1 evaluations are of tasks that are not listed: 't<::>2'"
-    assert len(found.frame) == 2
-
-
 def test_a_judgement_outside_its_scale_failed_with_what_was_said(read_document):
     evaluations = document()["evaluations"]
     evaluations[0]["annotations"]["naturalness"] = said(a="very")
@@ -150,40 +130,6 @@ def test_a_judgement_outside_its_scale_failed_with_what_was_said(read_document):
     assert (
         "1 judgements of 'naturalness' are neither numbers nor values of its scale" in found.notes
     )
-
-
-def test_a_judgement_outside_its_scale_does_not_count_beside_others(read_document):
-    evaluations = document()["evaluations"]
-    evaluations[0]["annotations"]["naturalness"] = said(a="very", b="2", c="4")
-    [found] = read_document(evaluations=evaluations)
-    assert found.frame["naturalness"].tolist()[0] == 3.0
-
-
-def test_nothing_to_judge_is_not_applicable(read_document):
-    evaluations = document()["evaluations"]
-    evaluations[0]["annotations"]["naturalness"] = said(a="N/A", b="")
-    [found] = read_document(evaluations=evaluations)
-    assert found.frame["naturalness_state"].tolist() == ["not applicable", "scored"]
-
-
-def test_what_annotators_wrote_of_a_score_is_its_reason(read_document):
-    changed = document()
-    changed["metrics"].append({"name": "naturalness_reason", "type": "text", "author": "human"})
-    first = changed["evaluations"][0]["annotations"]
-    first["naturalness_reason"] = said(a="stiff", b="", c="fine")
-    [found] = read_document(**changed)
-    assert found.frame["naturalness_reason"].fillna("").tolist() == ["a: stiff; c: fine", ""]
-    assert "naturalness_reason" not in found.metric_columns
-
-
-def test_labels_that_stand_for_no_numbers_are_details(read_document):
-    changed = document()
-    values = [{"value": "polite"}, {"value": "rude"}]
-    changed["metrics"].append({"name": "tone", "type": "categorical", "values": values})
-    changed["evaluations"][0]["annotations"]["tone"] = said(a="polite")
-    [found] = read_document(**changed)
-    assert found.frame["tone"].fillna("").tolist() == ["polite", ""]
-    assert "tone" not in found.metric_columns
 
 
 def test_a_range_that_the_scores_leave_is_that_of_a_chart(read_document):
