@@ -282,11 +282,12 @@ class Source:
         """What was guessed or corrected in the text so far."""
         return tuple(self._notes)
 
-    def line_of(self, offset: int) -> int:
-        """The line, counted from 1, of a byte in `utf8`; a lone carriage return ends a line too."""
+    def line_of(self, offset: int, text: bytes | None = None) -> int:
+        """The line, counted from 1, of a byte in `utf8`, or in another text with its lines."""
         if not offset:  # of most headers, for which a large file need not be read
             return 1
-        before = self.utf8[:offset]
+        before = (self.utf8 if text is None else text)[:offset]
+        # A lone carriage return ends a line too.
         return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
 
     # -- JSON

@@ -14,7 +14,7 @@ from pandas.api.types import is_numeric_dtype
 from rageval_report.errors import DataError, RagevalError, ReaderError, check_choice, named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, Reader, RepeatedValues, ScoreFile
-from rageval_report.readers.cell_values import parse_objects
+from rageval_report.readers.cell_values import parse_objects, use_decimal_sign
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.long_columns import (
     NESTS,
@@ -30,7 +30,6 @@ from rageval_report.readers.long_columns import (
 )
 from rageval_report.readers.record_columns import columns_of, frame_of, rows_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
-from rageval_report.readers.written_cells import use_decimal_sign
 from rageval_report.scores.cells import check_parsed, read_cells
 from rageval_report.scores.column_scale import CellColumn
 from rageval_report.scores.metric import Catalogue, normalise_name

@@ -15,11 +15,10 @@ import pandas as pd
 from rageval_report.errors import RagevalError
 from rageval_report.files.source import Source
 from rageval_report.readers.base import ACCEPTED, Reader, ScoreFile
+from rageval_report.readers.binary_tables import EXCEL, PARQUET
 from rageval_report.readers.delimited import CSV, TSV
-from rageval_report.readers.excel import EXCEL
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.json_table import JSON, JSONL
-from rageval_report.readers.parquet import PARQUET
 from rageval_report.readers.table_inputs import FRAME, TableSource
 
 # The readers of plain tables: those with a `header`.
@@ -28,14 +27,13 @@ CONTAINERS: tuple[Reader, ...] = (CSV, TSV, JSON, JSONL, PARQUET, EXCEL)
 
 def container_of(source: Source) -> Reader | None:
     """The reader for the kind of file that holds a table; None if the file is not a table."""
-    return source.once(_container_of)
+    return FRAME if isinstance(source, TableSource) else source.once(_container_of)
 
 
 def _container_of(source: Source) -> Reader | None:
-    if isinstance(source, TableSource):
-        return FRAME
-    marks = [(reader.recognise(source), reader) for reader in CONTAINERS]
-    mark, best = max(marks, key=lambda pair: pair[0])
+    mark, best = max(
+        ((reader.recognise(source), reader) for reader in CONTAINERS), key=lambda pair: pair[0]
+    )
     return best if mark >= ACCEPTED else None
 
 

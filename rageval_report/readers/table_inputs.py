@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
-from datetime import date, datetime, time, timedelta
+from datetime import date, time, timedelta
 from enum import Enum
 from fractions import Fraction
 from numbers import Number
@@ -41,15 +41,14 @@ ScoreInput = FileInput | Source | pd.DataFrame | Mapping[Any, Any] | Iterable[An
 
 _STEM = "pipeline"
 _NUMBER_TYPES = {"bool": np.bool_, "int64": np.int64, "float64": np.float64}
-_TEXTS = (datetime, date, time, timedelta, PurePath, UUID, pd.Timestamp, pd.Timedelta)
-_EXPECTED = (
-    "the path of a file, its contents as bytes, an open file, a frame, a parsed JSON document, or "
-    "an iterable of dicts"
-)
+_TEXTS = (date, time, timedelta, PurePath, UUID, np.datetime64, np.timedelta64)
 
 
 class TableSource(Source):
     """A frame that the caller passed in place of a file, or a table of a database."""
+
+    is_text = False
+    looks_like = "a frame in memory"
 
     def __init__(
         self,
@@ -64,8 +63,13 @@ class TableSource(Source):
         self.description = description
         self._notes = list(notes)
 
-    is_text = False
-    looks_like = "a frame in memory"
+
+class DocumentSource(Source):
+    """A JSON document that the caller passed in place of a file, or that a server returned."""
+
+    def __init__(self, text: str, name: str, stem: str = _STEM, notes: Iterable[str] = ()):
+        self._set_contents(Contents(name, stem, text.encode(), is_text=True))
+        self._notes = list(notes)
 
 
 def source_of(value: object, *, encoding: str | None = None, parameter: str = "path") -> Source:
@@ -76,11 +80,13 @@ def source_of(value: object, *, encoding: str | None = None, parameter: str = "p
         return Source(results_file(value), encoding=encoding)
     if isinstance(value, Mapping):
         return _document_source(value, value, parameter)
-    is_frame = isinstance(value, pd.DataFrame | pd.Series | np.ndarray)
-    if is_frame or not isinstance(value, Iterable) or hasattr(type(value), "columns"):
-        return _frame_source(value, parameter)
-    is_column = hasattr(type(value), "dtype")  # a Series of polars, for example
-    if isinstance(value, str | Set | type) or is_column or hasattr(value, "__arrow_c_stream__"):
+    is_frame = (
+        isinstance(value, pd.DataFrame | pd.Series | np.ndarray | str | Set | type)
+        or not isinstance(value, Iterable)
+        # A frame or a Series of polars, for example.
+        or any(hasattr(type(value), name) for name in ("columns", "dtype", "__arrow_c_stream__"))
+    )
+    if is_frame:
         return _frame_source(value, parameter)
     return _document_source(_records(value, parameter), value, parameter)
 
@@ -92,7 +98,9 @@ def _frame_source(value: object, parameter: str) -> TableSource:
         if callable(getattr(value, "collect", None)) or isinstance(value, np.ndarray):
             raise
         raise ArgumentKindError(
-            f"{parameter} must be {_EXPECTED}; got {describe_kind(value)}"
+            f"{parameter} must be the path of a file, its contents as bytes, an open file, a "
+            "frame, a parsed JSON document, or an iterable of dicts; got "
+            f"{describe_kind(value)}"
         ) from exc
     texts = [str(label) for label in frame.columns]
     return TableSource(frame.set_axis(texts, axis=1), input_name(value))
@@ -102,49 +110,39 @@ def _records(value: Iterable[Any], parameter: str) -> list[dict[Any, Any]]:
     records = value if isinstance(value, Sequence) else list(value)
     if not len(records):
         raise DataError(f"{parameter} must hold one dict per query; got {describe_kind(records)}")
-    paths = [record for record in records if is_file_input(record)]
-    if len(paths) == len(records):
+    if all(map(is_file_input, records)):
         raise ArgumentKindError(
             f"{parameter} must be one file; got {describe_kind(records)}: "
-            f"{named(map(input_name, paths), 3)}. Read them one by one"
+            f"{named(map(input_name, records), 3)}. Read them one by one"
         )
     return record_dicts(records, parameter)
 
 
-def _document_source(document: object, value: object, parameter: str) -> Source:
+def _document_source(document: object, value: object, parameter: str) -> DocumentSource:
     """The source of a document in memory: its JSON text."""
     try:
-        text = json.dumps(document, default=_plain)
+        return DocumentSource(json.dumps(document, default=_plain), input_name(value))
     except RecursionError as exc:
         raise DataError(f"{parameter}: objects are nested too deeply") from exc
     except (TypeError, ValueError) as exc:  # a value or a key of another kind, or a circle
         raise DataError(f"{parameter} cannot be read as a JSON document: {exc}") from exc
-    return _DocumentSource(Contents(input_name(value), _STEM, text.encode(), is_text=True))
-
-
-class _DocumentSource(Source):
-    """The JSON text of a document that the caller passed in place of a file."""
-
-    def __init__(self, contents: Contents):
-        self._set_contents(contents)
 
 
 def _plain(value: Any) -> Any:
     """A value that JSON has no form for, as one that it has."""
     if value is pd.NA or value is pd.NaT:
         return None
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return str(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray | pd.Series | pd.Index):
-        return value.tolist()
     if isinstance(value, _TEXTS):
         return str(value)
+    if isinstance(value, np.generic | np.ndarray | pd.Series | pd.Index):
+        return value.tolist()
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Fraction) or (isinstance(value, Number) and hasattr(value, "as_tuple")):
-        return _plain_number(value)
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except OverflowError:  # more than a float can hold; the sign is kept, infinity is refused
+            return math.copysign(math.inf, value)  # type: ignore[arg-type]
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, pd.DataFrame | type | Set):
@@ -153,11 +151,7 @@ def _plain(value: Any) -> Any:
     return record
 
 
-def _plain_number(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:  # more than a float can hold; the sign is kept, and infinity is refused
-        return math.copysign(math.inf, value)
+# -- the reader of frames
 
 
 def _read_frame(
@@ -166,31 +160,23 @@ def _read_frame(
     """The frame that the caller passed."""
     if not isinstance(source, TableSource):
         raise source.error("expected a frame in memory")
-    names = list(source.frame.columns)
-    check_unique_names(source, names)
-    kept = select_columns(names, columns, query_id)
-    if source.description is not None:
-        raw = _saved_cells(source.frame, source.description)
-        return described_file(source, source.description, raw, columns=columns, query_id=query_id)
-    return single_pipeline(source, source.frame if kept == names else source.frame[kept])
-
-
-def _saved_cells(frame: pd.DataFrame, description: TableDescription) -> pd.DataFrame:
-    """The cells of a saved table in a database, which may have no booleans and only one blank."""
+    frame, description = source.frame, source.description
+    check_unique_names(source, frame.columns)
+    kept = select_columns(frame.columns, columns, query_id)
+    if description is None:
+        return single_pipeline(source, frame if kept == list(frame) else frame[kept])
+    # The cells of a saved table in a database, which may have no booleans and only one blank.
     cells = {}
     for name, saved in description.details.items():
-        if name not in frame:
-            continue
-        numbers = _NUMBER_TYPES.get(saved.dtype)
-        if numbers is not None:
-            cells[name] = frame[name].astype(numbers)
-        else:
-            cells[name] = frame[name].astype(object).where(frame[name].notna(), None)
-    return frame.assign(**cells)
-
-
-def _header(source: Source) -> list[str]:
-    return list(source.frame.columns) if isinstance(source, TableSource) else []
+        if name in frame:
+            numbers = _NUMBER_TYPES.get(saved.dtype)
+            cells[name] = (
+                frame[name].astype(object).where(frame[name].notna(), None)
+                if numbers is None
+                else frame[name].astype(numbers)
+            )
+    raw = frame.assign(**cells)
+    return described_file(source, description, raw, columns=columns, query_id=query_id)
 
 
 def _recognise(source: Source) -> float:
@@ -206,5 +192,5 @@ FRAME = Reader(
     _recognise,
     _read_frame,
     ("columns", "query_id"),
-    _header,
+    lambda source: list(source.frame.columns) if isinstance(source, TableSource) else [],
 )

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, UnknownValueError
 from rageval_report.readers import READERS, Source, read
-from rageval_report.readers.delimited import best_delimiters
-from rageval_report.readers.delimited_rows import cell_text, count_regular_rows, rows
+from rageval_report.readers.delimited import best_delimiters, cell_text, count_regular_rows, rows
 from rageval_report.scores import score_table
 
 
@@ -319,16 +318,6 @@ def test_a_word_or_an_exponent_that_is_cut_is_refused(load, cells, last):
     body = "".join(f"q{i},0.5,{cells[i % 3]}\n" for i in range(9))
     with pytest.raises(ReaderError, match="line 11: the file is cut"):
         load(f"query_id,recall,latency_ms\n{body}q9,0.25,{last}")
-
-
-@pytest.mark.parametrize(
-    ("cells", "last"), [("0.{}", "0"), ("12{}.5", "9"), ("yes{}", ""), ("0.123{}", "0.81250")]
-)
-def test_a_last_cell_that_may_be_cut_is_noted(load, cells, last):
-    body = "".join(f"q{i},0.5,{cells.format(i + 101)}\n" for i in range(9))
-    evaluation = load(f"query_id,recall,other\n{body}q9,0.25,{last}")
-    assert evaluation.n_queries == 10
-    assert any("line 11, the last row, may be cut" in note for note in evaluation.notes)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from rageval_report.errors import (
     ReaderError,
     UnknownNameError,
 )
-from rageval_report.readers import Source, excel, read, recognise
+from rageval_report.readers import Source, binary_tables, read, recognise
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -142,7 +142,7 @@ def test_another_zip_archive_is_no_workbook(write):
 
 
 def test_a_workbook_that_swells_beyond_measure_is_refused(write, monkeypatch):
-    monkeypatch.setattr("rageval_report.readers.excel._HARMLESS", 1 << 16)
+    monkeypatch.setattr("rageval_report.readers.binary_tables._HARMLESS", 1 << 16)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/workbook.xml", b"0" * (1 << 22))
@@ -184,8 +184,10 @@ def test_columns_that_count_up_are_names(write):
     ],
 )
 def test_a_cell_at_an_impossible_place_is_refused(write, monkeypatch, cell, damaged, message):
-    assert excel._MOST_ROWS == 1_048_576  # of Excel; fewer, as openpyxl needs seconds for so many
-    monkeypatch.setattr(excel, "_MOST_ROWS", 5_000)
+    assert (
+        binary_tables._MOST_ROWS == 1_048_576
+    )  # of Excel; fewer, as openpyxl needs seconds for so many
+    monkeypatch.setattr(binary_tables, "_MOST_ROWS", 5_000)
     content = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(workbook_bytes(one=ROWS))) as book,

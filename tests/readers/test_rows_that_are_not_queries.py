@@ -10,7 +10,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, read_scores
 from rageval_report.errors import ReaderError
-from rageval_report.readers.delimited_rows import table_start
+from rageval_report.readers.delimited import table_start
 
 ROWS = [("q1", 0.5, 1), ("q2", 0.25, 0), ("q3", 1.0, 1), ("q4", 0.125, 0), ("q5", 0.75, 1)]
 FRAME = pd.DataFrame(ROWS, columns=["query_id", "recall", "hit"])
