@@ -82,12 +82,13 @@ class Archive:
                 name, "is encrypted; unpack the archive and pack it again without a password"
             )
         zstd = _zstd() if member.compress_type == _ZSTANDARD else None
+        damage = _DAMAGE if zstd is None else (*_DAMAGE, zstd.ZstdError)
         try:
             with zipfile.ZipFile(self._source.path_or_buffer()) as archive:
                 content = archive.read(name) if zstd is None else _unpack(zstd, archive, member)
         except NotImplementedError as exc:
             raise self._error(name, f"cannot be unpacked: {exc}") from exc
-        except (*_DAMAGE, *(() if zstd is None else (zstd.ZstdError,))) as exc:
+        except damage as exc:
             raise self._error(name, f"is damaged ({exc}); copy the archive again") from exc
         return content
 

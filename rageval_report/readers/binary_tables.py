@@ -38,7 +38,7 @@ _SAVE_AGAIN = "save the workbook again with Excel, or save the sheet as CSV"
 
 
 class _Sheet(NamedTuple):
-    """A sheet: the names of all sheets, its own, its filled columns, and the numbers of its rows."""
+    """A sheet: the names of all sheets, its own, its filled columns, its rows by number."""
 
     names: list[str]
     name: str

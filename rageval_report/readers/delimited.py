@@ -344,7 +344,8 @@ class _TableText:
             if any(len(row.cells) != width for row in self.rows()):
                 table = self.without(_foreign_lines(self))
             n = 0
-            for n, row in enumerate(table.rows(), 1):
+            for row in table.rows():
+                n += 1
                 if not row.is_closed:
                     problem = "a quote in this row is never closed; is the file cut?"
                 elif len(row.cells) != width:

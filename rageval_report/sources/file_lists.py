@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePath, PurePosixPath
+from typing import NamedTuple
 
 from rageval_report.errors import ArgumentKindError, DataError, describe_kind, named
 from rageval_report.files.inputs import is_file, is_folder, shorten_path
@@ -19,14 +18,10 @@ SUFFIXES = (
     *(".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xls"),
     *(".run", ".trec", ".res", ".eval"),
 )
-_GZIP = ".gz"
-_MAGIC = re.compile(r"[*?\[]")
-# A folder of a partitioned table, as Hive, Spark, Dask and DuckDB write it: month=2026-01.
-_PARTITION = re.compile(r"[^=]+=.*")
+MAGIC = re.compile(r"[*?\[]")
 
 
-@dataclass(frozen=True)
-class FileList:
+class FileList(NamedTuple):
     """The files that a list, a folder, a glob or one path stands for."""
 
     files: tuple[Path, ...]
@@ -37,10 +32,8 @@ class FileList:
     @property
     def notes(self) -> tuple[str, ...]:
         """One sentence if files of a folder were skipped."""
-        if not self.skipped:
-            return ()
         names = named(path.name for path in self.skipped)
-        return (f"{self.name}: skipped because of their endings: {names}",)
+        return (f"{self.name}: skipped because of their endings: {names}",) if names else ()
 
 
 def list_files(
@@ -59,120 +52,115 @@ def list_files(
         raise DataError(f"{parameter} is an empty list; expected at least one file")
     lists = [_expand_path(os.fsdecode(member), parameter) for member in members]
     files = tuple(path for part in lists for path in part.files)
-    _check_repeats(files, parameter)
+    check_repeats(files, parameter)
     skipped = tuple(path for part in lists for path in part.skipped)
     return FileList(files, skipped, "list", f"a list of {len(members)}")
+
+
+def check_repeats(files: Iterable[Path], parameter: str) -> None:
+    """Check that no file appears twice."""
+    paths = [os.path.normpath(path) for path in files]
+    repeated = dict.fromkeys(path for path in paths if paths.count(path) > 1)
+    if repeated:
+        raise DataError(f"{parameter}: these files appear more than once: {named(repeated)}")
 
 
 def is_glob(text: str) -> bool:
     """Whether a text is a pattern, and not the name of a file or folder that exists."""
     # Only the last test asks the disk: most texts are no pattern.
-    return bool(_MAGIC.search(text)) and not is_file(Path(text)) and not is_folder(Path(text))
+    return bool(MAGIC.search(text)) and not is_file(Path(text)) and not is_folder(Path(text))
+
+
+def is_visible_name(name: str) -> bool:
+    """Whether a file is for readers: not hidden, no mark of Spark, no description of a table."""
+    return not name.startswith((".", "_")) and not name.endswith(COMPANION)
+
+
+def is_partition_name(name: str) -> bool:
+    """Whether a folder is a part of a table that Hive, Spark, Dask or DuckDB wrote: month=1."""
+    return "=" in name[1:]
+
+
+def is_score_file(name: str) -> bool:
+    """Whether a file is one of scores or rankings, by the ending of its name."""
+    return name.lower().removesuffix(".gz").endswith(SUFFIXES)
+
+
+def choose_files(inside: Iterable[PurePath]) -> tuple[list[PurePath], list[PurePath]]:
+    """Of the files below a folder those with scores, and those that are skipped."""
+    visible = [
+        path
+        for path in inside
+        if is_visible_name(path.name) and all(map(is_partition_name, path.parts[:-1]))
+    ]
+    scores = [path for path in visible if is_score_file(path.name)]
+    # The files of a partitioned table stand in its partitions only.
+    top = [path for path in scores if len(path.parts) == 1]
+    return top or scores, [path for path in visible if path not in scores]
+
+
+def partition_of(folders: Sequence[str]) -> dict[str, str]:
+    """The columns that the names of folders state, as ``month=2026-01`` does."""
+    pairs = (folder.partition("=") for folder in folders)
+    return {name: value for name, equals, value in pairs if name and equals}
+
+
+def stem_of_place(text: str) -> str:
+    """The name of a place: its last part without wildcards and without its ending."""
+    parts = [part for part in PurePosixPath(text).parts if not MAGIC.search(part)]
+    name = parts[-1] if parts else ""
+    return PurePosixPath(name[:-3] if name.lower().endswith(".gz") else name).stem or "pipeline"
 
 
 def _expand_path(text: str, parameter: str) -> FileList:
     path = Path(text)
     if is_glob(text):
         return _expand_glob(text, parameter)
-    if text and is_folder(path):
-        return _expand_folder(path, parameter)
-    return FileList((path,), (), "file", shorten_path(text))
-
-
-# -- folders
-
-
-def _expand_folder(folder: Path, parameter: str) -> FileList:
+    if not text or not is_folder(path):
+        return FileList((path,), (), "file", shorten_path(text))
+    names: list[PurePath] = []
     try:
-        visible = [path for path in sorted(folder.iterdir()) if _is_visible(path)]
+        for place, folders, files in os.walk(path, onerror=_raise):
+            folders[:] = sorted(name for name in folders if is_partition_name(name))
+            names += [Path(place, name).relative_to(path) for name in sorted(files)]
     except OSError as exc:
-        raise DataError(f"{parameter}: the folder {folder} cannot be read: {exc.strerror}") from exc
-    files = [path for path in visible if not is_folder(path)]
-    results = [path for path in files if path.name in RESULT_FILES]
+        raise DataError(f"{parameter}: the folder {path} cannot be read: {exc.strerror}") from exc
+    results = [name for name in names if str(name) in RESULT_FILES]
     if len(results) == 1:
-        return FileList((results[0],), (), "file", str(results[0]))
-    partitions = [path for path in visible if _is_partition(path)]
-    # The files of a partitioned table stand in its partitions only.
-    scores = [path for path in files if is_score_file(path.name)] or [*_partition_files(partitions)]
+        return FileList((path / results[0],), (), "file", str(path / results[0]))
+    scores, skipped = choose_files(names)
     if not scores:
-        names = named(path.name for path in visible)
         raise DataError(
-            f"{parameter}: the folder {shorten_path(str(folder))} contains no file of scores "
-            f"({', '.join(SUFFIXES)}); it "
-            f"{f'contains {names}' if names else 'is empty'}"
+            f"{parameter}: the folder {shorten_path(text)} contains no file of scores "
+            f"({', '.join(SUFFIXES)}); it {_content_of(path)}"
         )
-    skipped = [path for path in files if not is_score_file(path.name)]
-    return FileList(tuple(scores), tuple(skipped), "folder", shorten_path(str(folder)))
+    chosen, others = (tuple(path / name for name in part) for part in (scores, skipped))
+    return FileList(chosen, others, "folder", shorten_path(str(path)))
 
 
-def _partition_files(partitions: Iterable[Path]) -> Iterator[Path]:
-    for folder in partitions:
-        inside = [path for path in sorted(folder.iterdir()) if _is_visible(path)]
-        yield from (path for path in inside if is_score_file(path.name) and not is_folder(path))
-        yield from _partition_files(path for path in inside if _is_partition(path))
-
-
-def _is_visible(path: Path) -> bool:
-    """Whether a file is for readers: not hidden, no mark of Spark, no description of a table."""
-    return is_visible_name(path.name)
-
-
-def is_visible_name(name: str) -> bool:
-    """Whether a name is that of a file for readers: not hidden, no description of a table."""
-    return not name.startswith((".", "_")) and not name.endswith(COMPANION)
-
-
-def _is_partition(path: Path) -> bool:
-    return is_partition_name(path.name) and is_folder(path)
-
-
-def is_partition_name(name: str) -> bool:
-    """Whether a folder of this name is a part of a partitioned table."""
-    return bool(_PARTITION.fullmatch(name))
-
-
-def is_score_file(name: str) -> bool:
-    """Whether a file is one of scores or rankings, by the ending of its name."""
-    return name.lower().removesuffix(_GZIP).endswith(SUFFIXES)
-
-
-# -- globs
+def _raise(exc: OSError) -> None:
+    raise exc
 
 
 def _expand_glob(pattern: str, parameter: str) -> FileList:
-    root, rest = _fixed_part(pattern)
+    parts = Path(pattern).parts
+    n_fixed = next(place for place, part in enumerate(parts) if MAGIC.search(part))
+    root, rest = Path(*parts[:n_fixed]), "/".join(parts[n_fixed:])
     try:
-        matches = sorted(path for path in root.glob(rest) if _is_visible(path))
+        matches = sorted(path for path in root.glob(rest) if is_visible_name(path.name))
     except (OSError, ValueError, NotImplementedError) as exc:
         raise DataError(f"{parameter}: the pattern {pattern!r} is not valid: {exc}") from exc
     files = tuple(path for path in matches if not is_folder(path))
     if not files:
+        content = f"the folder {root} {_content_of(root)}"
         raise DataError(
-            f"{parameter}: no file matches the pattern {shorten_path(pattern)!r}; "
-            f"{_content_of(root)}"
+            f"{parameter}: no file matches the pattern {shorten_path(pattern)!r}; {content}"
         )
     return FileList(files, (), "glob", shorten_path(pattern))
 
 
-def _fixed_part(pattern: str) -> tuple[Path, str]:
-    """The folder before the first part with a wildcard, and the rest."""
-    parts = Path(pattern).parts
-    n_fixed = next(place for place, part in enumerate(parts) if _MAGIC.search(part))
-    return Path(*parts[:n_fixed]), "/".join(parts[n_fixed:])
-
-
 def _content_of(folder: Path) -> str:
     if not is_folder(folder):
-        return f"the folder {folder} does not exist"
-    names = sorted(path.name for path in folder.iterdir() if _is_visible(path))
-    return f"the folder {folder} contains {named(names)}" if names else f"{folder} is empty"
-
-
-# -- lists
-
-
-def _check_repeats(files: Iterable[Path], parameter: str) -> None:
-    counts = Counter(Path(os.path.normpath(path)) for path in files)
-    repeated = [str(path) for path, n in counts.items() if n > 1]
-    if repeated:
-        raise DataError(f"{parameter}: these files appear more than once: {named(repeated)}")
+        return "does not exist"
+    names = sorted(path.name for path in folder.iterdir() if is_visible_name(path.name))
+    return f"contains {named(names)}" if names else "is empty"

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
 from rageval_report.errors import DataError, MissingDependencyError, UnknownNameError, named
-from rageval_report.files.inputs import (
-    STANDARD_INPUT,
-    hide_password,
-    is_file,
-    is_folder,
-)
+from rageval_report.files.inputs import STANDARD_INPUT, hide_password, is_file, is_folder
 from rageval_report.files.source import Source
 from rageval_report.readers.table_inputs import source_of
 from rageval_report.scores import Scored
@@ -26,24 +21,34 @@ from rageval_report.sources.base import (
     SourceAddress,
     split_address,
 )
-from rageval_report.sources.file_lists import FileList, is_glob, list_files
+from rageval_report.sources.file_lists import (
+    MAGIC,
+    check_repeats,
+    is_glob,
+    list_files,
+    partition_of,
+    stem_of_place,
+)
 from rageval_report.sources.table import SOURCES
 
 _STEM = "pipeline"
-_MAGIC = "*?["
 
 
 def open_sources(
     value: object, *, encoding: str | None = None, parameter: str = "path"
 ) -> OpenedSources:
     """The files, contents or tables that the user named."""
-    members = _members(value)
-    if members is not None:
+    if isinstance(value, str | os.PathLike):
+        return _open_text(os.fsdecode(value), encoding, parameter)
+    if (
+        isinstance(value, Sequence)
+        and not isinstance(value, bytes | bytearray | memoryview)
+        and value
+        and all(isinstance(member, str | os.PathLike) for member in value)
+    ):
+        members = [os.fsdecode(member) for member in value]
         opened = [_open_text(text, encoding, parameter) for text in members]
         return _join(opened, members, parameter)
-    text = _text_of(value)
-    if text is not None:
-        return _open_text(text, encoding, parameter)
     source = source_of(value, encoding=encoding, parameter=parameter)
     return OpenedSources((source,), source.name, source.stem)
 
@@ -64,24 +69,13 @@ def name_of(text: str) -> str:
     """The name of the pipeline that a path, a folder, a glob or an address stands for."""
     address = split_address(text)
     if address is not None and address.scheme in SOURCES:
-        return address.parameters.get("table") or _stem(address.place)
-    if is_glob(text):
-        return _stem_of_glob(text)
-    return _stem(text)
-
-
-def _members(value: object) -> list[str] | None:
-    """The members of a list of paths and addresses; None for anything else."""
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray | memoryview):
-        return None
-    texts = [_text_of(member) for member in value]
-    if not texts or any(text is None for text in texts):
-        return None  # a list of records, which `source_of` reads
-    return [text for text in texts if text is not None]
-
-
-def _text_of(value: object) -> str | None:
-    return os.fsdecode(value) if isinstance(value, str | os.PathLike) else None
+        return address.parameters.get("table") or stem_of_place(address.place)
+    if not is_glob(text):
+        name = Path(text).name
+        return Path(name[:-3] if name.lower().endswith(".gz") else name).stem or _STEM
+    # The last folder of the pattern that has no wildcard.
+    fixed = list(takewhile(lambda part: not MAGIC.search(part), Path(text).parts[:-1]))
+    return Path(*fixed).resolve().name or _STEM
 
 
 def _open_text(text: str, encoding: str | None, parameter: str) -> OpenedSources:
@@ -96,86 +90,47 @@ def _open_text(text: str, encoding: str | None, parameter: str) -> OpenedSources
         source = source_of(text, encoding=encoding, parameter=parameter)
         return OpenedSources((source,), source.name, source.stem)
     listed = list_files(text, parameter)
-    sources = tuple(Source(path, encoding=encoding) for path in listed.files)
-    stem = _stem_of_glob(text) if listed.origin == "glob" else Path(text).resolve().name
-    partitions = tuple(_partition_of(path, text) for path in listed.files)
-    opened = OpenedSources(sources, listed.name, stem or _STEM, notes=_notes(listed))
+    stem = name_of(text) if listed.origin == "glob" else Path(text).resolve().name
+    opened = OpenedSources(
+        tuple(Source(path, encoding=encoding) for path in listed.files),
+        *(listed.name, stem or _STEM),
+        notes=listed.notes,
+    )
+    # The columns in the names of the folders below the one that the user named.
+    return in_partitions(
+        opened,
+        [
+            [part for part in path.parts[:-1] if f"{part.partition('=')[0]}=" not in text]
+            for path in listed.files
+        ],
+    )
+
+
+def in_partitions(opened: OpenedSources, folders: Sequence[Sequence[str]]) -> OpenedSources:
+    """The sources, as parts of one table if the names of their folders state columns."""
+    partitions = tuple(map(partition_of, folders))
     if not any(partitions):
         return opened
     why = "their folders name the partitions of one table"
     return replace(opened, files="parts", why=why, partitions=partitions)
 
 
-def _notes(listed: FileList) -> tuple[str, ...]:
-    return () if listed.origin == "file" else listed.notes
-
-
 def _join(opened: Sequence[OpenedSources], members: Sequence[str], parameter: str) -> OpenedSources:
     sources = tuple(source for part in opened for source in part.sources)
-    _check_repeats(sources, parameter)
-    partitions: tuple[dict[str, str], ...] = ()
-    if any(part.partitions for part in opened):
-        partitions = tuple(
-            dict(columns)
-            for part in opened
-            for columns in part.partitions or ({},) * len(part.sources)
-        )
-    facts: tuple[RunFacts, ...] = ()
-    if any(part.facts for part in opened):
-        blank = RunFacts()
-        facts = tuple(
-            fact for part in opened for fact in part.facts or (blank,) * len(part.sources)
-        )
+    check_repeats((source.path for source in sources if source.path is not None), parameter)
+    partitions = [dict(p) for part in opened for p in part.partitions or [{}] * len(part.sources)]
+    facts = [f for part in opened for f in part.facts or [RunFacts()] * len(part.sources)]
+    # What the names of the files begin with, without numbers at the end.
+    letters = zip(*map(name_of, members), strict=False)
+    common = [column[0] for column in takewhile(lambda column: len({*column}) == 1, letters)]
     return OpenedSources(
         sources,
         f"a list of {len(members)}: {named(map(hide_password, members), 3)}",
-        _common_stem(members),
+        "".join(common).rstrip("-_. 0123456789") or _STEM,
         notes=tuple(dict.fromkeys(note for part in opened for note in part.notes)),
-        partitions=partitions,
-        facts=facts,
+        partitions=tuple(partitions) if any(partitions) else (),
+        facts=tuple(facts),
     )
-
-
-def _check_repeats(sources: Iterable[Source], parameter: str) -> None:
-    paths = [os.path.normpath(source.path) for source in sources if source.path is not None]
-    repeated = dict.fromkeys(path for path in paths if paths.count(path) > 1)
-    if repeated:
-        raise DataError(f"{parameter}: these files appear more than once: {named(repeated)}")
-
-
-def _partition_of(path: Path, text: str) -> dict[str, str]:
-    """The columns in the names of the folders below the one that the user named."""
-    parts = path.parts[:-1]
-    pairs = (part.partition("=") for part in parts if "=" in part)
-    return {name: value for name, equals, value in pairs if name and f"{name}{equals}" not in text}
-
-
-# -- names
-
-
-def _stem(text: str) -> str:
-    name = Path(text).name
-    return Path(name[:-3] if name.lower().endswith(".gz") else name).stem or _STEM
-
-
-def _stem_of_glob(pattern: str) -> str:
-    """The last folder of a pattern that has no wildcard."""
-    fixed = []
-    for part in Path(pattern).parts[:-1]:
-        if any(character in part for character in _MAGIC):
-            break
-        fixed.append(part)
-    return Path(*fixed).resolve().name if fixed else Path.cwd().name or _STEM
-
-
-def _common_stem(members: Sequence[str]) -> str:
-    """What the names of the files begin with, without numbers at the end."""
-    names = [name_of(member) for member in members]
-    columns = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
-    return "".join(letters[0] for letters in columns).rstrip("-_. 0123456789") or _STEM
-
-
-# -- saving
 
 
 def save_evaluation(
@@ -192,13 +147,9 @@ def save_evaluation(
     if address is None:
         return save_scores(
             *(evaluation, path),
-            config=content.config,
-            notes=content.notes,
-            created=content.created,
-            correct=content.correct,
+            **vars(content),
             force=force,
             neutralise_formulas=neutralise_formulas,
-            results=content.results,
         )
     save = SOURCES[address.scheme].save
     if save is None:
