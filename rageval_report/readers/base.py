@@ -30,7 +30,7 @@ from rageval_report.scores.query_ids import TEXTS
 from rageval_report.scores.query_rows import Totals, position_of_row
 from rageval_report.scores.roles import Confidence
 from rageval_report.scores.table import id_column_of, question_text
-from rageval_report.types import JsonObject
+from rageval_report.types import IndexArray, JsonObject
 
 # A reader with at least this mark may read the file; one below it is only named in the error.
 ACCEPTED = 0.5
@@ -191,6 +191,19 @@ class ScoreFile:
         if self.line_of_row is None:
             return position_of_row(row)
         return f"line {self.line_of_row(row)}"
+
+    def with_rows(
+        self, frame: pd.DataFrame, positions: Sequence[int] | IndexArray, **changes: Any
+    ) -> ScoreFile:
+        """The file with some of its rows, which keep their places in it."""
+        line, place = self.line_of_row, self.place_of_row
+        return replace(
+            self,
+            frame=frame,
+            line_of_row=line and (lambda row: line(int(positions[row]))),
+            place_of_row=place and (lambda row: place(int(positions[row]))),
+            **changes,
+        )
 
 
 @dataclass(frozen=True)

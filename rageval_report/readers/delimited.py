@@ -374,9 +374,13 @@ class _TableText:
             if pd.api.types.infer_dtype(frame[name], skipna=True) != "string"
         ]
         if numbers:
-            texts = self._parsed(numbers, n_rows, dtype="str")
+            texts = self.parse_texts(numbers, n_rows)
             frame = frame.assign(**{name: texts[name] for name in numbers})
         return frame
+
+    def parse_texts(self, kept: list[str], n_rows: int) -> pd.DataFrame:
+        """Columns as texts."""
+        return self._parsed(kept, n_rows, dtype="str")
 
     def _parsed(self, kept: list[str], n_rows: int, **options: Any) -> pd.DataFrame:
         """The columns as pandas parses them."""
@@ -526,6 +530,21 @@ def _described_cells(source: Source, description: TableDescription) -> pd.DataFr
             f"{source.name}{COMPANION} to read it as any table"
         ) from exc
     return restore_formulas(raw) if description.is_neutralised else raw
+
+
+def read_as_text(source: Source) -> tuple[pd.DataFrame, list[int]]:
+    """A table whose cells are all texts, without the checks of scores, and the line of each row."""
+    table, n_rows = _TableText.of(source, source.utf8, best_delimiters(source)[0]).checked()
+    ends = [match.end() for match in _BREAK.finditer(table.text)]
+    starts = [row.offset for row in table.rows()]
+    for row in table.rows():
+        if _BREAK.search(table.text, row.offset, row.stop):
+            raise source.error(
+                "a field spans several lines, so rows may be swallowed; is a quote missing?",
+                line=source.line_of(row.stop, table.text),
+            )
+    lines = (np.searchsorted(ends, starts, side="right") + 1).tolist()
+    return table.parse_texts(table.header, n_rows).fillna(""), lines
 
 
 def header_names(source: Source) -> list[str]:

@@ -14,7 +14,7 @@ from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.cell_values import number_or_none, text_or_none
 from rageval_report.readers.frameworks.format import SURE, without
 from rageval_report.readers.json_shapes import ShapeError, check_object
-from rageval_report.readers.rankings import RANKINGS, read_rankings
+from rageval_report.readers.ranking_kinds import RANKINGS, read_rankings
 from rageval_report.types import JsonObject
 
 if TYPE_CHECKING:
