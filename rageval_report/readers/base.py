@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
@@ -36,6 +38,13 @@ from rageval_report.types import IndexArray, JsonObject
 ACCEPTED = 0.5
 _DECIMAL, _WHOLE = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?"), re.compile(r"[-+]?\d+")
 
+
+# The names of columns that several readers know, by reader and role.
+_DATA = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+DATA_SETS: list[dict[str, Any]] = _DATA.pop("data_sets")
+KNOWN_NAMES: dict[str, dict[str, list[str]]] = {
+    part: {role: text.split() for role, text in names.items()} for part, names in _DATA.items()
+}
 
 # The columns of a table by name, a list of cells each.
 CellsByColumn = dict[str, list[Any]]

@@ -12,37 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from rageval_report.files.source import Source
+from rageval_report.readers.base import DATA_SETS, KNOWN_NAMES
 from rageval_report.readers.table_files import header_of
 from rageval_report.readers.table_inputs import TableSource
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import QUESTION, REFERENCE
 
 _QUESTIONS = frozenset(QUESTION)
+_NAMES = {role: frozenset(names) for role, names in KNOWN_NAMES["other_files"].items()}
 # What a pipeline returned: a file that has one of these holds records with answers.
-_OF_A_RUN = frozenset(
-    (
-        *("retrieved", "retrieved_ids", "retrieved_contexts", "retrieval_context", "response"),
-        *("contexts", "predicted_answer", "predicted_answers", "actual_output", "prediction"),
-        *("generated_answer", "llm_answer", "latency_ms", "citations"),
-    )
-)
-_GOLD = frozenset(
-    (
-        *REFERENCE,
-        *("relevant", "relevant_ids", "relevant_texts", "relevant_spans", "answers", "evidence"),
-        *("gold_ids", "gold_doc_ids", "gold_citations", "gold_passages", "gold_texts"),
-        *("gold_contexts", "gold_spans", "context_passages", "negative_references", "answerable"),
-        *("expected_document_ids", "is_answerable", "ground_truth_contexts", "reference_contexts"),
-    )
-)
-_BESIDE_QUESTIONS = frozenset(
-    (
-        *("query_id", "qid", "q_id", "question_id", "id", "metadata", "domain", "category"),
-        *("language", "lang", "query_type", "question_type", "type", "topic", "title"),
-    )
-)
-_DOC_IDS = frozenset(("id", "doc_id", "docid", "docno", "pid", "chunk_id", "document_id"))
-_DOC_TEXTS = frozenset(("text", "content", "contents", "passage", "passage_text", "body"))
+_OF_A_RUN = _NAMES["of_a_run"]
+_GOLD = _NAMES["gold"] | frozenset(REFERENCE)
 
 
 @dataclass(frozen=True)
@@ -77,27 +57,20 @@ class FileOutline:
         return self.source.folder is not None and (self.source.folder / "qrels").is_dir()
 
 
-# Takes the outline of a file and returns what to type.
-Advice = Callable[[FileOutline], str]
-
-
 @dataclass(frozen=True)
 class KindOfFile:
-    """A kind of file without scores."""
+    """A kind of file without scores: what it is, how it is recognised, and what to type."""
 
     what: str
     fits: Callable[[FileOutline], bool]
-    advice: Advice | str
+    advice: Callable[[FileOutline], str]
 
 
 def refusal_of(source: Source) -> str | None:
     """What a file without scores is, and what to type; None if it is of no known kind."""
     outline = FileOutline.of(source)
     kind = next((kind for kind in KINDS if kind.fits(outline)), None)
-    if kind is None:
-        return None
-    advice = kind.advice if isinstance(kind.advice, str) else kind.advice(outline)
-    return f"this is {kind.what}, without scores. {advice}"
+    return kind and f"this is {kind.what}, without scores. {kind.advice(outline)}"
 
 
 # -- what to type
@@ -110,16 +83,22 @@ def _ask(option: str, word: str) -> str:
     )
 
 
-def _questions(call: str, option: str = "--datasets", prefix: str = "") -> Advice:
+def _questions(
+    call: str, option: str = "--datasets", prefix: str = ""
+) -> Callable[[FileOutline], str]:
     """The advice for a file of questions: the call that loads them, and the command that asks."""
     return lambda file: (
         f"Its questions are records: {call.format(file.path)}. {_ask(option, file.word(prefix))}"
     )
 
 
-def _load(name: str) -> Advice:
+def _load(name: str) -> Callable[[FileOutline], str]:
     """The advice for a data set of the table of data sets."""
     return _questions(f'load_dataset("{name}", {{}})', prefix=f"{name}=")
+
+
+def _say(advice: str) -> Callable[[FileOutline], str]:
+    return lambda _: advice
 
 
 _read_records = _questions("read_records({})", "--records")
@@ -156,33 +135,47 @@ def _join_answers(file: FileOutline) -> str:
     )
 
 
-_SEARCH_DOCUMENTS = (
+_SEARCH_DOCUMENTS = _say(
     "Pass the ranking of a pipeline that searched these documents, with its judgments: "
     'read_scores("bm25.run", qrels="qrels.txt", metrics=["ndcg@10"]), or on the command line '
     "RUN --qrels QRELS --metric ndcg@10"
 )
-_WRITE_TURNS = (
+_WRITE_TURNS = _say(
     "Write one JSON object per line with query_id, question (the last turn of the user), "
     "reference, contexts and answer, and score it: score(read_records(path), metrics)"
 )
-_GIVE_QUERIES = (
+_GIVE_QUERIES = _say(
     'Pass the scores of each query: evaluation.save("scores.csv") writes them, on the command '
     "line score with --queries scores.csv; eval writes FOLDER/scores.json"
 )
-_GIVE_ROWS = "Pass the file that the means were computed from, with one row per query"
+_GIVE_ROWS = _say("Pass the file that the means were computed from, with one row per query")
 
 
 # -- how they are recognised
 
 
-def _has(*names: str, one_of: tuple[str, ...] = ()) -> Callable[[FileOutline], bool]:
-    """Whether a table has all of some columns, and at least one of some others."""
-    every, some = frozenset(names), frozenset(one_of)
+def _has(*names: str) -> Callable[[FileOutline], bool]:
+    """Whether a table has all of some columns."""
+    return lambda file: file.names.issuperset(names)
+
+
+def _data_set(
+    name: str,
+    what: str,
+    columns: str,
+    one_of: str = "",
+    none_of_a_run: bool = False,
+) -> KindOfFile:
+    """A data set of the table of data sets, by the columns that it has."""
 
     def fits(file: FileOutline) -> bool:
-        return every <= file.names and (not some or bool(some & file.names))
+        return (
+            file.names.issuperset(columns.split())
+            and (not one_of or not file.names.isdisjoint(one_of.split()))
+            and (not none_of_a_run or file.names.isdisjoint(_OF_A_RUN))
+        )
 
-    return fits
+    return KindOfFile(f"a data set, {what}", fits, _load(name))
 
 
 def _is_qasper(file: FileOutline) -> bool:
@@ -214,7 +207,7 @@ def _are_means(file: FileOutline) -> bool:
 
 
 def _are_documents(file: FileOutline) -> bool:
-    has_parts = not (_DOC_IDS.isdisjoint(file.names) or _DOC_TEXTS.isdisjoint(file.names))
+    has_parts = all(not _NAMES[part].isdisjoint(file.names) for part in ("doc_ids", "doc_texts"))
     return has_parts and (_QUESTIONS | _OF_A_RUN | _GOLD).isdisjoint(file.names)
 
 
@@ -235,19 +228,15 @@ def _has_only_gold(file: FileOutline) -> bool:
 def _is_golden(file: FileOutline) -> bool:
     # The other gold sets are tables; a golden set is JSON, one object per question.
     is_json = not isinstance(file.source, TableSource) and file.source.starts_like_json
-    is_ours = not file.names.isdisjoint(
-        (
-            *("references", "negative_references", "relevant_spans", "relevant_texts"),
-            *("relevant_sections", "provenance", "gold_doc_ids", "gold_citations"),
-            *("expected_document_ids", "expected_answer", "context_passages"),
-        )
-    )
-    return is_json and is_ours and _has_only_gold(file)
+    return is_json and not file.names.isdisjoint(_NAMES["golden"]) and _has_only_gold(file)
 
 
 def _has_only_questions(file: FileOutline) -> bool:
     # Another column may hold scores in words, for which the usual message names the option.
-    return not _QUESTIONS.isdisjoint(file.names) and file.names <= _QUESTIONS | _BESIDE_QUESTIONS
+    return (
+        not _QUESTIONS.isdisjoint(file.names)
+        and file.names <= _QUESTIONS | _NAMES["beside_questions"]
+    )
 
 
 # The first kind that fits counts, so that the sets with names of their own come before others.
@@ -263,33 +252,7 @@ KINDS: tuple[KindOfFile, ...] = (
         _GIVE_QUERIES,
     ),
     KindOfFile("a data set, papers of Qasper", _is_qasper, _load("qasper")),
-    KindOfFile("a data set, articles of SQuAD", _has("title", "paragraphs"), _load("squad_v2")),
-    KindOfFile(
-        "a data set, questions of SQuAD",
-        _has("id", "title", "context", "question", "answers"),
-        _load("squad_v2"),
-    ),
-    KindOfFile(
-        "a data set, questions of RAGBench",
-        _has("question", "documents", "all_relevant_sentence_keys"),
-        _load("ragbench"),
-    ),
-    KindOfFile(
-        "a data set, queries of MS MARCO",
-        _has("query", "passages", one_of=("answers", "well_formed_answers", "wellformedanswers")),
-        _load("msmarco"),
-    ),
-    KindOfFile(
-        "a data set, questions of CLAP NQ", _has("input", "passages", "output"), _load("clapnq")
-    ),
-    KindOfFile(
-        "a data set, questions in the form of HotpotQA",
-        lambda file: (
-            _has("question", "answer", one_of=("supporting_facts", "type", "level"))(file)
-            and _OF_A_RUN.isdisjoint(file.names)
-        ),
-        _load("hotpotqa"),
-    ),
+    *(_data_set(**data_set) for data_set in DATA_SETS),
     KindOfFile(
         "a file of conversations of MT-RAG, whose input is a list of turns",
         _has("conversation_id", "task_id", "input"),
