@@ -38,7 +38,7 @@ from rageval_report.readers.other_files import refusal_of
 from rageval_report.readers.ranking_kinds import likely_kind
 from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.side_by_side import doubt_of_sides
-from rageval_report.readers.table_inputs import FRAME, ScoreInput, TableSource, source_of
+from rageval_report.readers.table_files import FRAME, ScoreInput, TableSource, source_of
 from rageval_report.scores.pipelines import find_pipelines, split_pipelines, stated_name
 from rageval_report.scores.query_ids import QUERY_ID, NoScoresError
 from rageval_report.scores.query_rows import Totals, query_rows

@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any
 
 from rageval_report.errors import named
-from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import Source
+from rageval_report.files.source import Source, json_objects
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.readers.base import (
     CellsByColumn,

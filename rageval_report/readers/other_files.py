@@ -13,8 +13,7 @@ from typing import Any
 
 from rageval_report.files.source import Source
 from rageval_report.readers.base import DATA_SETS, KNOWN_NAMES
-from rageval_report.readers.table_files import header_of
-from rageval_report.readers.table_inputs import TableSource
+from rageval_report.readers.table_files import TableSource, header_of
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import QUESTION, REFERENCE
 

@@ -11,8 +11,7 @@ from rageval_report.readers.base import ReaderOptions, check_options
 from rageval_report.readers.cell_values import parse_list, parse_literal
 from rageval_report.readers.delimited import find_misfit
 from rageval_report.readers.json_shapes import ShapeError
-from rageval_report.readers.table_files import CONTAINERS, container_of
-from rageval_report.readers.table_inputs import ScoreInput, source_of
+from rageval_report.readers.table_files import CONTAINERS, ScoreInput, container_of, source_of
 from rageval_report.records import FIELDS, record_table
 from rageval_report.records.table import UnplacedGold, UnretrievedCitations
 from rageval_report.scores.query_ids import QUERY_ID

@@ -16,8 +16,10 @@ PER_INSTANCE_STATS, INTERMEDIATE_DATA = "per_instance_stats.json", "intermediate
 METRICS_RESULTS, ROLLOUTS = "metrics_results.json", "results.jsonl"
 TRACES = "traces.jsonl"
 # Azure, HELM, FlashRAG, Giskard, and verifiers before and from 0.2 on.
-RESULT_FILES = (*AZURE_RESULTS, PER_INSTANCE_STATS, INTERMEDIATE_DATA, METRICS_RESULTS, ROLLOUTS)
-RESULT_FILES += (TRACES,)
+RESULT_FILES = (
+    *(*AZURE_RESULTS, PER_INSTANCE_STATS, INTERMEDIATE_DATA),
+    *(METRICS_RESULTS, ROLLOUTS, TRACES),
+)
 
 
 def results_file(value: T) -> T | Path:

@@ -27,7 +27,7 @@ from rageval_report.errors import did_you_mean, named
 from rageval_report.files.inputs import is_file
 from rageval_report.readers.base import text_columns
 from rageval_report.readers.described import parse_description, unused
-from rageval_report.readers.table_inputs import TableSource
+from rageval_report.readers.table_files import TableSource
 from rageval_report.scores import Scored
 from rageval_report.scores.saved_tables import describe_table
 from rageval_report.sources.base import (

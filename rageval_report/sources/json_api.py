@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.http import Client, Key, RequestError
-from rageval_report.readers.table_inputs import DocumentSource
+from rageval_report.readers.table_files import DocumentSource
 from rageval_report.sources.base import OpenedSources, RunFacts, SourceAddress
 from rageval_report.types import Sleep
 

@@ -13,7 +13,7 @@ from typing import Any
 from rageval_report.errors import DataError
 from rageval_report.http import Key
 from rageval_report.readers.cell_values import json_text
-from rageval_report.readers.table_inputs import DocumentSource
+from rageval_report.readers.table_files import DocumentSource
 from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
 from rageval_report.sources.json_api import (
     JsonApi,

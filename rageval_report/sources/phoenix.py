@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.http import key_from_environment
-from rageval_report.readers.table_inputs import DocumentSource, TableSource
+from rageval_report.readers.table_files import DocumentSource, TableSource
 from rageval_report.scores.query_ids import QUERY_ID, id_column_of
 from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
 from rageval_report.sources.json_api import (

@@ -27,12 +27,12 @@ from rageval_report.readers import (
 )
 from rageval_report.readers import read_undivided as read_file
 from rageval_report.readers.base import FileKeywords, ScoreFile
-from rageval_report.readers.table_inputs import ScoreInput, TableSource
+from rageval_report.readers.table_files import ScoreInput, TableSource
 from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles import Roles, check_roles
 from rageval_report.sources.base import FilesArgument, OpenedSources, check_files
-from rageval_report.sources.opening import open_sources
+from rageval_report.sources.files import open_sources
 
 # Evaluations of the same queries may each lack some; parts of a table share none.
 _SHARED_BY_EVALUATIONS = 0.5

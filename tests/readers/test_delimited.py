@@ -9,13 +9,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, UnknownValueError
 from rageval_report.readers import READERS, Source, read
-from rageval_report.readers.delimited import best_delimiters, cell_text, count_regular_rows, rows
 from rageval_report.scores import score_table
 
 
@@ -127,37 +126,7 @@ def test_any_table_is_read_as_it_was_written(tmp_path_factory, ids, data, delimi
 # -- rows; the second witness is Python's own module csv
 
 
-@settings(max_examples=200)
-@given(st.text(st.sampled_from('ab,"\n\r7é'), max_size=40), st.integers(1, 3))
-@example('a"b,c"\nd,e', 2)
-@example('"a"b"c,d', 2)
-@example('a,b\n"c\n",d\n', 2)
-def test_rows_are_those_of_the_csv_module(text, n_fields):
-    found = list(rows(text.encode(), ","))
-    assume(all(row.is_closed for row in found))
-    expected = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
-    assert [[cell_text(cell) for cell in row.cells] for row in found] == expected
-    n = count_regular_rows(text.encode(), ",", n_fields, 0) if text else None
-    assert n is None or (n == len(expected) and {*map(len, expected)} == {n_fields})
-
-
 # -- delimiters
-
-
-@pytest.mark.parametrize(
-    ("text", "best"),
-    [
-        ("query_id,recall\nq1,1\n", [","]),
-        ("query_id;recall;mrr\nq1;0,5;0,7\nq2;1,0;1,0\n", [";"]),
-        ("query_id\tanswer\tmrr\nq1\ta, b, c\t1\n", ["\t"]),
-        ("query_id|answer|mrr\nq1|a, b; c|1\n", ["|"]),
-        ('query_id,answer,mrr\nq1,"a; b; c",1\nq2,"d; e",0\n', [","]),
-        ("one column\nof text\n", []),
-        ("a;b,c\n1;2,3\n", [",", ";"]),
-    ],
-)
-def test_the_delimiter_is_the_one_that_fits_all_rows(text, best):
-    assert best_delimiters(Source(text.encode())) == best
 
 
 def test_a_delimiter_may_be_given_and_is_asked_for_if_two_fit(read_text, frame_text):

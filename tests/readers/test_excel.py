@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 import io
 import sys
 import zipfile
@@ -48,11 +47,6 @@ def test_a_sheet_is_read_with_its_texts_as_they_are(write):
     assert found.notes == ()
 
 
-def test_numbers_as_ids_keep_their_text(write):
-    rows = [["id", "recall"], [12, 1], [7, 0]]
-    assert list(map(str, read(write(workbook_bytes(a=rows)))[0].frame["id"])) == ["12", "7"]
-
-
 def test_the_first_of_several_sheets_is_read_with_a_note(write):
     [found] = read(write(workbook_bytes(a=ROWS, b=ROWS[:2])))
     assert len(found.frame) == 3
@@ -89,16 +83,6 @@ def test_errors_of_formulas_are_missing_with_a_note(write):
     assert found.notes == ("2 cells of 'recall' contain the error of a formula and are unscored",)
 
 
-def test_only_the_columns_asked_for_are_kept(write):
-    path = write(workbook_bytes(a=ROWS))
-    assert list(read(path, columns=["recall"])[0].frame) == ["query_id", "recall"]
-
-
-def test_names_of_columns_that_are_there_twice_are_refused(write):
-    with pytest.raises(ReaderError, match="appear more than once: 'recall'"):
-        read(write(workbook_bytes(a=[["id", "recall", "recall"], ["a", 1, 2]])))
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [([], "the sheet 'a' is empty"), ([["id", "recall"]], "has column names, but no rows")],
@@ -106,10 +90,6 @@ def test_names_of_columns_that_are_there_twice_are_refused(write):
 def test_an_empty_sheet_is_refused(write, rows, message):
     with pytest.raises(ReaderError, match=message):
         read(write(workbook_bytes(a=rows)))
-
-
-def test_gzip_around_it_is_unpacked(write):
-    assert len(read(write(gzip.compress(workbook_bytes(a=ROWS))))[0].frame) == 3
 
 
 @pytest.mark.parametrize("share", [0.4, 0.9])
@@ -167,11 +147,6 @@ def test_a_first_row_of_data_is_no_header(write, name):
     content = workbook_bytes(one=[["q1", "Paris", name], ["q2", "Rome", 1]])
     with pytest.raises(ReaderError, match=f"expected names of columns; found .*'{name}'"):
         read(write(content))
-
-
-def test_columns_that_count_up_are_names(write):
-    [run] = read(write(workbook_bytes(one=[["query_id", 1, 2], ["q1", 0.5, 1], ["q2", 1, 0]])))
-    assert run.frame["2"].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
