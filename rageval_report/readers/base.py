@@ -41,7 +41,7 @@ _DECIMAL, _WHOLE = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?"), re.compile(r"[
 
 # The names of columns that several readers know, by reader and role.
 _DATA = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
-DATA_SETS: list[dict[str, Any]] = _DATA.pop("data_sets")
+OTHER_KINDS: list[dict[str, str]] = _DATA.pop("kinds")
 KNOWN_NAMES: dict[str, dict[str, list[str]]] = {
     part: {role: text.split() for role, text in names.items()} for part, names in _DATA.items()
 }
