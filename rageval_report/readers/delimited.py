@@ -575,9 +575,12 @@ _MOST_WORDS = 20
 def _check_complete(table: _TableText, n_rows: int) -> None:
     """Refuse a table of which a quote swallowed rows, or whose last cell is cut for certain."""
     source, text = table.source, table.text
+    is_ended = text.endswith((b"\n", b"\r"))
+    if is_ended and b'"' not in text:
+        return
     # Counting is much faster than a walk: usually each line is a row.
     n_lines = text.count(b"\n", table.start) or text.count(b"\r", table.start)
-    has_long_rows = n_lines + (not text.endswith((b"\n", b"\r"))) > n_rows
+    has_long_rows = n_lines + (not is_ended) > n_rows
     swallowed = _swallowed_rows(table) if has_long_rows and b'"' in text else None
     if swallowed is not None:
         offset, n = swallowed
@@ -589,7 +592,7 @@ def _check_complete(table: _TableText, n_rows: int) -> None:
             'without it. Close the quote, remove it, or write "" for a quote within a cell',
             line=line,
         )
-    if text.endswith((b"\n", b"\r")):
+    if is_ended:
         return
     place = len(text)
     for _ in range(0 if has_long_rows else _ROWS_OF_PATTERN + 1):
