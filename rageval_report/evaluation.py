@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rageval_report.plots.options import EvaluationPlot, MetricNames, PlotOptions
     from rageval_report.readers import ScoreFile
     from rageval_report.readers.base import Reader, ReaderOptions
-    from rageval_report.readers.table_inputs import ScoreInput
+    from rageval_report.readers.table_files import ScoreInput
     from rageval_report.reports.report import Report as ReportPage
     from rageval_report.results import Result
     from rageval_report.scale.frames import ScanSource
@@ -1263,7 +1263,7 @@ class RAGPipelineEvaluation:
         RAGPipelineEvaluation('hybrid', 1 queries, 1 metrics)
         """
         from rageval_report.sources.base import SavedContent
-        from rageval_report.sources.opening import save_evaluation
+        from rageval_report.sources.files import save_evaluation
 
         moment = self._created if created is None else time_of(created)
         content = SavedContent(

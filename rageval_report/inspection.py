@@ -14,7 +14,7 @@ from rageval_report.metrics.ranking_inputs import DuplicateDocs
 from rageval_report.readers import FileReading, divide_pipelines, marks_of
 from rageval_report.readers.base import Reader, ReaderOptions, ScoreFile
 from rageval_report.readers.shared_scales import share_scales
-from rageval_report.readers.table_inputs import ScoreInput
+from rageval_report.readers.table_files import ScoreInput
 from rageval_report.results import Result
 from rageval_report.scores import Metric, normalise_name
 from rageval_report.scores.pipelines import PipelineDoubtError

@@ -22,6 +22,7 @@ from rageval_report.results import Result
 from rageval_report.scores import Scored
 from rageval_report.scores.write import save_scores
 from rageval_report.sources.base import SavedContent, SourceAddress, optional_package
+from rageval_report.sources.files import address_of
 from rageval_report.sources.mlflow import (
     SCORES,
     SCORES_FOLDER,
@@ -29,7 +30,6 @@ from rageval_report.sources.mlflow import (
     MlflowStore,
     mlflow_store,
 )
-from rageval_report.sources.opening import address_of
 
 __all__ = ["log_to_mlflow", "log_to_wandb"]
 

@@ -28,14 +28,15 @@ from rageval_report.scores.run_file import FORMAT
 from rageval_report.scores.saved_tables import COMPANION
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.sources.base import FilesArgument
-from rageval_report.sources.file_lists import (
+from rageval_report.sources.files import (
+    address_of,
     is_glob,
     is_partition_name,
     is_score_file,
     is_visible_name,
     list_files,
+    name_of,
 )
-from rageval_report.sources.opening import address_of, name_of
 from rageval_report.stats.base import check_level, check_probability, check_resamples, check_seed
 
 if TYPE_CHECKING:

@@ -4,13 +4,10 @@ The means that a report must reproduce stand beside the files (``score_report_*.
 with pandas in the test.
 """
 
-import json
-
-import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, compare, read_scores
+from rageval_report import RAGPipelineEvaluation, compare
 
 METRICS = ["context_relevance", "faithfulness", "sas"]
 
@@ -58,45 +55,3 @@ def test_the_nine_aragog_pipelines_are_compared_with_one_family(aragog):
         *("top_k=3__chunk_size=128", "top_k=3__chunk_size=256"),
     }
     assert max(map(len, str(comparison).splitlines())) <= 100
-
-
-def test_three_retrievers_come_out_of_one_promptfoo_file(real_data):
-    runs = read_scores(real_data("promptfoo_retrieval") / "retrieval_results.json")
-    assert len(runs) == 3
-    for run in runs.values():
-        assert run.n_queries == 100
-        assert {"precision", "recall", "f1"} <= set(run.scores)
-    baseline, *candidates = runs.values()
-    assert (compare(baseline, *candidates, metrics="recall").frame["n"] >= 99).all()
-
-
-def test_three_models_come_out_of_the_mtrag_file(real_data):
-    path = real_data("mtrag_human_eval") / "reference_subset_with_human_evaluations.json"
-    runs = read_scores(path)
-    assert len(runs) == 3
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    for name, run in runs.items():
-        assert run.n_queries == 159
-        mine = [one for one in raw["evaluations"] if one["model_id"] in (name, run.name)]
-        metric = next(iter(run.scores))
-        by_hand = [
-            np.mean([float(a["value"]) for a in one["annotations"][metric].values()])
-            for one in mine
-            if one["annotations"].get(metric)
-        ]
-        if by_hand:
-            assert run.get_aggregated_scores(metric) == pytest.approx(np.mean(by_hand))
-
-
-def test_two_memory_systems_are_scored_on_the_same_questions(real_data):
-    folder = real_data("cognee_memory_hotpotqa")
-    runs = [
-        RAGPipelineEvaluation.load(name, folder / name / f"metrics_output_{name}.json")
-        for name in ("mem0", "graphiti")
-    ]
-    for run in runs:
-        assert run.n_queries == 50
-    rows = json.loads((folder / "mem0" / "metrics_output_mem0.json").read_text(encoding="utf-8"))
-    by_hand = np.mean([row["metrics"]["correctness"]["score"] for row in rows])
-    assert runs[0].get_aggregated_scores("correctness") == pytest.approx(by_hand)
-    assert compare(*runs).frame["n"].tolist() == [50] * len(compare(*runs).frame)

@@ -91,8 +91,7 @@ def _trends(options: Options) -> History:
 
 def _is_several(name: str) -> bool:
     """Whether a name stands for several runs: a folder, a glob or an address."""
-    from rageval_report.sources.file_lists import is_glob
-    from rageval_report.sources.opening import address_of
+    from rageval_report.sources.files import address_of, is_glob
 
     return Path(name).is_dir() or is_glob(name) or address_of(name) is not None
 
@@ -100,7 +99,7 @@ def _is_several(name: str) -> bool:
 def _scanned_runs(options: Options) -> Store | None:
     """The runs as scans; None if the files are read whole."""
     from rageval_report import run_history
-    from rageval_report.sources.opening import address_of
+    from rageval_report.sources.files import address_of
 
     texts: Sequence[str] = options.runs
     is_folder = len(texts) == 1 and _is_several(texts[0])

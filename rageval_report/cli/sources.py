@@ -52,7 +52,7 @@ class PipelineSource:
     @property
     def stem(self) -> str:
         """The name of the file without folder and suffixes."""
-        from rageval_report.sources.opening import name_of
+        from rageval_report.sources.files import name_of
 
         return self.pipeline or name_of(self.path)
 
@@ -72,7 +72,7 @@ def parse_source(text: str) -> PipelineSource:
     >>> parse_source("new=sqlite:///runs.db?table=dense")
     PipelineSource(path='sqlite:///runs.db?table=dense', name='new', pipeline=None)
     """
-    from rageval_report.sources.opening import address_of
+    from rageval_report.sources.files import address_of
 
     # A file whose name contains "=" or "::" goes before the notation.
     if text == STANDARD_INPUT or Path(text).exists():
@@ -441,8 +441,7 @@ def _is_scanned(options: Options, sources: Sequence[PipelineSource]) -> bool:
 
 def _obstacle(sources: Sequence[PipelineSource]) -> str | None:
     """Why files cannot be read part by part."""
-    from rageval_report.sources.file_lists import list_files
-    from rageval_report.sources.opening import address_of
+    from rageval_report.sources.files import address_of, list_files
 
     for source in sources:
         if source.pipeline is not None:
@@ -459,10 +458,9 @@ def _obstacle(sources: Sequence[PipelineSource]) -> str | None:
 
 def _paths(source: PipelineSource, options: Options) -> list[str]:
     """The parts of one table together, or each file that is an evaluation of its own."""
-    from rageval_report.files.near_names import hint_for_missing
-    from rageval_report.sources.file_lists import is_glob, list_files
-    from rageval_report.sources.opening import address_of
-    from rageval_report.sources.table import REMOTE_SCHEMES
+    from rageval_report.files.source import hint_for_missing
+    from rageval_report.sources import REMOTE_SCHEMES
+    from rageval_report.sources.files import address_of, is_glob, list_files
 
     address = address_of(source.path)
     what = (
@@ -494,7 +492,7 @@ def _scan(
     path: str,
     metrics: Sequence[str],
 ) -> EvaluationScan:
-    from rageval_report.sources.opening import name_of
+    from rageval_report.sources.files import name_of
 
     reader_options = dict(loading.reader_options)
     delimiter = reader_options.pop("delimiter", None)
@@ -535,8 +533,7 @@ def _too_large(sources: Iterable[PipelineSource]) -> str | None:
 
 
 def _size_of(path: str) -> int:
-    from rageval_report.sources.file_lists import list_files
-    from rageval_report.sources.opening import address_of
+    from rageval_report.sources.files import address_of, list_files
 
     if path == STANDARD_INPUT or address_of(path) is not None:
         return 0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import struct
 import sys
 import zipfile
 import zlib
-from contextlib import AbstractContextManager
+from copy import copy
 from io import BytesIO
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any
 
 from rageval_report._registry import load
 from rageval_report.errors import MissingDependencyError, ReaderError, named
@@ -17,9 +15,7 @@ from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json, replace_lone_surrogates
 
 _MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
-_STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
-_ENCRYPTED = 0x1
-
+_ZSTANDARD, _ENCRYPTED = 93, 0x1
 # Python's own reader of zstd; below 3.14 its backport, which the extra installs.
 _ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 _ZSTD_EXTRA = "inspect"
@@ -29,27 +25,8 @@ _ZSTD_EXTRA = "inspect"
 _MAX_EXPANSION = 300
 _HARMLESS = 1 << 28
 
-# The fixed part of a local header; it ends with the lengths of the file name and the extra field.
-_LOCAL_HEADER = struct.Struct("<26xHH")
-
-# What Python raises for a damaged directory of an archive.
-_DAMAGE_ERRORS = (
-    zipfile.BadZipFile,
-    NotImplementedError,
-    OSError,
-    OverflowError,
-    ValueError,
-    struct.error,
-)
-
-
-class _Zstd(Protocol):
-    """What is used of the module that reads zstd."""
-
-    ZstdError: type[Exception]
-
-    def ZstdFile(self, file: BytesIO) -> AbstractContextManager[BinaryIO]:  # noqa: N802
-        """Open compressed bytes."""
+# What Python raises for a damaged archive or member.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, ArithmeticError)
 
 
 def is_archive(source: Source) -> bool:
@@ -58,13 +35,29 @@ def is_archive(source: Source) -> bool:
 
 
 class Archive:
-    r"""A zip archive whose members are stored, deflated, or compressed with zstd."""
+    r"""A zip archive; of two members with the same name the last counts."""
 
     def __init__(self, source: Source):
         self._source = source
-        self._size, self._members = self._read_directory()
-        self._check_names()
-        self._check_sizes()
+        try:
+            with zipfile.ZipFile(source.path_or_buffer()) as archive:
+                self._members = {member.filename: member for member in archive.infolist()}
+        except (*_DAMAGE, NotImplementedError) as exc:
+            raise source.error(
+                f"this zip archive cannot be opened; it may be cut: copy it again ({exc})"
+            ) from exc
+        escaping = [name for name in self._members if _escapes(name)]
+        if escaping:
+            raise source.error(
+                f"the archive contains paths outside its root: {named(escaping)}; it is not read"
+            )
+        size = source.size if source.plain_path else len(source.data)
+        total = sum(member.file_size for member in self._members.values())
+        if total > max(_HARMLESS, _MAX_EXPANSION * size):
+            raise source.error(
+                f"the archive of {size:,} bytes expands to {total:,} bytes, more than "
+                f"{_MAX_EXPANSION} times its size; unpack it first if this is intended"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,10 +81,15 @@ class Archive:
             raise self._error(
                 name, "is encrypted; unpack the archive and pack it again without a password"
             )
-        content = self._decompress(member)
-        # Python's own check does not run here, because members are read by hand for zstd.
-        if len(content) != member.file_size or zlib.crc32(content) != member.CRC:
-            raise self._error(name, "is damaged; copy or download the archive again")
+        zstd = _zstd() if member.compress_type == _ZSTANDARD else None
+        damage = _DAMAGE if zstd is None else (*_DAMAGE, zstd.ZstdError)
+        try:
+            with zipfile.ZipFile(self._source.path_or_buffer()) as archive:
+                content = archive.read(name) if zstd is None else _unpack(zstd, archive, member)
+        except NotImplementedError as exc:
+            raise self._error(name, f"cannot be unpacked: {exc}") from exc
+        except damage as exc:
+            raise self._error(name, f"is damaged ({exc}); copy the archive again") from exc
         return content
 
     def document(self, name: str) -> Any:
@@ -105,72 +103,6 @@ class Archive:
             place = "" if exc.line is None else f", line {exc.line}"
             raise self._error(name, f"cannot be read{place}: {exc}") from exc
 
-    # -- the directory
-
-    def _read_directory(self) -> tuple[int, dict[str, zipfile.ZipInfo]]:
-        """The size of the archive, and its members; of two with the same name the last counts."""
-        try:
-            with self._open() as file, zipfile.ZipFile(file) as archive:
-                members = {member.filename: member for member in archive.infolist()}
-                return file.seek(0, os.SEEK_END), members
-        except _DAMAGE_ERRORS as exc:
-            raise self._source.error(
-                f"this zip archive cannot be opened; it may be cut: copy it again ({exc})"
-            ) from exc
-
-    def _open(self) -> BinaryIO:
-        source = self._source.path_or_buffer()
-        return source if isinstance(source, BytesIO) else source.open("rb")
-
-    def _check_names(self) -> None:
-        escaping = [name for name in self._members if _escapes(name)]
-        if escaping:
-            raise self._source.error(
-                f"the archive contains paths outside its root: {named(escaping)}; it is not read"
-            )
-
-    def _check_sizes(self) -> None:
-        total = sum(member.file_size for member in self._members.values())
-        if total > max(_HARMLESS, _MAX_EXPANSION * self._size):
-            raise self._source.error(
-                f"the archive of {self._size:,} bytes expands to {total:,} bytes, more than "
-                f"{_MAX_EXPANSION} times its size; unpack it first if this is intended"
-            )
-
-    # -- one member
-
-    def _decompress(self, member: zipfile.ZipInfo) -> bytes:
-        """The content of a member, at most one byte longer than the directory states."""
-        packed = self._read_packed(member)
-        limit = member.file_size + 1  # the byte too many shows that the stated size is wrong
-        method = member.compress_type
-        try:
-            if method == _STORED:
-                return packed
-            if method == _DEFLATED:
-                # Negative: zip members are raw deflate without a zlib header.
-                return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, limit)
-            if method == _ZSTANDARD:
-                return _decompress_zstd(packed, limit)
-        except (zlib.error, EOFError, OSError, ValueError) as exc:
-            raise self._error(member.filename, f"is damaged ({exc}); copy it again") from exc
-        raise self._error(
-            member.filename,
-            f"is compressed by method {method}; only stored, deflated and zstd members can be read",
-        )
-
-    def _read_packed(self, member: zipfile.ZipInfo) -> bytes:
-        """The bytes of a member as they are in the file, still compressed."""
-        try:
-            with self._open() as file:
-                file.seek(member.header_offset)
-                # The local header's own lengths: they may differ from those in the directory.
-                n_name, n_extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
-                file.seek(n_name + n_extra, os.SEEK_CUR)
-                return file.read(member.compress_size)
-        except (struct.error, OSError, ValueError, OverflowError) as exc:
-            raise self._error(member.filename, "is cut off; copy the archive again") from exc
-
     def _error(self, name: str, problem: str) -> ReaderError:
         return self._source.error(f"the member {name!r} of the archive {problem}")
 
@@ -181,14 +113,21 @@ def _escapes(name: str) -> bool:
     return plain.startswith("/") or plain[1:2] == ":" or ".." in plain.split("/")
 
 
-def _decompress_zstd(packed: bytes, limit: int) -> bytes:
-    """Decompress the first `limit` bytes of one or several frames."""
+def _zstd() -> Any:
     try:
-        zstd = cast("_Zstd", load(_ZSTD))
+        return load(_ZSTD)
     except MissingDependencyError as exc:
         raise MissingDependencyError(_ZSTD, _ZSTD_EXTRA) from exc
-    try:
-        with zstd.ZstdFile(BytesIO(packed)) as file:
-            return file.read(limit)
-    except zstd.ZstdError as exc:
-        raise ValueError(str(exc)) from exc
+
+
+def _unpack(zstd: Any, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """The content of a member of one or several frames of zstd."""
+    packed = copy(member)
+    # As if it were stored, so that Python returns the bytes as they are in the file.
+    packed.compress_type, packed.file_size = zipfile.ZIP_STORED, member.compress_size
+    del packed.CRC
+    with archive.open(packed) as file, zstd.ZstdFile(BytesIO(file.read())) as frames:
+        content: bytes = frames.read(member.file_size + 1)
+    if len(content) != member.file_size or zlib.crc32(content) != member.CRC:
+        raise zipfile.BadZipFile("its size or its checksum is wrong")
+    return content

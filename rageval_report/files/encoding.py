@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from typing import NamedTuple
 
@@ -32,15 +31,17 @@ _BINARY: tuple[tuple[bytes, str], ...] = (
     (b"Obj\x01", "an Avro file"),
     (b"\x89HDF", "an HDF5 file"),
     (b"\x93NUMPY", "a NumPy array file"),
-    (b"\x80\x02", "a Python pickle, which can contain code and is not read"),
-    (b"\x80\x03", "a Python pickle, which can contain code and is not read"),
-    (b"\x80\x04", "a Python pickle, which can contain code and is not read"),
-    (b"\x80\x05", "a Python pickle, which can contain code and is not read"),
+    *(
+        (bytes((0x80, version)), "a Python pickle, which can contain code and is not read")
+        for version in (2, 3, 4, 5)
+    ),
     (b"%PDF", "a PDF"),
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"\x7fELF", "a program"),
 )
+# The reasons of Python's decoders for bytes that end too early.
+_CUT = ("unexpected end of data", "truncated data")
 # Control characters that do not occur in text; tab, line ends and form feed do.
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f]")
 
@@ -102,41 +103,23 @@ def _byte_order_mark(data: bytes) -> tuple[bytes, str] | None:
 
 def decode_text(data: bytes, encoding: str | None = None) -> DecodedText:
     """Decode the bytes of a file."""
-    if encoding is not None:
-        return DecodedText(_check_no_nul(_to_utf8(data, encoding)))
-    mark = _byte_order_mark(data)
-    if mark is not None:
-        magic, mark_encoding = mark
-        rest = data[len(magic) :]
-        return DecodedText(
-            _check_no_nul(
-                rest if _is_valid_utf8(rest, mark_encoding) else _to_utf8(rest, mark_encoding)
-            )
-        )
-    problem = _utf8_error(data)
-    if problem is None:
-        return DecodedText(_check_no_nul(data))
-    # Only the last character is broken: the file was cut, it is not of another encoding.
-    if problem.reason == "unexpected end of data":
-        raise NotTextError("the file ends in the middle of a character; it may be cut")
-    return _decode_unmarked(data)
-
-
-def _is_valid_utf8(data: bytes, encoding: str) -> bool:
-    return encoding == "utf-8" and _utf8_error(data) is None
-
-
-def _utf8_error(data: bytes) -> UnicodeDecodeError | None:
-    """The first error in the UTF-8, if any; decoded in steps, so that no second copy is held."""
-    if data.isascii():
-        return None
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for start in range(0, len(data), _CHUNK):
-            decoder.decode(data[start : start + _CHUNK], final=start + _CHUNK >= len(data))
-    except UnicodeDecodeError as exc:
-        return exc
-    return None
+    note = None
+    if encoding is None:
+        magic, encoding = _byte_order_mark(data) or (b"", "utf-8")
+        data = data[len(magic) :]
+        try:
+            text = None if encoding == "utf-8" and data.isascii() else data.decode(encoding)
+            utf8 = data if text is None or encoding == "utf-8" else text.encode()
+            return DecodedText(_check_no_nul(utf8))
+        except UnicodeDecodeError as exc:
+            # Where only the last character is broken, the file was cut.
+            if not magic and exc.reason != _CUT[0]:
+                encoding = _likely_encoding(data)
+                note = (
+                    f"the file is not UTF-8; it was read as {encoding} (if letters look wrong, "
+                    "pass encoding=)"
+                )
+    return DecodedText(_check_no_nul(_to_utf8(data, encoding)), note)
 
 
 def _to_utf8(data: bytes, encoding: str) -> bytes:
@@ -147,7 +130,7 @@ def _to_utf8(data: bytes, encoding: str) -> bytes:
             f"no encoding is named {encoding!r}; common ones are utf-8 and cp1252"
         ) from exc
     except UnicodeDecodeError as exc:
-        if exc.reason in ("truncated data", "unexpected end of data"):
+        if exc.reason in _CUT:
             raise NotTextError("the file ends in the middle of a character; it may be cut") from exc
         line = 1 + data[: exc.start].count(b"\n")
         raise NotTextError(f"this is not {encoding}: {exc.reason}", line) from exc
@@ -155,19 +138,15 @@ def _to_utf8(data: bytes, encoding: str) -> bytes:
     return text.removeprefix("\ufeff").encode("utf-8", "surrogatepass")
 
 
-def _decode_unmarked(data: bytes) -> DecodedText:
-    """Decode what is not UTF-8: in an encoding of East Asia, or of Windows, with a note."""
+def _likely_encoding(data: bytes) -> str:
+    """The encoding of a text that is not UTF-8: one of East Asia, or of Windows."""
     if _CONTROLS.search(data) is not None:
         raise NotTextError("expected text; this looks like binary data")
+    east_asian = _east_asian_encoding(data)
     # cp1252 leaves five bytes undefined; Latin-1 accepts any byte.
-    for encoding in (_east_asian_encoding(data), "cp1252", "latin-1"):
-        text = None if encoding is None else _decoded_or_none(data, encoding)
-        if text is not None:
-            break
-    note = (
-        f"the file is not UTF-8; it was read as {encoding} (if letters look wrong, pass encoding=)"
-    )
-    return DecodedText((text or "").encode("utf-8"), note)
+    choices = ([east_asian] if east_asian else []) + ["cp1252"]
+    can_be = (name for name in choices if _decoded_or_none(data, name) is not None)
+    return next(can_be, "latin-1")
 
 
 def _decoded_or_none(data: bytes, encoding: str) -> str | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import sys
 import zlib
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from io import BytesIO, StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +23,7 @@ from rageval_report.files.encoding import (
     text_kind,
 )
 from rageval_report.files.inputs import STANDARD_INPUT, Contents, FileInput, input_name, open_input
-from rageval_report.files.near_names import hint_for_missing
+from rageval_report.files.strict_json import NotJSONError, parse_record
 
 Finding = TypeVar("Finding")
 
@@ -282,11 +284,12 @@ class Source:
         """What was guessed or corrected in the text so far."""
         return tuple(self._notes)
 
-    def line_of(self, offset: int) -> int:
-        """The line, counted from 1, of a byte in `utf8`; a lone carriage return ends a line too."""
+    def line_of(self, offset: int, text: bytes | None = None) -> int:
+        """The line, counted from 1, of a byte in `utf8`, or in another text with its lines."""
         if not offset:  # of most headers, for which a large file need not be read
             return 1
-        before = self.utf8[:offset]
+        before = (self.utf8 if text is None else text)[:offset]
+        # A lone carriage return ends a line too.
         return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
 
     # -- JSON
@@ -324,3 +327,68 @@ class Source:
             return self.document
         except ReaderError:
             return None
+
+
+# -- JSON Lines
+
+_LONGEST_QUOTE = 60
+
+
+def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    r"""The objects of a JSON Lines file, with their line numbers; blank lines are passed over."""
+    for number, line in enumerate(source.lines(), 1):
+        if line.isspace():
+            continue
+        try:
+            document = parse_record(line)
+        except NotJSONError as exc:
+            cut = (
+                f"the record is cut: {line[:_LONGEST_QUOTE]!r}. Write the file again, or delete "
+                "this line to read the others"
+            )
+            raise source.error(cut if exc.is_cut else str(exc), line=number) from exc
+        if not isinstance(document, dict):
+            quoted = line.strip()[:_LONGEST_QUOTE]
+            message = f"expected one JSON object per line; got {quoted!r}"
+            raise source.error(message, line=number)
+        yield number, document
+
+
+# -- the name that was meant, where a file does not exist
+
+_NEAR = 0.65  # as for names of metrics
+_MOST_NAMES = 5000  # of a folder; comparing more would be slow
+
+
+def hint_for_missing(path: Path) -> str:
+    """What to add to the error about a file that does not exist."""
+    folder = path.parent
+    try:
+        if not folder.is_dir():
+            return f". The folder {folder} does not exist either.{_near(folder)}"
+        near = _near(path)
+    except (OSError, ValueError):
+        return ""
+    return f".{near}" if near else ""
+
+
+def _near(path: Path) -> str:
+    """The nearest name in a folder, as a question; endings do not count."""
+    if not path.parent.is_dir():
+        return ""
+    by_stem: dict[str, list[Path]] = {}
+    for other in islice(path.parent.iterdir(), _MOST_NAMES):
+        by_stem.setdefault(_stem(other), []).append(other)
+    same_letters = [stem for stem in by_stem if sorted(stem) == sorted(_stem(path))]
+    near = same_letters or difflib.get_close_matches(_stem(path), by_stem, n=1, cutoff=_NEAR)
+    if not near:
+        return ""
+    # A file of the same ending before other files, and folders last.
+    best = min(
+        by_stem[near[0]], key=lambda other: (other.is_dir(), other.suffix != path.suffix, other)
+    )
+    return f" Did you mean {str(best)!r}?"
+
+
+def _stem(path: Path) -> str:
+    return path.name.lower().partition(".")[0] or path.name.lower()

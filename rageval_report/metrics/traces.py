@@ -21,8 +21,7 @@ from rageval_report.errors import (
     named,
 )
 from rageval_report.files.inputs import FileInput, is_file_input
-from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import Source
+from rageval_report.files.source import Source, json_objects
 from rageval_report.metrics.checks import check_cutoff
 from rageval_report.metrics.citation import citation_precision, citation_recall, citations_between
 

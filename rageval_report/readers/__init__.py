@@ -7,9 +7,9 @@ reader returns a `ScoreFile` for each pipeline in the file; `score_table` checks
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -38,24 +38,14 @@ from rageval_report.readers.other_files import refusal_of
 from rageval_report.readers.ranking_kinds import likely_kind
 from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.side_by_side import doubt_of_sides
-from rageval_report.readers.table_inputs import FRAME, ScoreInput, TableSource, source_of
+from rageval_report.readers.table_files import FRAME, ScoreInput, TableSource, source_of
 from rageval_report.scores.pipelines import find_pipelines, split_pipelines, stated_name
 from rageval_report.scores.query_ids import QUERY_ID, NoScoresError
 from rageval_report.scores.query_rows import Totals, query_rows
 from rageval_report.scores.roles import Roles, check_roles, columns_with_role
 from rageval_report.scores.table import DUPLICATES
-from rageval_report.types import IndexArray
 
-__all__ = [
-    "READERS",
-    "Reader",
-    "ReaderOptions",
-    "ScoreFile",
-    "Source",
-    "pick_pipeline",
-    "read",
-    "recognise",
-]
+__all__ = ["READERS", "Reader", "ReaderOptions", "ScoreFile", "Source", "read", "recognise"]
 
 _HERE = __name__
 _PACKAGE = _HERE.partition(".")[0]
@@ -70,8 +60,8 @@ READERS: Registry[Reader] = Registry(
         "tsv": f"{_HERE}.delimited:TSV",
         "json": f"{_HERE}.json_table:JSON",
         "jsonl": f"{_HERE}.json_table:JSONL",
-        "parquet": f"{_HERE}.parquet:PARQUET",
-        "excel": f"{_HERE}.excel:EXCEL",
+        "parquet": f"{_HERE}.binary_tables:PARQUET",
+        "excel": f"{_HERE}.binary_tables:EXCEL",
         "run_file": f"{_HERE}.described:RUN_FILE",
         "long": f"{_HERE}.long:LONG",
         "side_by_side": f"{_HERE}.side_by_side:SIDE_BY_SIDE",
@@ -104,7 +94,7 @@ READERS: Registry[Reader] = Registry(
         "ragas": f"{_HERE}.frameworks.frames:RAGAS",
         "ragbench": f"{_HERE}.frameworks.research:RAGBENCH",
         "ragchecker": f"{_HERE}.frameworks.toolkits:RAGCHECKER",
-        "rankings": f"{_HERE}.rankings:RANKINGS",
+        "rankings": f"{_HERE}.ranking_kinds:RANKINGS",
         "tonic_validate": f"{_HERE}.frameworks.toolkits:TONIC_VALIDATE",
         "trec_eval": f"{_HERE}.frameworks.research:TREC_EVAL",
         "trulens": f"{_HERE}.frameworks.trulens:TRULENS",
@@ -144,13 +134,12 @@ def recognise(source: Source) -> str:
     if isinstance(source, TableSource):
         marks[FRAME.name] = FRAME.recognise(source)
     best = max(marks.values())
+    winners = [name for name, mark in marks.items() if mark == best]
     if best < ACCEPTED:
         # The nearest reader knows the row that spoils its format, which helps more than a list.
-        nearest = max(marks, key=marks.__getitem__)
-        fault = READERS[nearest].fault if marks[nearest] > 0 else None
+        fault = READERS[winners[0]].fault if best > 0 else None
         message = refusal_of(source) or _unknown_format(source, marks)
         raise (fault and fault(source)) or source.error(message)
-    winners = [name for name, mark in marks.items() if mark == best]
     # No silent choice: two readers could give the same file different scores.
     if len(winners) > 1:
         raise source.error(
@@ -162,20 +151,19 @@ def recognise(source: Source) -> str:
 
 def marks_of(source: Source) -> dict[str, float]:
     """How surely each reader recognises the content of a file, between 0 and 1."""
-    return {name: _mark(name, reader, source) for name, reader in READERS.loaded().items()}
-
-
-def _mark(name: str, reader: Reader, source: Source) -> float:
-    """How surely a reader recognises the file; a broken one from outside is skipped, aloud."""
-    try:
-        return float(reader.recognise(source))
-    except Exception as exc:
-        outsider = _outsider(name, reader)
-        if outsider is None:
-            raise
-        message = f"{outsider} failed and is skipped: {type(exc).__name__}: {exc}"
-        warnings.warn(message, RagevalWarning, stacklevel=_USERS_LINE)
-        return 0.0
+    marks = {}
+    for name, reader in READERS.loaded().items():
+        try:
+            marks[name] = float(reader.recognise(source))
+        except Exception as exc:
+            # A broken reader from outside is skipped, aloud.
+            outsider = _outsider(name, reader)
+            if outsider is None:
+                raise
+            message = f"{outsider} failed and is skipped: {type(exc).__name__}: {exc}"
+            warnings.warn(message, RagevalWarning, stacklevel=_USERS_LINE)
+            marks[name] = 0.0
+    return marks
 
 
 def _outsider(name: str, reader: Reader) -> str | None:
@@ -251,9 +239,20 @@ def read(
     ('hybrid', ['001', '002'])
     """
     reading = read_undivided(path, **keywords)
-    query_id = keywords.get("query_id")
+    query_id, metrics = keywords.get("query_id"), keywords.get("metrics")
+    return divided_on_one_scale(reading, query_id, roles, totals, metrics)
+
+
+def divided_on_one_scale(
+    reading: FileReading,
+    query_id: str | None,
+    roles: Roles | None,
+    totals: Totals,
+    metrics: object,
+) -> list[ScoreFile]:
+    """The pipelines of a file, with the scores of each metric on one scale."""
     files = divide_pipelines(reading.files, reading.source, query_id, roles, totals)
-    return share_scales(files, reading.source, query_id, roles, keywords.get("metrics"))
+    return share_scales(files, reading.source, query_id, roles, metrics)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,14 +277,15 @@ def read_undivided(
 ) -> FileReading:
     """As `read`, but a wide table with a column of pipelines is not divided."""
     source = source_of(path, encoding=options.get("encoding"))
+    has_qrels = options.get("qrels") is not None
     if isinstance(reader, Reader):
         name, chosen = reader.name, reader
     else:
         # Judgments beside a file say that it is a ranking, if it may be.
-        is_ranking = options.get("qrels") is not None and likely_kind(source) is not None
+        is_ranking = has_qrels and likely_kind(source) is not None
         name = reader or (_RANKINGS if is_ranking else recognise(source))
         chosen = FRAME if name == FRAME.name else READERS[name]
-    if options.get("qrels") is not None and "qrels" not in chosen.options:
+    if has_qrels and "qrels" not in chosen.options:
         if name == "json":
             _ = source.document  # damaged JSON: the error names the line
         raise source.error(
@@ -303,112 +303,18 @@ def read_undivided(
     files = _read_with(name, chosen, source, keywords)
     for file in files:
         check_unique_names(source, map(str, file.frame))
+    # What else a file may be is asked of plain tables only.
     is_table = chosen.header is not None
     doubts = doubt_of_sides(list(map(str, files[0].frame))) if is_table else ()
     noted = tuple(
         replace(
             file,
             notes=(*source.notes, *file.notes, *doubts),
-            # What else a file may be is asked of plain tables only.
             source=source if is_table else None,
         )
         for file in files
     )
     return FileReading(source, name, chosen.sentence, noted)
-
-
-def divide_pipelines(
-    files: Sequence[ScoreFile],
-    source: Source,
-    query_id: str | None,
-    roles: Roles | None,
-    totals: Totals = "auto",
-) -> list[ScoreFile]:
-    """The files, each with the rows of one pipeline: a wide table may hold several."""
-    stated = check_roles(roles, dict.fromkeys(str(label) for file in files for label in file.frame))
-    query_id = next(iter(columns_with_role(stated, "id")), query_id)
-    divided = []
-    for file in files:
-        if file.is_one_pipeline or file.written_by:
-            divided.append(file)
-            continue
-        own = {column: role for column, role in stated.items() if column in file.frame}
-        try:
-            # Most tables hold one pipeline; only where there are several, or it is doubtful, a row
-            # of totals could be taken for one.
-            if _is_one_pipeline(file, query_id, own):
-                name = stated_name(file.frame) if len(files) == 1 else None
-                divided.append(replace(file, pipeline=name or file.pipeline))
-                continue
-            file = without_totals(file, query_id, totals)
-            parts, pipelines = split_pipelines(
-                file.frame, file.pipeline, query_id=query_id, roles=own
-            )
-        except DataError as exc:
-            raise source.error(reason_to_refuse(exc, source)) from exc
-        if pipelines is None:
-            divided.append(file)
-            continue
-        notes = (pipelines.note(len(parts)), *file.notes)
-        prefix = f"{file.pipeline}: " if len(files) > 1 else ""
-        labels = pipelines.labels(file.frame).astype(str).to_numpy()
-        divided += [
-            replace(
-                file,
-                frame=rows,
-                pipeline=prefix + name,
-                notes=notes,
-                **_places_of(file, np.flatnonzero(labels == name)),
-                pipeline_columns=pipelines.columns,
-                pipeline_confidence=pipelines.confidence,
-            )
-            for name, rows in parts.items()
-        ]
-    return divided
-
-
-def reason_to_refuse(exc: DataError, source: Source | None) -> str:
-    """Why a file is refused: what it is, if an error says that it has no ids or no scores."""
-    if source is None or not isinstance(exc, NoScoresError):
-        return str(exc)
-    return refusal_of(source) or str(exc)
-
-
-def _is_one_pipeline(file: ScoreFile, query_id: str | None, roles: Roles) -> bool:
-    try:
-        return find_pipelines(file.frame, query_id=query_id, roles=roles) is None
-    except DataError:
-        return False
-
-
-def without_totals(file: ScoreFile, query_id: str | None, totals: Totals) -> ScoreFile:
-    """The file with its queries only."""
-    rows = query_rows(file.frame, query_id or QUERY_ID, totals=totals, place=file.place)
-    if not rows.left_out:
-        return file
-    is_query = rows.is_query(len(file.frame))
-    return replace(
-        file,
-        frame=rows.select(file.frame),
-        notes=(*file.notes, *rows.notes),
-        **_places_of(file, np.flatnonzero(is_query)),
-    )
-
-
-class _RowPlaces(TypedDict):
-    """The two fields of a `ScoreFile` that say where a row stands."""
-
-    line_of_row: Callable[[int], int] | None
-    place_of_row: Callable[[int], str] | None
-
-
-def _places_of(file: ScoreFile, positions: IndexArray) -> _RowPlaces:
-    """Where the rows of a part of a file stand; None if the file has no lines, or no parts."""
-    line_of_row, place_of_row = file.line_of_row, file.place_of_row
-    return {
-        "line_of_row": line_of_row and (lambda row: line_of_row(int(positions[row]))),
-        "place_of_row": place_of_row and (lambda row: place_of_row(int(positions[row]))),
-    }
 
 
 def _read_with(
@@ -428,7 +334,8 @@ def _read_with(
         if outsider is None:
             raise
         raise source.error(f"{outsider} failed: {type(exc).__name__}: {exc}") from exc
-    if outsider is not None and not _are_score_files(files):
+    are_files = isinstance(files, list) and all(isinstance(file, ScoreFile) for file in files)
+    if outsider is not None and not are_files:
         raise source.error(
             f"{outsider} returned a {type(files).__name__}; expected a list of ScoreFile, one per "
             "pipeline"
@@ -436,8 +343,77 @@ def _read_with(
     return files
 
 
-def _are_score_files(files: object) -> bool:
-    return isinstance(files, list) and all(isinstance(file, ScoreFile) for file in files)
+# -- pipelines
+
+
+def divide_pipelines(
+    files: Sequence[ScoreFile],
+    source: Source,
+    query_id: str | None,
+    roles: Roles | None,
+    totals: Totals = "auto",
+) -> list[ScoreFile]:
+    """The files, each with the rows of one pipeline: a wide table may hold several."""
+    stated = check_roles(roles, dict.fromkeys(str(label) for file in files for label in file.frame))
+    query_id = next(iter(columns_with_role(stated, "id")), query_id)
+    divided: list[ScoreFile] = []
+    for file in files:
+        if file.is_one_pipeline or file.written_by:
+            divided.append(file)
+            continue
+        own = {column: role for column, role in stated.items() if column in file.frame}
+        prefix = f"{file.pipeline}: " if len(files) > 1 else ""
+        try:
+            divided += _pipelines_of(file, prefix, query_id, own, totals)
+        except DataError as exc:
+            raise source.error(reason_to_refuse(exc, source)) from exc
+    return divided
+
+
+def _pipelines_of(
+    file: ScoreFile, prefix: str, query_id: str | None, roles: Roles, totals: Totals
+) -> list[ScoreFile]:
+    try:
+        is_one = find_pipelines(file.frame, query_id=query_id, roles=roles) is None
+    except DataError:
+        is_one = False
+    # Most tables hold one pipeline; only where there are several, or it is doubtful, a row of
+    # totals could be taken for one.
+    if is_one:
+        name = None if prefix else stated_name(file.frame)
+        return [replace(file, pipeline=name or file.pipeline)]
+    file = without_totals(file, query_id, totals)
+    parts, pipelines = split_pipelines(file.frame, file.pipeline, query_id=query_id, roles=roles)
+    if pipelines is None:
+        return [file]
+    labels = pipelines.labels(file.frame).astype(str).to_numpy()
+    return [
+        file.with_rows(
+            rows,
+            np.flatnonzero(labels == name),
+            pipeline=prefix + name,
+            notes=(pipelines.note(len(parts)), *file.notes),
+            pipeline_columns=pipelines.columns,
+            pipeline_confidence=pipelines.confidence,
+        )
+        for name, rows in parts.items()
+    ]
+
+
+def without_totals(file: ScoreFile, query_id: str | None, totals: Totals) -> ScoreFile:
+    """The file with its queries only."""
+    rows = query_rows(file.frame, query_id or QUERY_ID, totals=totals, place=file.place)
+    if not rows.left_out:
+        return file
+    positions = np.flatnonzero(rows.is_query(len(file.frame)))
+    return file.with_rows(rows.select(file.frame), positions, notes=(*file.notes, *rows.notes))
+
+
+def reason_to_refuse(exc: DataError, source: Source | None) -> str:
+    """Why a file is refused: what it is, if an error says that it has no ids or no scores."""
+    if source is None or not isinstance(exc, NoScoresError):
+        return str(exc)
+    return refusal_of(source) or str(exc)
 
 
 def pick_pipeline(files: Sequence[ScoreFile], pipeline: str | None, path: ScoreInput) -> ScoreFile:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
@@ -30,12 +32,19 @@ from rageval_report.scores.query_ids import TEXTS
 from rageval_report.scores.query_rows import Totals, position_of_row
 from rageval_report.scores.roles import Confidence
 from rageval_report.scores.table import id_column_of, question_text
-from rageval_report.types import JsonObject
+from rageval_report.types import IndexArray, JsonObject
 
 # A reader with at least this mark may read the file; one below it is only named in the error.
 ACCEPTED = 0.5
 _DECIMAL, _WHOLE = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?"), re.compile(r"[-+]?\d+")
 
+
+# The names of columns that several readers know, by reader and role.
+_DATA = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+OTHER_KINDS: list[dict[str, str]] = _DATA.pop("kinds")
+KNOWN_NAMES: dict[str, dict[str, list[str]]] = {
+    part: {role: text.split() for role, text in names.items()} for part, names in _DATA.items()
+}
 
 # The columns of a table by name, a list of cells each.
 CellsByColumn = dict[str, list[Any]]
@@ -191,6 +200,19 @@ class ScoreFile:
         if self.line_of_row is None:
             return position_of_row(row)
         return f"line {self.line_of_row(row)}"
+
+    def with_rows(
+        self, frame: pd.DataFrame, positions: Sequence[int] | IndexArray, **changes: Any
+    ) -> ScoreFile:
+        """The file with some of its rows, which keep their places in it."""
+        line, place = self.line_of_row, self.place_of_row
+        return replace(
+            self,
+            frame=frame,
+            line_of_row=line and (lambda row: line(int(positions[row]))),
+            place_of_row=place and (lambda row: place(int(positions[row]))),
+            **changes,
+        )
 
 
 @dataclass(frozen=True)

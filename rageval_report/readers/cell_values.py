@@ -1,4 +1,4 @@
-"""Cells of tables that hold lists, objects or nothing: parsed, tested, turned into text."""
+"""Cells of tables: lists and objects written as text, decimal commas, neutralised formulas."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import named
+from rageval_report.errors import check_choice, named
+from rageval_report.files.outgoing_text import restore_formula
+from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json, replace_lone_surrogates
-from rageval_report.readers.base import CellsByColumn
+from rageval_report.readers.base import CellsByColumn, text_columns
 from rageval_report.readers.record_columns import rows_of
+from rageval_report.scores.cells import UNSCORED_WORDS
+from rageval_report.scores.numerals import parse_numeral, with_decimal_point
 
 # Longer cells stay texts, so that one huge cell cannot stop a reader. Python's parser needs about a
 # hundred times the memory of its text, so the limit for literals is lower.
@@ -186,3 +190,94 @@ def parse_list_columns(
         return (frame.assign(**lists) if lists else frame), []
     note = f"lists written as text are read as lists: {named(parsed_columns, 12)}"
     return frame.assign(**lists), [note]
+
+
+# -- decimal commas, and formulas that were neutralised
+
+_WITH_COMMA = r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?"
+_WITHOUT = r"[-+]?\d+|(?i:-|n/?a|nan|none|null|\(?failed\)?|error)"
+# 1,234 may be one thousand two hundred and thirty-four, or a little over one.
+_EITHER = r"[-+]?[1-9]\d{0,2},\d{3}"
+
+
+def use_decimal_sign(
+    source: Source, frame: pd.DataFrame, decimal: str | None, *, guess: bool = False
+) -> tuple[pd.DataFrame, list[str]]:
+    """The frame with the numbers in its texts read with this decimal sign, and a note.
+
+    If no sign is given, `guess` takes a comma in columns where all cells have one or none.
+    """
+    if decimal is None and not guess:
+        return frame, []
+    if decimal is not None:
+        check_choice("decimal", decimal, (".", ","))
+    texts = text_columns(map(str, frame), None)
+    columns = {}
+    for name in map(str, frame):
+        if name in texts or pd.api.types.is_numeric_dtype(frame[name].dtype):
+            continue
+        cells = (
+            _guessed(source, frame[name])
+            if decimal is None
+            else _with_points(source, frame[name], decimal)
+        )
+        if cells is not None:
+            try:
+                columns[name] = cells.astype("float64")
+            except ValueError:  # with words such as "failed" it stays text, for `score_table`
+                columns[name] = cells
+    note = f"decimal commas are read as decimal points in {named(columns)}"
+    return frame.assign(**columns), [note] if columns and decimal != "." else []
+
+
+def _guessed(source: Source, column: pd.Series) -> pd.Series | None:
+    """The column with points for decimal commas; None if it has none."""
+    if pd.api.types.infer_dtype(column) != "string":
+        return None
+    cells = column.dropna().str.strip()
+    is_comma = cells.str.fullmatch(_WITH_COMMA)
+    if not is_comma.any() or not cells[~is_comma].str.fullmatch(_WITHOUT).all():
+        return None
+    # A wrong guess would change every score by a factor of 1,000, so the user is asked.
+    if cells[is_comma].str.fullmatch(_EITHER).all():
+        raise source.error(
+            f"{cells[is_comma].iloc[0]!r} in column {column.name!r} may have a decimal comma or a "
+            "thousands separator; say which: decimal=',' or decimal='.'"
+        )
+    return column.str.replace(",", ".", regex=False)
+
+
+def _with_points(source: Source, column: pd.Series, decimal: str) -> pd.Series | None:
+    """The column with decimal points and no separators; None if not every text is a number."""
+    values = column.tolist()
+    rows = [
+        row
+        for row, cell in enumerate(values)
+        if isinstance(cell, str) and cell.strip().lower() not in UNSCORED_WORDS
+    ]
+    if not any("," in values[row] or "." in values[row] for row in rows) or any(
+        parse_numeral(values[row]) is None for row in rows
+    ):
+        return None
+    for row in rows:
+        pointed = with_decimal_point(values[row], decimal)
+        if pointed is None:
+            raise source.error(
+                f"{values[row]!r} in column {column.name!r} cannot have the decimal sign of "
+                f"decimal={decimal!r}; write the column with one decimal sign"
+            )
+        values[row] = pointed
+    return pd.Series(values, column.index, dtype=object, name=column.name)
+
+
+def restore_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame without the apostrophes that `neutralise_formula` put before texts."""
+    return frame.assign(
+        **{
+            str(name): cells.map(
+                lambda cell: restore_formula(cell) if isinstance(cell, str) else cell
+            )
+            for name, cells in frame.items()
+            if not pd.api.types.is_numeric_dtype(cells.dtype)
+        }
+    )

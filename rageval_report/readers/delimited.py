@@ -6,14 +6,16 @@ rows with blanks and takes an extra column for an index, so the fields of the ro
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, cast
 
+import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, ReaderError, named
@@ -28,83 +30,187 @@ from rageval_report.readers.base import (
     single_pipeline,
     text_columns,
 )
-from rageval_report.readers.delimited_rows import (
-    DelimitedRow,
-    ForeignLine,
-    cell_text,
-    count_regular_rows,
-    foreign_lines,
-    line_ends,
-    overwrite,
-    rows,
-    table_start,
-    with_bars,
-    without_outer_bars,
-)
+from rageval_report.readers.cell_values import restore_formulas, use_decimal_sign
 from rageval_report.readers.described import (
     DescribedTable,
     described_file,
     description_beside,
     unused,
 )
-from rageval_report.readers.written_cells import (
-    find_neutralised_formulas,
-    parse_decimal_commas,
-    restore_formulas,
-)
-from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.query_ids import QUERY_ID, QUESTION, first_named, id_column_of
 from rageval_report.scores.query_rows import left_out_note, reason_of_line, rows_without_content
 from rageval_report.scores.saved_tables import COMPANION, TableDescription
+from rageval_report.scores.write import BLANKS
 
 DELIMITERS = (",", ";", "\t", "|")
 # The rows, and the bytes, that are looked at to find the delimiter.
 _SAMPLE, _HEAD = 50, 1 << 16
-_LONGEST_ROW = 80
-_NO_ROWS = "the file has column names, but no rows"
+_ANY = b"\n\r"
+_LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+_BREAK = re.compile(rb"\r\n|\r|\n")
+_DECIMAL = re.compile(r"\s*[-+]?\d*\.\d+(?:[eE][-+]?\d+)?\s*")
+# Excel's hint for the delimiter, as the first line of a file.
+_SEPARATOR_HINT = re.compile(rb"\s*\"?sep=.\"?\s*", re.IGNORECASE)
 
-# Before 3.1 pandas rounds the last digit of some numbers wrongly by default.
-_EXACT: dict[str, Any] = (
-    {"float_precision": "round_trip"}
-    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
-    else {}
-)
-
-
-# -- recognising
-
-
-class _Fit(NamedTuple):
-    """How well a delimiter fits: the share of rows as wide as the header, and that width."""
-
-    agreement: float
-    width: int
+# pandas would read "None", "NA" and "null" as missing, but they can be answers. Before 3.1 it
+# rounds the last digit of some numbers wrongly by default.
+_PARSING: dict[str, Any] = {"index_col": False, "keep_default_na": False, "na_values": [""]}
+if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+    _PARSING["float_precision"] = "round_trip"
 
 
-def _fits_of(source: Source) -> dict[str, _Fit]:
+# -- rows
+
+
+class DelimitedRow(NamedTuple):
+    """One record: its first and last offset, its raw cells, and whether all quotes are closed."""
+
+    offset: int
+    stop: int
+    cells: list[bytes]
+    is_closed: bool = True
+
+
+class _ForeignLine(NamedTuple):
+    """A part of the text that is not a row: its offsets, and what it is."""
+
+    offset: int
+    stop: int
+    reason: str
+
+
+def line_ends(text: bytes, delimiter: str) -> bytes:
+    r"""The characters that end lines: "\n" alone, or carriage returns as well."""
+    # Python's csv module and pandas do not quote a carriage return in a cell if they end lines with
+    # "\n". A line that begins with one has mixed line ends: no program writes an id so.
+    if b"\r" not in text or b"\r\n" in text or b"\n\r" in text:
+        return _ANY
+    header = next(rows(text, delimiter), None)
+    return b"\n" if header is not None and text[header.stop : header.stop + 1] == b"\n" else _ANY
+
+
+def rows(text: bytes, delimiter: str, start: int = 0, ends: bytes = _ANY) -> Iterator[DelimitedRow]:
+    """The records that are not blank, in order, from an offset on; `ends` is as of `line_ends`."""
+    separator = delimiter.encode("ascii")
+    # Possessive quantifiers: a broken quote in a file of megabytes must not make the expression try
+    # again and again.
+    field = re.compile(
+        rb'(?:"(?:[^"]++|"")*+("|\Z))?+[^' + re.escape(ends + separator) + rb"]*+", re.DOTALL
+    )
+    place = start
+    while place < len(text):
+        offset, cells, is_closed = place, [], True
+        while True:
+            match = cast("re.Match[bytes]", field.match(text, place))  # empty cells match too
+            cells.append(match.group())
+            is_closed = is_closed and match.group(1) != b""
+            place = match.end()
+            if text[place : place + 1] != separator:
+                break
+            place += 1
+        stop = place
+        place += 2 if text[place : place + 2] == b"\r\n" else 1
+        if len(cells) > 1 or cells[0].strip(b" \t"):
+            yield DelimitedRow(offset, stop, cells, is_closed)
+
+
+def cell_text(cell: bytes) -> str:
+    """The text of a cell, without its quotes."""
+    text = cell.decode("utf-8")
+    if not text.startswith('"'):
+        return text
+    # A NUL can stand in for the doubled quote, because no text file contains one.
+    quoted, _, tail = text[1:].replace('""', "\x00").partition('"')
+    return quoted.replace("\x00", '"') + tail.replace("\x00", '""')
+
+
+def count_regular_rows(text: bytes, delimiter: str, n_fields: int, start: int) -> int | None:
+    """The number of records if all have this width, by arrays; None if only a walk can tell."""
+    # A blank line is a record of one field; a carriage return alone may be a part of a cell.
+    if n_fields < 2 or text.count(b"\r", start) != text.count(b"\r\n", start):
+        return None
+    characters = np.frombuffer(text, np.uint8, offset=start)
+    is_end, is_separator = characters == ord("\n"), characters == ord(delimiter)
+    if text.find(b'"', start) >= 0:
+        is_quote = characters == ord('"')
+        # The parity of the number of quotes so far; uint8 wraps at 256, which keeps it.
+        is_inside = (np.cumsum(is_quote, dtype=np.uint8) & 1).view(bool)
+        opening = np.flatnonzero(is_quote & is_inside)
+        usual = np.frombuffer(f'"\n{delimiter}'.encode(), np.uint8)
+        before = characters[opening[opening > 0] - 1]
+        if is_inside[-1] or not np.isin(before, usual).all():  # a quote within an unquoted cell
+            return None
+        is_end, is_separator = is_end & ~is_inside, is_separator & ~is_inside
+    ends = np.flatnonzero(is_end)
+    if not text.endswith(b"\n"):
+        ends = np.append(ends, len(characters))
+    widths = np.diff(np.searchsorted(np.flatnonzero(is_separator), ends), prepend=0) + 1
+    return len(widths) if bool((widths == n_fields).all()) else None
+
+
+def table_start(text: bytes, delimiter: str) -> tuple[int, list[_ForeignLine]]:
+    r"""The offset of the header, and the lines before it."""
+    lines: list[_ForeignLine] = []
+    for match in _LINE.finditer(text):
+        line, offset = match[1], match.start()
+        if line.strip():
+            is_hint = not lines and _SEPARATOR_HINT.fullmatch(line)
+            reason = "the delimiter" if is_hint else reason_of_line(line.decode("utf-8", "replace"))
+            if not reason:
+                is_comment = bool(lines) and lines[-1].reason == "a comment"
+                if is_comment and _is_header(text, lines[-1], offset, delimiter):
+                    return lines[-1].offset, lines[:-1]
+                return offset, lines
+            lines.append(_ForeignLine(offset, match.end(1), reason))
+    return 0, []
+
+
+def _is_header(text: bytes, comment: _ForeignLine, offset: int, delimiter: str) -> bool:
+    """Whether a line that begins with "#" is the header of the rows that begin at an offset."""
+    header = next(rows(text[comment.offset : comment.stop], delimiter), None)
+    first = next(rows(text, delimiter, offset), None)
+    if header is None or first is None or not 1 < len(header.cells) == len(first.cells):
+        return False
+    # A comment may have as many commas as the header has; known names show which is which.
+    return _names_ids(header) or not _names_ids(first)
+
+
+def _names_ids(row: DelimitedRow) -> bool:
+    names = [cell_text(cell).strip().lstrip("#/ ") for cell in row.cells]
+    return id_column_of(names) is not None or first_named(names, QUESTION) is not None
+
+
+# -- which delimiter
+
+
+def _fits_of(source: Source) -> dict[str, tuple[float, int]]:
+    """For each delimiter the share of rows as wide as the header, and that width."""
     return {delimiter: _fit(source.sample, delimiter) for delimiter in DELIMITERS}
 
 
-def _fit(text: bytes, delimiter: str) -> _Fit:
+def _fit(text: bytes, delimiter: str) -> tuple[float, int]:
     ends = line_ends(text[:_HEAD], delimiter)
     start, _ = table_start(text, delimiter)
-    sample = list(islice(rows(text, delimiter, start, ends), _SAMPLE + 1))
-    if not sample or len(sample[0].cells) < 2:
-        return _Fit(0.0, 0)
-    width = len(sample[0].cells)
+    header, *others = islice(rows(text, delimiter, start, ends), _SAMPLE + 1)
+    width = len(header.cells)
+    if width < 2:
+        return 0.0, 0
     # The line of dashes below a header and the footer of a database shell are no rows.
     alike = [
         len(row.cells) == width
-        for row in sample[1:]
+        for row in others
         if len(row.cells) > 1 or not reason_of_line(cell_text(row.cells[0]))
     ]
-    return _Fit(sum(alike) / len(alike) if alike else 1.0, width)
+    return sum(alike) / len(alike) if alike else 1.0, width
 
 
 def best_delimiters(source: Source) -> list[str]:
     r"""The delimiters that fit a text best: none for a single column, several if they tie."""
+    if source.sample.isspace():
+        return []
     fits = source.once(_fits_of)
     best = max(fits.values())
-    return [delimiter for delimiter, fit in fits.items() if fit == best and fit.width > 1]
+    return [delimiter for delimiter, fit in fits.items() if fit == best and fit[1] > 1]
 
 
 def _mark(source: Source, *delimiters: str) -> float:
@@ -116,9 +222,18 @@ def _mark(source: Source, *delimiters: str) -> float:
     best = [delimiter for delimiter in best_delimiters(source) if delimiter in delimiters]
     if not best:
         return 0.0
-    agreement = source.once(_fits_of)[best[0]].agreement
+    agreement = source.once(_fits_of)[best[0]][0]
     # From 0.7 to 0.9 for a table, so that a framework's own reader (0.92 and more) goes first.
     return 0.5 + 0.4 * agreement if agreement >= 0.5 else 0.3
+
+
+def _find_delimiter(source: Source) -> str:
+    best = best_delimiters(source)
+    if len(best) > 1:
+        raise source.error(
+            f"{named(best)} split the table equally well; choose one: delimiter={best[0]!r}"
+        )
+    return best[0] if best else ","
 
 
 def find_misfit(source: Source) -> ReaderError | None:
@@ -141,6 +256,34 @@ def find_misfit(source: Source) -> ReaderError | None:
     return None
 
 
+# -- tables of Markdown and of database shells
+
+_RULE = re.compile(r"[ \t|+:=\-]*-[ \t|+:=\-]*")
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+def _without_bars(text: bytes) -> bytes:
+    """A text with bars; that of Markdown or of a database shell without outer bars and blanks."""
+    start = table_start(text, "|")[0]
+    header = cast("re.Match[bytes]", _LINE.match(text, start))[1].decode()
+    is_box = len(header.strip()) > 2 and header.strip()[0] == header.strip()[-1] == "|"
+    if not is_box and all(cell == cell.strip() for cell in header.split("|")):
+        return text
+    lines = re.split("(\r\n|\r|\n)", text[start:].decode())
+    for place in range(0, len(lines), 2):  # every other one is a line end
+        line = lines[place].strip()
+        if _RULE.fullmatch(line) and (place == 2 or "--" in line):
+            lines[place] = ""
+        elif "|" in line:
+            if is_box:
+                line = line.removeprefix("|").removesuffix("|")
+            cells = [cell.strip().replace("\\|", "|") for cell in _BAR.split(line)]
+            written = io.StringIO()
+            csv.writer(written, delimiter="|", lineterminator="").writerow(cells)
+            lines[place] = written.getvalue()
+    return text[:start] + "".join(lines).encode()
+
+
 # -- the text of a table
 
 
@@ -154,19 +297,18 @@ class _TableText:
     ends: bytes
     header: list[str]
     start: int
-    left_out: tuple[ForeignLine, ...]
-    n_rows: int = 0
+    left_out: tuple[_ForeignLine, ...] = ()
 
     @classmethod
     def of(cls, source: Source, content: bytes, delimiter: str) -> _TableText:
         """The table in the content, or the beginning of the content, of a file."""
-        text = without_outer_bars(content, delimiter)
+        text = _without_bars(content) if delimiter == "|" else content
         ends = line_ends(text, delimiter)
         begin, lines = table_start(text, delimiter)
         header, first = (*islice(rows(text, delimiter, begin, ends), 2), None, None)[:2]
         if header is None:
             raise source.error("expected a header and rows; the file contains only blanks")
-        line = source.line_of(header.offset)
+        line = source.line_of(header.offset, text)
         if not header.is_closed:
             raise source.error("a quote in the header is never closed; is the file cut?", line=line)
         names = [cell_text(cell).strip() for cell in header.cells]
@@ -182,67 +324,49 @@ class _TableText:
         """The rows after the header."""
         return rows(self.text, self.delimiter, self.start, self.ends)
 
-    @property
-    def has_rows_of_several_lines(self) -> bool:
-        """Whether there are more lines than rows; blank lines count too."""
-        # Counting is much faster than a walk: usually each line is a row.
-        n_breaks = self.text.count(b"\n", self.start) or self.text.count(b"\r", self.start)
-        return n_breaks + (not self.text.endswith((b"\n", b"\r"))) > self.n_rows
-
-    def last_rows(self, n: int) -> list[DelimitedRow]:
-        """The last rows, without a walk through the whole text if each line is a row."""
-        place = len(self.text)
-        for _ in range(0 if self.has_rows_of_several_lines else n):
-            place = max(self.text.rfind(b"\n", self.start, place), self.start)
-        start = place if place < len(self.text) else self.start
-        return list(deque(rows(self.text, self.delimiter, start, self.ends), maxlen=n))
-
     def line_of_row(self, row: int) -> int:
         """The line of a row, which is counted from 0."""
-        return self.source.line_of(next(islice(self.rows(), row, None)).offset)
+        return self.source.line_of(next(islice(self.rows(), row, None)).offset, self.text)
 
-    def without(self, lines: Sequence[ForeignLine]) -> _TableText:
-        """The table without some lines."""
-        text = overwrite(self.text, lines) if lines else self.text
-        return replace(self, text=text, left_out=(*self.left_out, *lines))
+    def without(self, lines: Sequence[_ForeignLine]) -> _TableText:
+        """The table with blanks in place of some lines, so that all offsets stay."""
+        text = bytearray(self.text)
+        for line in lines:
+            text[line.offset : line.stop] = re.sub(rb"[^\r\n]", b" ", text[line.offset : line.stop])
+        return replace(self, text=bytes(text), left_out=(*self.left_out, *lines))
 
-    def checked(self) -> _TableText:
+    def checked(self) -> tuple[_TableText, int]:
         """The table without comments and footers between its rows, which are counted."""
         width = len(self.header)
         n = count_regular_rows(self.text, self.delimiter, width, self.start)
-        table, n = (self, n) if n is not None else self._walk()
+        if n is None:
+            table = self
+            if any(len(row.cells) != width for row in self.rows()):
+                table = self.without(_foreign_lines(self))
+            n = 0
+            for row in table.rows():
+                n += 1
+                if not row.is_closed:
+                    problem = "a quote in this row is never closed; is the file cut?"
+                elif len(row.cells) != width:
+                    problem = (
+                        f"expected {width} fields, as in the header; found {len(row.cells)}. Is a "
+                        "delimiter or a quote missing, or the file cut?"
+                    )
+                else:
+                    continue
+                hint = " It contains a carriage return: are there several kinds of line ends?"
+                is_mixed = b"\r" in table.text[row.offset : row.stop]
+                line = self.source.line_of(row.offset, table.text)
+                raise self.source.error(f"{problem}{hint if is_mixed else ''}", line=line)
+            self = table
         if not n:
-            raise self.source.error(_NO_ROWS)
-        return replace(table, n_rows=n)
+            raise self.source.error("the file has column names, but no rows")
+        return self, n
 
-    def _walk(self) -> tuple[_TableText, int]:
-        width = len(self.header)
-        foreign: list[ForeignLine] = []
-        if any(len(row.cells) != width for row in self.rows()):
-            foreign = foreign_lines(self.text, self.rows(), width)
-        table = self.without(foreign)
-        n = 0
-        for row in table.rows():
-            n += 1
-            if not row.is_closed:
-                raise self._row_error("a quote in this row is never closed; is the file cut?", row)
-            if len(row.cells) != width:
-                raise self._row_error(
-                    f"expected {width} fields, as in the header; found {len(row.cells)}. Is a "
-                    "delimiter or a quote missing, or the file cut?",
-                    row,
-                )
-        return table, n
-
-    def _row_error(self, message: str, row: DelimitedRow) -> ReaderError:
-        is_mixed = b"\r" in self.text[row.offset : row.stop]
-        hint = " It contains a carriage return: are there several kinds of line ends?"
-        line = self.source.line_of(row.offset)
-        return self.source.error(f"{message}{hint if is_mixed else ''}", line=line)
-
-    def parse(self, kept: list[str], query_id: str | None) -> pd.DataFrame:
+    def parse(self, kept: list[str], n_rows: int, query_id: str | None) -> pd.DataFrame:
         """The columns to keep; ids and answers are texts as they are written."""
-        frame = self._parsed(kept)
+        frame = self._parsed(kept, n_rows)
         # To parse columns as texts takes three times as long, and most of these are texts already.
         numbers = [
             name
@@ -250,15 +374,19 @@ class _TableText:
             if pd.api.types.infer_dtype(frame[name], skipna=True) != "string"
         ]
         if numbers:
-            texts = self._parsed(numbers, dtype="str")
+            texts = self.parse_texts(numbers, n_rows)
             frame = frame.assign(**{name: texts[name] for name in numbers})
-        return self._without_padding(frame) if self.delimiter == "|" else frame
+        return frame
 
-    def _parsed(self, kept: list[str], dtype: Literal["str"] | None = None) -> pd.DataFrame:
+    def parse_texts(self, kept: list[str], n_rows: int) -> pd.DataFrame:
+        """Columns as texts."""
+        return self._parsed(kept, n_rows, dtype="str")
+
+    def _parsed(self, kept: list[str], n_rows: int, **options: Any) -> pd.DataFrame:
         """The columns as pandas parses them."""
+        content = io.BytesIO(self.text)
+        content.seek(self.start)
         try:
-            content = BytesIO(self.text)
-            content.seek(self.start)
             frame: pd.DataFrame = pd.read_csv(
                 content,
                 sep=self.delimiter,
@@ -268,41 +396,22 @@ class _TableText:
                 names=self.header,
                 # With `usecols` pandas accepts rows that have too many fields; they are counted.
                 usecols=None if len(kept) == len(self.header) else kept,
-                # Otherwise pandas takes the first column for an index if every row has one more.
-                index_col=False,
-                dtype=dtype,
-                # pandas would read "None", "NA" and "null" as missing, but they can be answers.
-                keep_default_na=False,
-                na_values=[""],
                 # In steps of its own pandas may give one column two types.
                 low_memory=False,
-                encoding="utf-8",
-                **_EXACT,
+                **_PARSING,
+                **options,
             )
         except (ValueError, OverflowError) as exc:
             raise self.source.error(f"the table cannot be parsed: {exc}") from exc
         # pandas joins or drops rows at a stray quote without a word.
-        if len(frame) != self.n_rows and len(self.header) > 1:
+        if len(frame) != n_rows and len(self.header) > 1:
             raise self.source.error(
-                f"the file has {self.n_rows} rows by its line ends, but {len(frame)} by its cells; "
+                f"the file has {n_rows} rows by its line ends, but {len(frame)} by its cells; "
                 "is a quote missing?"
             )
         return frame
 
-    def _without_padding(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The cells without the blanks that align columns between bars."""
-        begin, _ = table_start(self.text, self.delimiter)
-        header = next(rows(self.text, self.delimiter, begin, self.ends))
-        if all(cell == cell.strip() for cell in header.cells):
-            return frame
-        texts = {
-            str(name): cells.map(lambda cell: with_bars(cell.strip()) or None, na_action="ignore")
-            for name, cells in frame.items()
-            if pd.api.types.infer_dtype(cells, skipna=True) == "string"
-        }
-        return frame.assign(**texts)
-
-    def lines_left_out(self, frame: pd.DataFrame, query_id: str | None) -> list[ForeignLine]:
+    def lines_left_out(self, frame: pd.DataFrame, query_id: str | None) -> list[_ForeignLine]:
         """The rows of a frame that are headers in the middle, units or blank, as lines."""
         try:
             left_out = rows_without_content(
@@ -312,15 +421,34 @@ class _TableText:
             raise self.source.error(str(exc)) from exc
         reasons = {row.row: row.reason for row in left_out}
         every = enumerate(islice(self.rows(), max(reasons, default=-1) + 1))
-        return [ForeignLine(row.offset, row.stop, reasons[n]) for n, row in every if n in reasons]
+        return [_ForeignLine(row.offset, row.stop, reasons[n]) for n, row in every if n in reasons]
 
     def notes(self) -> list[str]:
         """What was left out, one note per reason."""
         places: dict[str, list[str]] = {}
         for line in sorted(self.left_out):
-            place = f"line {self.source.line_of(line.offset)}"
+            place = f"line {self.source.line_of(line.offset, self.text)}"
             places.setdefault(line.reason, []).append(place)
         return [left_out_note(listed, reason) for reason, listed in places.items()]
+
+
+def _foreign_lines(table: _TableText) -> list[_ForeignLine]:
+    """The lines of another width than the header that are comments, dashes or footers."""
+    n_fields = len(table.header)
+    n_rows = n_marked = 0
+    lines = []
+    for row in table.rows():
+        reason = reason_of_line(table.text[row.offset : row.stop].decode("utf-8", "replace"))
+        n_rows += 1
+        n_marked += reason == "a comment" and len(row.cells) == n_fields
+        if len(row.cells) == n_fields or not reason:
+            continue
+        if len(row.cells) == 1 or not any(_DECIMAL.fullmatch(cell_text(c)) for c in row.cells):
+            lines.append(_ForeignLine(row.offset, row.stop, reason))
+    # Where rows begin with "#" as well, such a line may be a broken row.
+    if 2 * n_marked > n_rows - len(lines):
+        return [line for line in lines if line.reason != "a comment"]
+    return lines
 
 
 # -- reading
@@ -335,42 +463,36 @@ def read_delimited(
     query_id: str | None = None,
 ) -> list[ScoreFile]:
     """Read a table of delimited text."""
-    table = source.once(_description_of)
-    description = table.description
+    described = source.once(_description_of)
+    description = described.description
     if (
         description is not None
         and delimiter in (None, description.delimiter)
         and decimal in (None, ".")
     ):
-        return _read_described(source, description, columns, query_id)
+        raw = _described_cells(source, description)
+        return described_file(source, description, raw, columns=columns, query_id=query_id)
     if delimiter is None:
         delimiter = _find_delimiter(source)
     elif len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise DataError(
             f"delimiter must be one ASCII character, such as ',' or '\\t'; got {delimiter!r}"
         )
-    whole = _TableText.of(source, source.utf8, delimiter).checked()
-    kept = select_columns(whole.header, columns, query_id)
-    frame = whole.parse(kept, query_id)
-    lines = whole.lines_left_out(frame, query_id)
+    table, n_rows = _TableText.of(source, source.utf8, delimiter).checked()
+    kept = select_columns(table.header, columns, query_id)
+    frame = table.parse(kept, n_rows, query_id)
+    lines = table.lines_left_out(frame, query_id)
     if lines:
         # Parsed again, because a single text in a column of numbers changes how all are read.
-        whole = whole.without(lines).checked()
-        frame = whole.parse(kept, query_id)
-    notes = [*table.notes, *whole.notes(), *_check_complete(whole)]
-    frame, formula_notes = find_neutralised_formulas(source.utf8, frame)
-    frame, comma_notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)
-    every_note = (*notes, *formula_notes, *comma_notes)
-    return single_pipeline(source, frame, every_note, whole.line_of_row)
-
-
-def _find_delimiter(source: Source) -> str:
-    best = best_delimiters(source)
-    if len(best) > 1:
-        raise source.error(
-            f"{named(best)} split the table equally well; choose one: delimiter={best[0]!r}"
-        )
-    return best[0] if best else ","
+        table, n_rows = table.without(lines).checked()
+        frame = table.parse(kept, n_rows, query_id)
+    _check_complete(table, n_rows)
+    if set(BLANKS) <= set(frame.columns):  # a sheet for reviewers, whose formulas are neutralised
+        frame = restore_formulas(frame)
+    # Where commas split the columns, an unquoted decimal comma cannot occur.
+    frame, comma_notes = use_decimal_sign(source, frame, decimal, guess=delimiter != ",")
+    notes = (*described.notes, *table.notes(), *comma_notes)
+    return single_pipeline(source, frame, notes, table.line_of_row)
 
 
 def _description_of(source: Source) -> DescribedTable:
@@ -386,39 +508,43 @@ def _description_of(source: Source) -> DescribedTable:
     return table
 
 
-def _read_described(
-    source: Source,
-    description: TableDescription,
-    columns: Iterable[str] | None,
-    query_id: str | None,
-) -> list[ScoreFile]:
-    """Read a table that rageval_report wrote: the types of its columns are known."""
+def _described_cells(source: Source, description: TableDescription) -> pd.DataFrame:
+    """The cells of a table that rageval_report wrote: the types of its columns are known."""
     numbers = ("bool", "float64", "int64")
     saved = {name: detail.dtype for name, detail in description.details.items()}
     types = {name: kind if kind in numbers else "str" for name, kind in saved.items()}
     types |= dict.fromkeys(description.metrics, "float64")
     try:
         raw = pd.read_csv(
-            BytesIO(source.utf8),
+            io.BytesIO(source.utf8),
             sep=description.delimiter,
             # By position, so that no name of a column is changed.
             header=0,
             names=description.columns,
-            index_col=False,
             dtype={QUERY_ID: "str", **types},
-            keep_default_na=False,
-            na_values=[""],
-            encoding="utf-8",
-            **_EXACT,
+            **_PARSING,
         )
     except (ValueError, OverflowError) as exc:
         raise source.error(
             f"this table cannot be read by the description beside it: {exc}. Remove "
             f"{source.name}{COMPANION} to read it as any table"
         ) from exc
-    if description.is_neutralised:
-        raw = restore_formulas(raw)
-    return described_file(source, description, raw, columns=columns, query_id=query_id)
+    return restore_formulas(raw) if description.is_neutralised else raw
+
+
+def read_as_text(source: Source) -> tuple[pd.DataFrame, list[int]]:
+    """A table whose cells are all texts, without the checks of scores, and the line of each row."""
+    table, n_rows = _TableText.of(source, source.utf8, best_delimiters(source)[0]).checked()
+    ends = [match.end() for match in _BREAK.finditer(table.text)]
+    starts = [row.offset for row in table.rows()]
+    for row in table.rows():
+        if _BREAK.search(table.text, row.offset, row.stop):
+            raise source.error(
+                "a field spans several lines, so rows may be swallowed; is a quote missing?",
+                line=source.line_of(row.stop, table.text),
+            )
+    lines = (np.searchsorted(ends, starts, side="right") + 1).tolist()
+    return table.parse_texts(table.header, n_rows).fillna(""), lines
 
 
 def header_names(source: Source) -> list[str]:
@@ -434,7 +560,6 @@ def header_names(source: Source) -> list[str]:
 # The rows that show which columns hold scores, and how long the last cells are; fewer than the
 # fewest show no pattern.
 _ROWS_OF_PATTERN, _FEWEST = 500, 5
-_BREAK = re.compile(rb"\r\n|\r|\n")
 _SCORE = re.compile(
     r"\s*(?:[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?|true|false|pass|fail|nan)?\s*",
     re.IGNORECASE,
@@ -447,13 +572,19 @@ _MANY, _MANY_DIGITS = 100, 4
 _MOST_WORDS = 20
 
 
-def _check_complete(table: _TableText) -> list[str]:
+def _check_complete(table: _TableText, n_rows: int) -> None:
     """Refuse a table of which a quote swallowed rows, or whose last cell is cut for certain."""
-    source = table.source
-    swallowed = _swallowed_rows(table)
+    source, text = table.source, table.text
+    is_ended = text.endswith((b"\n", b"\r"))
+    if is_ended and b'"' not in text:
+        return
+    # Counting is much faster than a walk: usually each line is a row.
+    n_lines = text.count(b"\n", table.start) or text.count(b"\r", table.start)
+    has_long_rows = n_lines + (not is_ended) > n_rows
+    swallowed = _swallowed_rows(table) if has_long_rows and b'"' in text else None
     if swallowed is not None:
         offset, n = swallowed
-        line = source.line_of(offset)
+        line = source.line_of(offset, text)
         lines = f"line {line + 1}" if n == 1 else f"lines {line + 1} to {line + n}"
         raise source.error(
             f"a quote opens in this row and closes {n} line{'' if n == 1 else 's'} below; {lines} "
@@ -461,107 +592,85 @@ def _check_complete(table: _TableText) -> list[str]:
             'without it. Close the quote, remove it, or write "" for a quote within a cell',
             line=line,
         )
-    if table.text.endswith((b"\n", b"\r")):
-        return []
-    *others, last = table.last_rows(_ROWS_OF_PATTERN + 1)
+    if is_ended:
+        return
+    place = len(text)
+    for _ in range(0 if has_long_rows else _ROWS_OF_PATTERN + 1):
+        place = max(text.rfind(b"\n", table.start, place), table.start)
+    start = table.start if has_long_rows else place
+    *others, last = deque(rows(text, table.delimiter, start, table.ends), _ROWS_OF_PATTERN + 1)
     cell = last.cells[-1].decode("utf-8", "replace").strip()
-    if len(others) < _FEWEST or cell.endswith('"'):
-        return []
-    above = [cell_text(row.cells[-1]).strip() for row in others]
-    is_certain, evidence = _evidence_of_cut(cell, above)
-    if not evidence:
-        return []
-    line = source.line_of(last.offset)
-    shown = f"the last cell is {cell!r}, but {evidence}, and the file ends without a line end"
-    if is_certain:
+    evidence = _evidence_of_cut(cell, [cell_text(row.cells[-1]).strip() for row in others])
+    if evidence:
         raise source.error(
-            f"the file is cut in its last row: {shown}. Write the file again, or delete this row; "
-            "if the row is whole, end it with a line end",
-            line=line,
+            f"the file is cut in its last row: the last cell is {cell!r}, but {evidence}, and the "
+            "file ends without a line end. Write the file again, or delete this row; if the row "
+            "is whole, end it with a line end",
+            line=source.line_of(last.offset, text),
         )
-    row = table.text[last.offset :].decode("utf-8", "replace").strip()
-    quoted = row if len(row) <= _LONGEST_ROW else f"{row[:_LONGEST_ROW]}..."
-    return [f"line {line}, the last row, may be cut ({shown}): {quoted}"]
 
 
 def _swallowed_rows(table: _TableText) -> tuple[int, int] | None:
     """The offset of a row whose quoted cell holds lines that look like rows, and their number."""
     text, n_fields = table.text, len(table.header)
-    if n_fields < 2 or b'"' not in text or not table.has_rows_of_several_lines:
-        return None
-    single: list[DelimitedRow] = []
     several: list[DelimitedRow] = []
+    cells: list[list[str]] = []
     for row in table.rows():
         if _BREAK.search(text, row.offset, row.stop):
             several.append(row)
-        elif len(single) < _ROWS_OF_PATTERN:
-            single.append(row)
-    texts = [[cell_text(cell) for cell in row.cells] for row in single]
+        elif len(cells) < _ROWS_OF_PATTERN:
+            cells.append(list(map(cell_text, row.cells)))
     scores = [
         position
-        for position, cells in enumerate(zip(*texts, strict=True))
+        for position, column in enumerate(zip(*cells, strict=True))
         if position
-        and any(cell.strip() for cell in cells)
-        and 10 * sum(_SCORE.fullmatch(cell) is not None for cell in cells) >= 9 * len(cells)
+        and any(cell.strip() for cell in column)
+        and 10 * sum(_SCORE.fullmatch(cell) is not None for cell in column) >= 9 * len(column)
     ]
+    # A delimiter in an unquoted text moves the columns behind it; those at the end count from it.
+    at_end = [place for place in scores if set(range(place, n_fields)) <= set(scores)]
+
+    def is_row(cells: Sequence[str]) -> bool:
+        if len(cells) < n_fields or not cells[0].strip():
+            return False
+        shown = [cells[place] for place in scores]
+        if len(cells) > n_fields:
+            shown = [cells[place - n_fields] for place in at_end]
+        return any(cell.strip() for cell in shown) and all(map(_SCORE.fullmatch, shown))
+
     for row in several if scores else ():
         first, *lines = _BREAK.split(text[row.offset : row.stop])
-        splits = [_splits(line, table.delimiter) for line in lines]
-        if _is_row(_splits(first, table.delimiter)[0], n_fields, scores) and all(
-            any(_is_row(cells, n_fields, scores) for cells in ways) for ways in splits
+        plain = [line.decode("utf-8", "replace").split(table.delimiter) for line in (first, *lines)]
+        quoted = [next(rows(line, table.delimiter), None) for line in lines]
+        if is_row(plain[0]) and all(
+            is_row(split) or (aware is not None and is_row(list(map(cell_text, aware.cells))))
+            for split, aware in zip(plain[1:], quoted, strict=True)
         ):
             return row.offset, len(lines)
     return None
 
 
-def _splits(line: bytes, delimiter: str) -> list[list[str]]:
-    """The cells of a line without and with regard to quotes."""
-    aware = next(rows(line, delimiter), None)
-    plain = line.decode("utf-8", "replace").split(delimiter)
-    return [plain] if aware is None else [plain, [cell_text(cell) for cell in aware.cells]]
-
-
-def _is_row(cells: Sequence[str], n_fields: int, scores: Sequence[int]) -> bool:
-    """Whether cells have scores where the rows of a table have them."""
-    if len(cells) < n_fields or not cells[0].strip():
-        return False
-    shown = [cells[position] for position in scores]
-    # A delimiter in an unquoted text moves the columns behind it; those at the end count from it.
-    if len(cells) > n_fields:
-        at_end = [place for place in scores if set(range(place, n_fields)) <= set(scores)]
-        shown = [cells[position - n_fields] for position in at_end]
-    return any(cell.strip() for cell in shown) and all(map(_SCORE.fullmatch, shown))
-
-
-def _evidence_of_cut(cell: str, others: Sequence[str]) -> tuple[bool, str]:
-    """Whether it is certain that a cell is cut, and why; no reason if nothing speaks for it."""
-    if _BROKEN_NUMBER.fullmatch(cell) and not any(map(_BROKEN_NUMBER.fullmatch, others)):
-        return True, "it is the beginning of a number"
-    if not cell:
-        return False, "no other one is blank" if all(others) else ""
+def _evidence_of_cut(cell: str, others: Sequence[str]) -> str:
+    """Why it is certain that a cell is cut; blank if it is not."""
     filled = [other for other in others if other]
-    if len(filled) < _FEWEST:
-        return False, ""
+    if not cell or cell.endswith('"') or len(filled) < _FEWEST:
+        return ""
+    if _BROKEN_NUMBER.fullmatch(cell) and not any(map(_BROKEN_NUMBER.fullmatch, others)):
+        return "it is the beginning of a number"
     number, numbers = _NUMBER.fullmatch(cell), [_NUMBER.fullmatch(other) for other in filled]
     if number and all(numbers):
         decimals = {_n_decimals(match) for match in numbers if match}
         n_missing = min(decimals) - _n_decimals(number)
-        if len(decimals) == 1 and n_missing > 0 and min(decimals) > 1:
-            # Programs that drop zeros at the end shorten one number in ten, rarely by four digits.
-            drops_no_zeros = len(others) >= _MANY or any(other.endswith("0") for other in filled)
-            is_certain = drops_no_zeros or n_missing >= _MANY_DIGITS
-            return is_certain, f"all others have {min(decimals)} decimals"
-        lengths = sorted(map(len, filled))
-        is_short = len(cell) < lengths[len(lengths) // 50]
-        return False, f"the others have {lengths[0]} to {lengths[-1]} characters" * is_short
+        # Programs that drop zeros at the end shorten one number in ten, rarely by four digits.
+        drops_no_zeros = len(others) >= _MANY or any(other.endswith("0") for other in filled)
+        is_cut = len(decimals) == 1 and min(decimals) > 1 and n_missing > 0
+        is_certain = is_cut and (drops_no_zeros or n_missing >= _MANY_DIGITS)
+        return f"all others have {min(decimals)} decimals" if is_certain else ""
     words = set(filled)
-    if len(words) <= min(_MOST_WORDS, len(filled) // 2):
-        is_beginning = cell not in words and any(word.startswith(cell) for word in words)
-        return is_beginning, f"the others are {', '.join(sorted(words)[:3])}" * is_beginning
-    n_characters = {len(other) for other in filled}
-    if len(words) == len(filled) and len(n_characters) == 1 and len(cell) < min(n_characters):
-        return False, f"all others have {min(n_characters)} characters"
-    return False, ""
+    is_beginning = cell not in words and any(word.startswith(cell) for word in words)
+    if is_beginning and len(words) <= min(_MOST_WORDS, len(filled) // 2):
+        return f"the others are {', '.join(sorted(words)[:3])}"
+    return ""
 
 
 def _n_decimals(number: re.Match[str]) -> int:
@@ -569,7 +678,6 @@ def _n_decimals(number: re.Match[str]) -> int:
 
 
 _OPTIONS = ("columns", "decimal", "delimiter", "encoding", "query_id")
-
 CSV = Reader(
     "csv",
     "a table of text with a header, split at commas, semicolons or bars",

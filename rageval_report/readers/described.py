@@ -6,7 +6,7 @@ Parquet, or in a table of a database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,10 @@ class DescribedTable:
     notes: tuple[str, ...] = ()
 
 
-def parse_description(text: str | bytes, place: str) -> DescribedTable:
+def parse_description(text: str | bytes | None, place: str) -> DescribedTable:
     """The description in a JSON text, which stands at some place, or a note that it is not used."""
+    if text is None:
+        return DescribedTable()
     try:
         document = parse_json(text.decode("utf-8") if isinstance(text, bytes) else text)
     except (UnicodeDecodeError, NotJSONError) as exc:
@@ -66,17 +68,14 @@ def unused(place: str, reason: str) -> DescribedTable:
 
 def description_beside(source: Source) -> DescribedTable:
     """The description of a table of delimited text, in the file FILE.meta.json beside it."""
-    names = [] if source.path is None else [str(source.path)]
-    if names and names[0].lower().endswith(".gz"):
-        names.append(names[0][:-3])
-    for path in (Path(f"{name}{COMPANION}") for name in names):
-        if not path.is_file():
+    name = "" if source.path is None else str(source.path)
+    for path in {Path(f"{name}{COMPANION}"), Path(f"{name.removesuffix('.gz')}{COMPANION}")}:
+        if not name or not path.is_file():
             continue
         try:
             document = parse_json(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, NotJSONError) as exc:
-            reason = (str(exc).strip() or type(exc).__name__).rstrip(".")
-            return unused(path.name, f"it cannot be read ({reason})")
+            return unused(path.name, f"it cannot be read ({str(exc).rstrip('.')})")
         # Without the name of the format it is a file of somebody else.
         if isinstance(document, dict) and document.get("format") == TABLE_FORMAT:
             return description_in(document, path.name)
@@ -86,7 +85,7 @@ def description_beside(source: Source) -> DescribedTable:
 def described_file(
     source: Source,
     description: TableDescription,
-    raw: pd.DataFrame | Mapping[str, list[Any]],
+    raw: pd.DataFrame | Mapping[str, list[Any] | pd.Series],
     *,
     columns: Iterable[str] | None,
     query_id: str | None,
@@ -113,14 +112,27 @@ def described_file(
             f"the description of this table is damaged: {exc}; write the table again"
         ) from exc
     frame = pd.DataFrame(cells | {name: _numbers(raw[name]) for name in metrics})
-    is_whole = len(frame) == description.n_queries
+    notes = []
+    absent = [name for name in description.metrics if name not in present]
+    if absent:
+        notes.append(f"the file was written with the metrics {named(absent)}, which it lacks now")
+    added = [name for name in present if name not in description.columns]
+    if added:
+        notes.append(
+            f"the columns {named(added)} were added after the file was written and are read as "
+            "details; if they are metrics, name all metrics with metrics=[...]"
+        )
+    n_written = description.n_queries
+    if n_written not in (0, len(frame)):
+        notes.append(f"the file was written with {n_written} rows and has {len(frame)} now")
+    is_whole = len(frame) == n_written
     return [
         ScoreFile(
             frame,
             description.name,
             metrics={name: description.metrics[name] for name in metrics},
             metric_columns=tuple(metrics),
-            notes=(*description.notes, *_notes(description, present, len(frame))),
+            notes=(*description.notes, *notes),
             config=description.config,
             created=description.created,
             correct=description.correct,
@@ -132,23 +144,6 @@ def described_file(
             totals="keep" if is_whole else "auto",
         )
     ]
-
-
-def _notes(description: TableDescription, present: Sequence[str], n_rows: int) -> list[str]:
-    """What changed in a file since it was written."""
-    notes = []
-    absent = [name for name in description.metrics if name not in present]
-    if absent:
-        notes.append(f"the file was written with the metrics {named(absent)}, which it lacks now")
-    added = [name for name in present if name not in description.columns]
-    if added:
-        notes.append(
-            f"the columns {named(added)} were added after the file was written and are read as "
-            "details; if they are metrics, name all metrics with metrics=[...]"
-        )
-    if description.n_queries and n_rows != description.n_queries:
-        notes.append(f"the file was written with {description.n_queries} rows and has {n_rows} now")
-    return notes
 
 
 def _numbers(cells: pd.Series | list[Any]) -> pd.Series:
@@ -170,9 +165,8 @@ def _numbers(cells: pd.Series | list[Any]) -> pd.Series:
 def _recognise(source: Source) -> float:
     document = source.document_or_none()
     # The file names its format itself, so nothing is surer.
-    if not isinstance(document, dict):
-        return 0.0
-    return 1.0 if document.get("format") in (FORMAT, TABLE_FORMAT) else 0.0
+    is_ours = isinstance(document, dict) and document.get("format") in (FORMAT, TABLE_FORMAT)
+    return 1.0 if is_ours else 0.0
 
 
 def read_run_file(source: Source) -> list[ScoreFile]:

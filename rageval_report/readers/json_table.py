@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from rageval_report.errors import named
-from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import Source
+from rageval_report.files.source import Source, json_objects
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.readers.base import (
     CellsByColumn,
@@ -19,10 +18,10 @@ from rageval_report.readers.base import (
     select_columns,
     single_pipeline,
 )
+from rageval_report.readers.cell_values import use_decimal_sign
 from rageval_report.readers.described import DescribedTable, described_file, description_in, unused
 from rageval_report.readers.json_shapes import ShapeError, is_records, json_kind
 from rageval_report.readers.record_columns import columns_of, frame_of, lift_nested_scores
-from rageval_report.readers.written_cells import use_decimal_sign
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.saved_tables import TABLE_FORMAT, TABLE_KEY
 from rageval_report.scores.table import id_column_of
@@ -30,28 +29,27 @@ from rageval_report.scores.table import id_column_of
 # The name of the detail that keeps the row labels of a table with a column of ids.
 _LABELS = "index"
 _SAMPLE = 20  # records, whose keys are those of the columns
+_SPLIT_KEYS = {"columns", "data", "index", "index_names", "column_names"}
 _SHAPES = (
     "expected a list with one object per query, an object of columns, or the columns, index and "
     "data that pandas writes"
 )
+_Columns = tuple[CellsByColumn, list[str]]  # with notes
 
 
 def _recognise_json(source: Source) -> float:
+    # Broken, or several documents: the error comes when it is read.
     if not source.starts_like_json:
         return 0.0
+    return 0.7 if source.once(_shaped_or_none) is not None else 0.5
+
+
+def _shaped_or_none(source: Source) -> _Columns | None:
     document = source.document_or_none()
-    if document is None:  # broken, or several documents: the error comes when it is read
-        return 0.5
-    return 0.7 if is_table(document) else 0.5
-
-
-def is_table(document: object) -> bool:
-    """Whether a JSON document is a table in one of the known shapes."""
     try:
-        _shape(document)
+        return None if document is None else _shaped(document)
     except ShapeError:
-        return False
-    return True
+        return None
 
 
 def read_json(
@@ -62,7 +60,7 @@ def read_json(
     decimal: str | None = None,
 ) -> list[ScoreFile]:
     """Read a table from one JSON document."""
-    cells, notes = _shape(source.document)(source.document)
+    cells, notes = source.once(_shaped_or_none) or _shaped(source.document)
     return _table_of(source, cells, columns, query_id, decimal, notes)
 
 
@@ -83,104 +81,77 @@ def _table_of(
     return single_pipeline(source, frame, (*notes, *nest_notes, *comma_notes))
 
 
+def _header_of_json(source: Source) -> list[str]:
+    _ = source.document  # if it is damaged, the error says where
+    shaped = source.once(_shaped_or_none)
+    return list(lift_nested_scores(shaped[0])[0]) if shaped else []
+
+
 # -- shapes
 
 
-def _shape(document: object) -> Callable[[Any], tuple[CellsByColumn, list[str]]]:
-    """The function that turns a document of this shape into columns."""
+def _shaped(document: Any) -> _Columns:
+    """The columns of a document of a known shape, and notes on what was done."""
     if isinstance(document, list):
-        return _columns_of_records
+        return _columns_of_records(document), []
     if not isinstance(document, dict) or not document:
         raise ShapeError(f"{_SHAPES}; got {json_kind(document)}")
-    if {"columns", "data"} <= set(document) <= {"columns", "data", "index", *_NAMES_OF_AXES}:
-        return _columns_of_split
-    if _are_columns(document):
-        return _columns_of_lists
-    if sum(map(is_records, document.values())) == 1:
-        return _columns_of_single_table
-    if _are_groups(document):
-        return _columns_of_groups
-    if _are_columns_beside_cells(document):
-        return _columns_beside_cells
-    if all(map(is_records, document.values())):
-        keys = _name_briefly(document)
-        raise ShapeError(f"{_SHAPES}; got several lists of objects with different keys: {keys}")
-    if all(isinstance(value, list) for value in document.values()):
-        raise ShapeError(f"the columns must be of equal length; {_lengths(document)}")
+    if {"columns", "data"} <= set(document) <= _SPLIT_KEYS:
+        return _columns_of_split(document)
+    columns = {name: cells for name, cells in document.items() if isinstance(cells, list)}
+    tables = [name for name, cells in columns.items() if is_records(cells)]
+    are_columns = len({*map(len, columns.values())}) == 1
+    if len(columns) == len(document) and are_columns and len(tables) < len(document):
+        return columns, []
+    if len(tables) == 1:
+        others = [name for name in document if name not in tables]
+        left_out = f"; left out: {named(others)}" if others else ""
+        return columns_of(document[tables[0]]), [f"read the rows of {tables[0]!r}{left_out}"]
+    if len(tables) == len(document):
+        return _columns_of_groups(document)
+    has_objects = any(isinstance(value, dict) for value in document.values())
+    if are_columns and len(columns) > 1 and not tables and not has_objects:
+        n = len(next(iter(columns.values())))
+        if n > 1:
+            # Texts hold for all rows. A number would be taken for a metric that is the same for
+            # all queries.
+            texts = {name: [cell] * n for name, cell in document.items() if isinstance(cell, str)}
+            left_out = named(name for name in document if name not in {**columns, **texts})
+            return {**columns, **texts}, [f"left out: {left_out}"] if left_out else []
+    if len(columns) == len(document):
+        lengths = [f"{name!r} has {len(cells)}" for name, cells in list(columns.items())[:8]]
+        raise ShapeError(f"the columns must be of equal length; {', '.join(lengths)}")
     if all(isinstance(value, dict) for value in document.values()):
-        return _columns_of_dicts
-    raise ShapeError(f"{_SHAPES}; got an object with {_describe_keys(document)}")
+        return _columns_of_dicts(document)
+    keys = [f"{key[:30]} ({json_kind(value)})" for key, value in list(document.items())[:8]]
+    more = ", ..." if len(document) > len(keys) else ""
+    raise ShapeError(f"{_SHAPES}; got an object with {', '.join(keys)}{more}")
 
 
 def _name_briefly(names: Iterable[str]) -> str:
     return named([name[:30] for name in names])
 
 
-def _are_columns(document: Mapping[str, Any]) -> bool:
-    cells = document.values()
-    return (
-        all(isinstance(column, list) for column in cells)
-        and len({len(column) for column in cells}) == 1
-        and not all(map(is_records, cells))
-    )
-
-
-def _are_groups(document: Mapping[str, Any]) -> bool:
-    """Whether these are lists of records with mostly the same keys, each under a name."""
-    if not all(map(is_records, document.values())):
-        return False
-    keys = [{*group[0]} for group in document.values()]
-    return 2 * len(set.intersection(*keys)) > len(set.union(*keys))
-
-
-def _are_columns_beside_cells(document: Mapping[str, Any]) -> bool:
-    """Whether these are at least two columns beside texts and numbers that hold for all rows."""
-    columns = [value for value in document.values() if isinstance(value, list)]
-    others = [value for value in document.values() if not isinstance(value, list)]
-    return (
-        len(columns) > 1
-        and len({len(column) for column in columns}) == 1
-        and len(columns[0]) > 1
-        and not any(map(is_records, columns))
-        and not any(isinstance(value, dict) for value in others)
-    )
-
-
-def _lengths(document: Mapping[str, list[Any]]) -> str:
-    return ", ".join(f"{name!r} has {len(cells)}" for name, cells in list(document.items())[:8])
-
-
-_NAMES_OF_AXES = ("index_names", "column_names")
-
-
-def _describe_keys(document: Mapping[str, Any]) -> str:
-    keys = [f"{key[:30]} ({json_kind(value)})" for key, value in list(document.items())[:8]]
-    return ", ".join(keys) + (", ..." if len(document) > len(keys) else "")
-
-
-def _columns_of_records(records: list[Any]) -> tuple[CellsByColumn, list[str]]:
+def _columns_of_records(records: list[Any]) -> CellsByColumn:
     if not records:
         raise ShapeError("the list of records is empty")
-    wrong = [position for position, record in enumerate(records, 1) if not isinstance(record, dict)]
-    if wrong:
-        raise ShapeError(
-            f"expected a list with one object per query; entry {wrong[0]} is "
-            f"{json_kind(records[wrong[0] - 1])}"
-        )
-    return columns_of(records), []
+    for position, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise ShapeError(
+                f"expected a list with one object per query; entry {position} is "
+                f"{json_kind(record)}"
+            )
+    return columns_of(records)
 
 
-def _columns_of_single_table(document: Mapping[str, Any]) -> tuple[CellsByColumn, list[str]]:
-    [key] = [key for key, value in document.items() if is_records(value)]
-    others = [other for other in document if other != key]
-    note = f"read the rows of {key!r}" + (f"; left out: {named(others)}" if others else "")
-    return columns_of(document[key]), [note]
-
-
-def _columns_of_groups(
-    document: Mapping[str, list[dict[str, Any]]],
-) -> tuple[CellsByColumn, list[str]]:
+def _columns_of_groups(document: Mapping[str, list[dict[str, Any]]]) -> _Columns:
     """``{group: [record, ...]}``, as benchmarks of conversations have it."""
+    keys = [{*group[0]} for group in document.values()]
+    if 2 * len(set.intersection(*keys)) <= len(set.union(*keys)):
+        raise ShapeError(
+            f"{_SHAPES}; got several lists of objects with different keys: "
+            f"{_name_briefly(document)}"
+        )
     is_taken = any("group" in record for group in document.values() for record in group)
     name = "group_key" if is_taken else "group"
     records = [{**record, name: key} for key, group in document.items() for record in group]
@@ -188,25 +159,17 @@ def _columns_of_groups(
     return columns_of(records), [note]
 
 
-def _columns_beside_cells(document: Mapping[str, Any]) -> tuple[CellsByColumn, list[str]]:
-    """``{column: [cell, ...], "model": "name"}``: the texts hold for all rows."""
-    columns = {name: value for name, value in document.items() if isinstance(value, list)}
-    n = len(next(iter(columns.values())))
-    texts = {name: [value] * n for name, value in document.items() if isinstance(value, str)}
-    # A number would be taken for a metric that is the same for all queries.
-    left_out = [name for name in document if name not in columns and name not in texts]
-    return {**columns, **texts}, [f"left out: {named(left_out)}"] if left_out else []
-
-
-def _columns_of_lists(document: Mapping[str, list[Any]]) -> tuple[CellsByColumn, list[str]]:
-    return dict(document), []
-
-
-def _columns_of_split(document: Mapping[str, Any]) -> tuple[CellsByColumn, list[str]]:
+def _columns_of_split(document: Mapping[str, Any]) -> _Columns:
     names, data = document["columns"], document["data"]
     if not isinstance(names, list) or not isinstance(data, list):
         raise ShapeError(f"{_SHAPES}; 'columns' and 'data' must be lists")
-    _check_split_rows(data, len(names))
+    for position, row in enumerate(data, 1):
+        if not isinstance(row, list) or len(row) != len(names):
+            actual = f"{len(row)} cells" if isinstance(row, list) else json_kind(row)
+            raise ShapeError(
+                f"row {position} of 'data' must be a list of {len(names)} cells, one per column; "
+                f"got {actual}"
+            )
     texts = [str(name) for name in names]
     if repeated_names(texts):
         duplicates = named(repeated_names(texts))
@@ -218,17 +181,7 @@ def _columns_of_split(document: Mapping[str, Any]) -> tuple[CellsByColumn, list[
     return _with_labels(columns, labels)
 
 
-def _check_split_rows(data: list[Any], width: int) -> None:
-    for position, row in enumerate(data, 1):
-        if not isinstance(row, list) or len(row) != width:
-            actual = f"{len(row)} cells" if isinstance(row, list) else json_kind(row)
-            raise ShapeError(
-                f"row {position} of 'data' must be a list of {width} cells, one per column; got "
-                f"{actual}"
-            )
-
-
-def _columns_of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[CellsByColumn, list[str]]:
+def _columns_of_dicts(document: Mapping[str, Mapping[str, Any]]) -> _Columns:
     """``{column: {row: cell}}``, as pandas writes it."""
     labels = list(dict.fromkeys(label for cells in document.values() for label in cells))
     is_numbered = all(label.isdigit() for label in labels)
@@ -238,29 +191,21 @@ def _columns_of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[CellsB
         raise ShapeError(
             f"this is an object of objects: the keys of {_name_briefly(document)} are "
             f"{_name_briefly(labels)}, which may be queries, pipelines or statistics. Write a list "
-            "of objects with one query_id each, as "
-            "pandas does with orient='records'"
+            "of objects with one query_id each, as pandas does with orient='records'"
         )
     return _with_labels(
         {name: [cells.get(label) for label in labels] for name, cells in document.items()}, labels
     )
 
 
-def _with_labels(columns: CellsByColumn, labels: list[Any]) -> tuple[CellsByColumn, list[str]]:
+def _with_labels(columns: CellsByColumn, labels: list[Any]) -> _Columns:
     """Row labels that are not row numbers become the ids, unless there is a column of ids."""
     if [str(label) for label in labels] == [str(row) for row in range(len(labels))]:
         return columns, []
     # Row numbers of two files would pair different queries.
     if id_column_of(columns) is None and not all(str(label).isdigit() for label in labels):
         return {"query_id": labels, **columns}, ["the row labels are the query ids"]
-    if _LABELS in columns:
-        return columns, []
     return {_LABELS: labels, **columns}, []
-
-
-def _header_of_json(source: Source) -> list[str]:
-    document = source.document
-    return list(lift_nested_scores(_shape(document)(document)[0])[0]) if is_table(document) else []
 
 
 # -- JSON Lines
@@ -278,12 +223,12 @@ def _recognise_lines(source: Source) -> float:
         record = None
     if isinstance(record, dict) and _is_description(record.get(TABLE_KEY)):
         return 1.0
-    if not second:
-        # One line is a table of one row, or any other JSON document.
-        is_record = isinstance(record, dict) and not is_table(record)
-        has_cells = is_record and any(not isinstance(v, list | dict) for v in record.values())
-        return 0.6 if has_cells else 0.2
-    return 0.8 if record is not None or second.lstrip().startswith("{") else 0.2
+    if second:
+        return 0.8 if record is not None or second.lstrip().startswith("{") else 0.2
+    # One line is a table of one row, or any other JSON document.
+    if not isinstance(record, dict) or source.once(_shaped_or_none) is not None:
+        return 0.2
+    return 0.6 if any(not isinstance(cell, list | dict) for cell in record.values()) else 0.2
 
 
 def _is_description(value: object) -> bool:
@@ -323,12 +268,13 @@ def _header_of_lines(source: Source) -> list[str]:
     return [name for name in flat if name != TABLE_KEY]
 
 
+_OPTIONS = ("columns", "decimal", "encoding", "query_id")
 JSON = Reader(
     "json",
     "one JSON document: a list of records, an object of columns, or pandas' split form",
     _recognise_json,
     read_json,
-    ("columns", "decimal", "encoding", "query_id"),
+    _OPTIONS,
     _header_of_json,
     "scores.json",
 )
@@ -337,7 +283,7 @@ JSONL = Reader(
     "JSON Lines: one JSON object per line, one line per query",
     _recognise_lines,
     read_jsonl,
-    ("columns", "decimal", "encoding", "query_id"),
+    _OPTIONS,
     _header_of_lines,
     "scores.jsonl",
 )

@@ -1,7 +1,7 @@
 """Files that hold no scores, but that people pass for scores: data sets, gold sets, summaries.
 
 `KINDS` is the table of them: how each is recognised, what it is, and what to type. It is used only
-for the message of a refusal; a new kind is one line in the table.
+for the message of a refusal; a new kind is one entry in names.toml.
 """
 
 from __future__ import annotations
@@ -12,73 +12,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from rageval_report.files.source import Source
-from rageval_report.readers.table_files import header_of
-from rageval_report.readers.table_inputs import TableSource
+from rageval_report.readers.base import KNOWN_NAMES, OTHER_KINDS
+from rageval_report.readers.table_files import TableSource, header_of
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import QUESTION, REFERENCE
 
 _QUESTIONS = frozenset(QUESTION)
+_NAMES = {role: frozenset(names) for role, names in KNOWN_NAMES["other_files"].items()}
 # What a pipeline returned: a file that has one of these holds records with answers.
-_OF_A_RUN = frozenset(
-    (
-        *("retrieved", "retrieved_ids", "retrieved_contexts", "retrieval_context", "response"),
-        *("contexts", "predicted_answer", "predicted_answers", "actual_output", "prediction"),
-        *("generated_answer", "llm_answer", "latency_ms", "citations"),
-    )
-)
-_GOLD = frozenset(
-    (
-        *REFERENCE,
-        *("relevant", "relevant_ids", "relevant_texts", "relevant_spans", "answers", "evidence"),
-        *("gold_ids", "gold_doc_ids", "gold_citations", "gold_passages", "gold_texts"),
-        *("gold_contexts", "gold_spans", "context_passages", "negative_references", "answerable"),
-        *("expected_document_ids", "is_answerable", "ground_truth_contexts", "reference_contexts"),
-    )
-)
-_BESIDE_QUESTIONS = frozenset(
-    (
-        *("query_id", "qid", "q_id", "question_id", "id", "metadata", "domain", "category"),
-        *("language", "lang", "query_type", "question_type", "type", "topic", "title"),
-    )
-)
-_DOC_IDS = frozenset(("id", "doc_id", "docid", "docno", "pid", "chunk_id", "document_id"))
-_DOC_TEXTS = frozenset(("text", "content", "contents", "passage", "passage_text", "body"))
+_OF_A_RUN = _NAMES["of_a_run"]
+_GOLD = _NAMES["gold"] | frozenset(REFERENCE)
+_LOAD = 'Its questions are records: load_dataset("{name}", {path}). {ask}'
 
 
 @dataclass(frozen=True)
-class FileOutline:
+class _Outline:
     """What is known of a file without scores."""
 
     source: Source
+    is_json: bool
     names: frozenset[str]
     document: dict[str, Any]
 
-    @classmethod
-    def of(cls, source: Source) -> FileOutline:
-        """The outline of a file."""
-        is_json = not isinstance(source, TableSource) and source.starts_like_json
-        document = source.document_or_none() if is_json else None
-        names = frozenset(normalise_name(name).lstrip("_") for name in header_of(source))
-        return cls(source, names, document if isinstance(document, dict) else {})
-
-    @property
-    def path(self) -> str:
-        """The file in a call in Python."""
-        return "path" if self.source.path is None else repr(str(self.source.path))
-
-    def word(self, prefix: str = "") -> str:
-        """The file as a word of a command line, after a prefix such as "squad_v2="."""
-        path = "FILE" if self.source.path is None else str(self.source.path)
-        return shlex.quote(prefix + path)
-
-    @property
-    def has_judgments_beside(self) -> bool:
-        """Whether a folder ``qrels`` stands in the folder of the file, as in BEIR's sets."""
-        return self.source.folder is not None and (self.source.folder / "qrels").is_dir()
-
-
-# Takes the outline of a file and returns what to type.
-Advice = Callable[[FileOutline], str]
+    def has(self, *parts: frozenset[str]) -> bool:
+        """Whether the table has one column of each of some sets."""
+        return not any(self.names.isdisjoint(part) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -86,58 +44,54 @@ class KindOfFile:
     """A kind of file without scores."""
 
     what: str
-    fits: Callable[[FileOutline], bool]
-    advice: Advice | str
+    columns: str = ""
+    one_of: str = ""
+    fits: str = ""
+    name: str = ""  # of the data set
+    advice: str = _LOAD
+
+    def is_kind_of(self, file: _Outline) -> bool:
+        """Whether a file is of this kind."""
+        return (
+            file.names.issuperset(self.columns.split())
+            and (not self.one_of or file.has(frozenset(self.one_of.split())))
+            and (not self.fits or _FITS[self.fits](file))
+        )
+
+    def advice_on(self, source: Source) -> str:
+        """What to type for a file of this kind."""
+        place, folder = str(source.path or "FILE"), str(source.folder)
+        prefix = "" if self.name == "golden" else f"{self.name}="
+        option = f"--datasets {prefix}" if self.name else "--records "
+        ask = (
+            "To get scores, ask a pipeline: rageval-report eval {} {} --url URL -o FOLDER; then "
+            "pass FOLDER/scores.json"
+        )
+        option, _, prefix = option.partition(" ")
+        return self.advice.format(
+            name=self.name,
+            path="path" if source.path is None else repr(place),
+            folder=repr(folder),
+            ask=ask.format(option, shlex.quote(prefix + place)),
+            ask_folder=ask.format(option, shlex.quote(prefix + folder)),
+            samples=_samples_beside(source),
+        )
 
 
 def refusal_of(source: Source) -> str | None:
     """What a file without scores is, and what to type; None if it is of no known kind."""
-    outline = FileOutline.of(source)
-    kind = next((kind for kind in KINDS if kind.fits(outline)), None)
-    if kind is None:
-        return None
-    advice = kind.advice if isinstance(kind.advice, str) else kind.advice(outline)
-    return f"this is {kind.what}, without scores. {advice}"
+    is_json = not isinstance(source, TableSource) and source.starts_like_json
+    document = source.document_or_none() if is_json else None
+    names = frozenset(normalise_name(name).lstrip("_") for name in header_of(source))
+    file = _Outline(source, is_json, names, document if isinstance(document, dict) else {})
+    kind = next((kind for kind in KINDS if kind.is_kind_of(file)), None)
+    return kind and f"this is {kind.what}, without scores. {kind.advice_on(source)}"
 
 
-# -- what to type
-
-
-def _ask(option: str, word: str) -> str:
-    return (
-        f"To get scores, ask a pipeline: rageval-report eval {option} {word} --url URL -o FOLDER; "
-        "then pass FOLDER/scores.json"
-    )
-
-
-def _questions(call: str, option: str = "--datasets", prefix: str = "") -> Advice:
-    """The advice for a file of questions: the call that loads them, and the command that asks."""
-    return lambda file: (
-        f"Its questions are records: {call.format(file.path)}. {_ask(option, file.word(prefix))}"
-    )
-
-
-def _load(name: str) -> Advice:
-    """The advice for a data set of the table of data sets."""
-    return _questions(f'load_dataset("{name}", {{}})', prefix=f"{name}=")
-
-
-_read_records = _questions("read_records({})", "--records")
-
-
-def _load_beir_corpus(file: FileOutline) -> str:
-    folder = str(file.source.folder)
-    return (
-        f'Its documents: load_corpus("beir", {folder!r}). Its questions are records: '
-        f'load_dataset("beir", {folder!r}). {_ask("--datasets", shlex.quote("beir=" + folder))}'
-    )
-
-
-def _pass_samples(file: FileOutline) -> str:
-    """The samples in the same folder, those of the same time if there are any."""
-    folder = file.source.folder
-    samples = [] if folder is None else sorted(folder.glob("samples_*.jsonl"))
-    time = file.source.stem.rpartition("_")[2]
+def _samples_beside(source: Source) -> str:
+    """The samples of lm_eval in the same folder, those of the same time if there are any."""
+    samples = sorted(source.folder.glob("samples_*.jsonl")) if source.folder else []
+    time = source.stem.rpartition("_")[2]
     same_run = [path for path in samples if path.stem.endswith(f"_{time}")]
     for path in same_run or samples:
         return f"Pass the samples of the same run, one row per question: {path}"
@@ -147,60 +101,19 @@ def _pass_samples(file: FileOutline) -> str:
     )
 
 
-def _join_answers(file: FileOutline) -> str:
-    return (
-        'Join them with the questions: score(load_dataset("squad_v2", "dev-v2.0.json").assign('
-        f"answer=pandas.Series(json.loads(pathlib.Path({file.path}).read_text()))), "
-        '["exact_match", "token_f1"]). Or write one JSON object per line with query_id, question, '
-        "reference and answer, and score it: score(read_records(path), metrics)"
-    )
-
-
-_SEARCH_DOCUMENTS = (
-    "Pass the ranking of a pipeline that searched these documents, with its judgments: "
-    'read_scores("bm25.run", qrels="qrels.txt", metrics=["ndcg@10"]), or on the command line '
-    "RUN --qrels QRELS --metric ndcg@10"
-)
-_WRITE_TURNS = (
-    "Write one JSON object per line with query_id, question (the last turn of the user), "
-    "reference, contexts and answer, and score it: score(read_records(path), metrics)"
-)
-_GIVE_QUERIES = (
-    'Pass the scores of each query: evaluation.save("scores.csv") writes them, on the command '
-    "line score with --queries scores.csv; eval writes FOLDER/scores.json"
-)
-_GIVE_ROWS = "Pass the file that the means were computed from, with one row per query"
-
-
-# -- how they are recognised
-
-
-def _has(*names: str, one_of: tuple[str, ...] = ()) -> Callable[[FileOutline], bool]:
-    """Whether a table has all of some columns, and at least one of some others."""
-    every, some = frozenset(names), frozenset(one_of)
-
-    def fits(file: FileOutline) -> bool:
-        return every <= file.names and (not some or bool(some & file.names))
-
-    return fits
-
-
-def _is_qasper(file: FileOutline) -> bool:
+def _is_qasper(file: _Outline) -> bool:
     papers = list(file.document.values())
-    are_papers = bool(papers) and all(
-        isinstance(paper, dict) and "qas" in paper for paper in papers
-    )
-    return are_papers or {"full_text", "qas"} <= file.names
+    are_papers = bool(papers) and all(isinstance(part, dict) and "qas" in part for part in papers)
+    return are_papers or file.names.issuperset(("full_text", "qas"))
 
 
-def _are_results_of_lm_eval(file: FileOutline) -> bool:
-    results = file.document.get("results")
-    return isinstance(results, dict) and not file.document.keys().isdisjoint(
-        ("configs", "versions", "n-shot", "n-samples")
-    )
+def _are_results_of_lm_eval(file: _Outline) -> bool:
+    settings = ("configs", "versions", "n-shot", "n-samples")
+    has_settings = not file.document.keys().isdisjoint(settings)
+    return has_settings and isinstance(file.document.get("results"), dict)
 
 
-def _are_answers_by_id(file: FileOutline) -> bool:
+def _are_answers_by_id(file: _Outline) -> bool:
     # Names of settings seldom have digits; ids of questions do.
     items = file.document.items()
     return len(items) > 1 and all(
@@ -208,107 +121,49 @@ def _are_answers_by_id(file: FileOutline) -> bool:
     )
 
 
-def _are_means(file: FileOutline) -> bool:
+def _are_means(file: _Outline) -> bool:
     parts = list(file.document.values())
     return bool(parts) and all(isinstance(part, dict) and "mean" in part for part in parts)
 
 
-def _are_documents(file: FileOutline) -> bool:
-    has_parts = not (_DOC_IDS.isdisjoint(file.names) or _DOC_TEXTS.isdisjoint(file.names))
-    return has_parts and (_QUESTIONS | _OF_A_RUN | _GOLD).isdisjoint(file.names)
+def _are_documents(file: _Outline) -> bool:
+    has_parts = file.has(_NAMES["doc_ids"], _NAMES["doc_texts"])
+    return has_parts and not file.has(_QUESTIONS | _OF_A_RUN | _GOLD)
 
 
-def _is_beir_text(file: FileOutline) -> bool:
-    return _are_documents(file) and {"id", "text"} <= file.names and file.has_judgments_beside
+def _is_beir_text(file: _Outline) -> bool:
+    # Judgments are in the folder beside it.
+    folder = file.source.folder
+    is_beside = folder is not None and (folder / "qrels").is_dir()
+    return is_beside and _are_documents(file) and file.names.issuperset(("id", "text"))
 
 
-def _is_beir_corpus(file: FileOutline) -> bool:
+def _is_beir_corpus(file: _Outline) -> bool:
     is_named_so = file.source.stem.lower().startswith("corpus")
     return _is_beir_text(file) and (is_named_so or "title" in file.names)
 
 
-def _has_only_gold(file: FileOutline) -> bool:
-    has_both = not (_QUESTIONS.isdisjoint(file.names) or _GOLD.isdisjoint(file.names))
-    return has_both and (_OF_A_RUN | {"answer", "output"}).isdisjoint(file.names)
+def _has_only_gold(file: _Outline) -> bool:
+    return file.has(_QUESTIONS, _GOLD) and not file.has(_OF_A_RUN | {"answer", "output"})
 
 
-def _is_golden(file: FileOutline) -> bool:
-    # The other gold sets are tables; a golden set is JSON, one object per question.
-    is_json = not isinstance(file.source, TableSource) and file.source.starts_like_json
-    is_ours = not file.names.isdisjoint(
-        (
-            *("references", "negative_references", "relevant_spans", "relevant_texts"),
-            *("relevant_sections", "provenance", "gold_doc_ids", "gold_citations"),
-            *("expected_document_ids", "expected_answer", "context_passages"),
-        )
-    )
-    return is_json and is_ours and _has_only_gold(file)
-
-
-def _has_only_questions(file: FileOutline) -> bool:
+def _has_only_questions(file: _Outline) -> bool:
     # Another column may hold scores in words, for which the usual message names the option.
-    return not _QUESTIONS.isdisjoint(file.names) and file.names <= _QUESTIONS | _BESIDE_QUESTIONS
+    return file.has(_QUESTIONS) and file.names <= _QUESTIONS | _NAMES["beside_questions"]
 
 
-# The first kind that fits counts, so that the sets with names of their own come before others.
-KINDS: tuple[KindOfFile, ...] = (
-    KindOfFile(
-        "a file of results of lm-evaluation-harness, with one mean per task",
-        _are_results_of_lm_eval,
-        _pass_samples,
-    ),
-    KindOfFile(
-        "a summary that rageval_report wrote, with one row per metric",
-        _has("metric", "n", "mean", "n_unscored"),
-        _GIVE_QUERIES,
-    ),
-    KindOfFile("a data set, papers of Qasper", _is_qasper, _load("qasper")),
-    KindOfFile("a data set, articles of SQuAD", _has("title", "paragraphs"), _load("squad_v2")),
-    KindOfFile(
-        "a data set, questions of SQuAD",
-        _has("id", "title", "context", "question", "answers"),
-        _load("squad_v2"),
-    ),
-    KindOfFile(
-        "a data set, questions of RAGBench",
-        _has("question", "documents", "all_relevant_sentence_keys"),
-        _load("ragbench"),
-    ),
-    KindOfFile(
-        "a data set, queries of MS MARCO",
-        _has("query", "passages", one_of=("answers", "well_formed_answers", "wellformedanswers")),
-        _load("msmarco"),
-    ),
-    KindOfFile(
-        "a data set, questions of CLAP NQ", _has("input", "passages", "output"), _load("clapnq")
-    ),
-    KindOfFile(
-        "a data set, questions in the form of HotpotQA",
-        lambda file: (
-            _has("question", "answer", one_of=("supporting_facts", "type", "level"))(file)
-            and _OF_A_RUN.isdisjoint(file.names)
-        ),
-        _load("hotpotqa"),
-    ),
-    KindOfFile(
-        "a file of conversations of MT-RAG, whose input is a list of turns",
-        _has("conversation_id", "task_id", "input"),
-        _WRITE_TURNS,
-    ),
-    KindOfFile("the corpus of a data set of BEIR", _is_beir_corpus, _load_beir_corpus),
-    KindOfFile("a data set, queries of BEIR", _is_beir_text, _load("beir")),
-    KindOfFile("a corpus, documents with their texts", _are_documents, _SEARCH_DOCUMENTS),
-    KindOfFile("a golden set", _is_golden, _questions('load_dataset("golden", {})')),
-    KindOfFile("a gold set, questions with what is right", _has_only_gold, _read_records),
-    KindOfFile("a list of questions", _has_only_questions, _read_records),
-    KindOfFile(
-        "a file of answers by the ids of their questions, as in SQuAD's predictions",
-        _are_answers_by_id,
-        _join_answers,
-    ),
-    KindOfFile(
-        "an object of objects with a mean each, which may be queries, pipelines or statistics",
-        _are_means,
-        _GIVE_ROWS,
-    ),
-)
+_FITS: dict[str, Callable[[_Outline], bool]] = {
+    "results of lm_eval": _are_results_of_lm_eval,
+    "qasper": _is_qasper,
+    "not of a run": lambda file: not file.has(_OF_A_RUN),
+    "corpus of beir": _is_beir_corpus,
+    "texts of beir": _is_beir_text,
+    "documents": _are_documents,
+    # The other gold sets are tables; a golden set is JSON, one object per question.
+    "golden": lambda file: file.is_json and file.has(_NAMES["golden"]) and _has_only_gold(file),
+    "only gold": _has_only_gold,
+    "only questions": _has_only_questions,
+    "answers by id": _are_answers_by_id,
+    "means": _are_means,
+}
+KINDS = tuple(KindOfFile(**kind) for kind in OTHER_KINDS)

@@ -6,10 +6,8 @@ a whole; any other becomes rows or a mapping.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -46,7 +44,7 @@ from rageval_report.metrics.trec_files import (
 )
 from rageval_report.readers.base import ScoreFile
 from rageval_report.readers.cell_values import number_or_none
-from rageval_report.readers.delimited import best_delimiters
+from rageval_report.readers.delimited import best_delimiters, read_as_text
 from rageval_report.readers.ranking_kinds import (
     DOCUMENTS,
     GRADES,
@@ -122,13 +120,11 @@ def run_file(source: Source, values: Values | None = None) -> RankingFile:
         )
     _refuse_neither(source, kind, "a ranking")
     if kind is None or kind.form == "trec":
-        content = read_trec_run(_text(source)) if _is_decoded(source) else _path(source)
-        return RankingFile(content, tuple(_run_notes(source)), _tags(source)[0])
+        return _trec_run(source)
     if kind.form == "json":
         return _json_run(source, values)
     if kind.form == "three columns":
-        rows = read_beir_run(_text(source))
-        return _with_ranks(rows, values, _named_ranks(source))
+        return _run_of_three_columns(source, values)
     return _run_of_table(source)
 
 
@@ -149,8 +145,7 @@ def judgments_file(source: Source) -> RankingFile:
         names = (*GRADES, *SCORES)
         rows = _rows_of(source, frame, lines, "the judgments", names, "relevance")
         return RankingFile(rows, source.notes)
-    decoded = _is_decoded(source)
-    return RankingFile(read_trec_qrels(_text(source)) if decoded else _path(source), source.notes)
+    return RankingFile(_content_of(source, read_trec_qrels), source.notes)
 
 
 def _refuse_neither(source: Source, kind: RankingKind | None, expected: str) -> None:
@@ -169,96 +164,82 @@ def _refuse_neither(source: Source, kind: RankingKind | None, expected: str) -> 
         raise source.error(f"expected {expected}; this looks like {source.looks_like}")
 
 
-# -- text
+# -- TREC
 
 
-def _path(source: Source) -> Path:
-    return source.plain_path or Path(source.name)
+def _content_of(source: Source, read: Callable[[Text], IdRows]) -> object:
+    """The rows of a text that must be decoded first; else the path, which is read in parts."""
+    plain = source.plain_path or Path(source.name)
+    must_be_decoded = (
+        source.folder is None
+        or source.encoding is not None
+        or source.head.startswith(_WIDE_MARKS)
+        # A larger file is not read a second time for this; an error then names the line.
+        or (source.size < LARGE and source.utf8 is not source.data and bool(source.notes))
+    )
+    return read(text_of(source.name, source.utf8)) if must_be_decoded else plain
 
 
-def _text(source: Source) -> Text:
-    return text_of(source.name, source.utf8)
-
-
-def _is_decoded(source: Source) -> bool:
-    """Whether the text must be decoded first, because it is not a file in UTF-8."""
-    if source.folder is None or source.encoding is not None:
-        return True
-    if source.head.startswith(_WIDE_MARKS):
-        return True
-    # A larger file is not read a second time for this; an error then names the line.
-    return source.size < LARGE and source.utf8 is not source.data and bool(source.notes)
-
-
-def _tags(source: Source) -> tuple[str | None, str | None]:
-    """The tags of the first and the last line of a TREC run."""
-    lines = first_lines(source)[:1]
+def _trec_run(source: Source) -> RankingFile:
+    lines = [line.split() for line in first_lines(source)]
     if source.plain_path is not None and source.size > _TAIL:
         with source.plain_path.open("rb") as file:
             file.seek(-_TAIL, 2)
-            tail = file.read().decode("utf-8", "replace")
+            tail = file.read()
     else:  # the end of a large gzipped file is not worth unpacking it twice
-        tail = "" if source.size > LARGE else source.data[-_TAIL:].decode("utf-8", "replace")
-    lines += [line for line in tail.splitlines() if line.strip()][-1:]
-    words = [line.split() for line in lines]
-    tags = [line[_TAG] if len(line) > _TAG else None for line in words]
-    return (tags[0], tags[-1]) if tags else (None, None)
-
-
-def _run_notes(source: Source) -> Iterator[str]:
-    first, last = _tags(source)
-    if None not in (first, last) and first != last:
-        yield (
-            f"the first line has the tag {first!r} and the last {last!r}; all lines are read as "
-            "one run: if they are several, split the file by its sixth column"
+        tail = b"" if source.size > LARGE else source.data[-_TAIL:]
+    last = [line.split() for line in tail.decode("utf-8", "replace").splitlines() if line.strip()]
+    ends = [*lines[:1], *last[-1:]]
+    tags = [words[_TAG] for words in ends if len(words) > _TAG]
+    notes = []
+    if len(tags) > 1 and tags[0] != tags[-1]:
+        notes.append(
+            f"the first line has the tag {tags[0]!r} and the last {tags[-1]!r}; all lines are read "
+            "as one run: if they are several, split the file by its sixth column"
         )
-    contrary = _contrary_queries(source)
-    if contrary:
-        yield (
-            "the ranks run against the scores, as in query "
-            f"{contrary[0]!r}: scores decide, the highest first, as in trec_eval; if a lower score "
-            "is better, turn the signs: awk '{$5 = -$5; print}' FILE > NEW"
+    contrary = _contrary_query(lines)
+    if contrary is not None:
+        notes.append(
+            f"the ranks run against the scores, as in query {contrary!r}: scores decide, the "
+            "highest first, as in trec_eval; if a lower score is better, turn the signs: awk "
+            "'{$5 = -$5; print}' FILE > NEW"
         )
+    tag = ends[0][_TAG] if ends and len(ends[0]) > _TAG else None
+    return RankingFile(_content_of(source, read_trec_run), tuple(notes), tag)
 
 
-def _contrary_queries(source: Source) -> list[str]:
-    """The queries of the first lines, if the ranks of most of them grow with the scores."""
+def _contrary_query(lines: Iterable[Sequence[str]]) -> str | None:
+    """A query of the first lines, if the scores of most of them grow with the ranks."""
     by_query: dict[str, list[tuple[float, float]]] = {}
-    for words in (line.split() for line in first_lines(source)):
-        try:
+    try:
+        for words in lines:
             by_query.setdefault(words[0], []).append((float(words[3]), float(words[4])))
-        except (ValueError, IndexError):  # the reader names the line
-            return []
-    several = {query: sorted(pairs) for query, pairs in by_query.items() if len(pairs) > 1}
-    contrary = [query for query, pairs in several.items() if _grows(pairs)]
-    return contrary if len(contrary) * 2 > len(several) else []
-
-
-def _grows(pairs: list[tuple[float, float]]) -> bool:
-    """Whether the best rank has the lowest score and the worst the highest."""
-    scores = [score for _, score in pairs]
-    return scores[0] < scores[-1] and scores == sorted(scores)
+    except (ValueError, IndexError):  # the reader names the line
+        return None
+    scores = {
+        query: [score for _, score in sorted(pairs)]
+        for query, pairs in by_query.items()
+        if len(pairs) > 1
+    }
+    contrary = [q for q, row in scores.items() if row[0] < row[-1] and row == sorted(row)]
+    return contrary[0] if len(contrary) * 2 > len(scores) else None
 
 
 # -- numbers that may be ranks
 
 
-def _named_ranks(source: Source) -> Values | None:
-    """What the header of three columns says that the last one is."""
-    words = (first_lines(source) or [""])[0].split("\t")
-    if first_named(words[-1:], RANKS) is not None:
-        return "ranks"
-    return "scores" if first_named(words[-1:], SCORES) is not None else None
-
-
-def _with_ranks(rows: IdRows, values: Values | None, header: Values | None) -> RankingFile:
-    """The rows, with ranks turned so that the first is the highest."""
+def _run_of_three_columns(source: Source, values: Values | None) -> RankingFile:
+    """A run whose third column has scores, or ranks, which are turned: the first is the highest."""
+    rows = read_beir_run(text_of(source.name, source.utf8))
+    last = (first_lines(source) or [""])[0].split("\t")[-1:]
+    names_ranks, names_scores = (first_named(last, names) is not None for names in (RANKS, SCORES))
     notes: tuple[str, ...] = ()
-    if values is None and _count_up(rows) and header != "ranks":
-        notes = (*notes, _COUNT_AS_SCORES if header == "scores" else _COUNT_AS_RANKS)
-        header = header or "ranks"
-    value = -rows.value if (values or header) == "ranks" else rows.value
-    return RankingFile(replace(rows, value=value), notes)
+    if values is None and not names_ranks and _count_up(rows):
+        notes = (_COUNT_AS_SCORES if names_scores else _COUNT_AS_RANKS,)
+    are_ranks = values == "ranks" or (
+        values is None and (names_ranks or notes == (_COUNT_AS_RANKS,))
+    )
+    return RankingFile(replace(rows, value=-rows.value) if are_ranks else rows, notes)
 
 
 def _count_up(rows: IdRows) -> bool:
@@ -320,52 +301,10 @@ def _run_of_table(source: Source) -> RankingFile:
 
 def _frame_of(source: Source) -> tuple[pd.DataFrame, list[int] | None]:
     """A table with its ids as texts, and the line of each row if it is delimited text."""
-    delimiters = best_delimiters(source) if source.is_text else []
-    if not delimiters or source.starts_like_json:
+    if source.starts_like_json or not source.is_text or not best_delimiters(source):
         return read_table(source).frame, None
     # Not by the reader of tables, which reads the number 7 in an id 007.
-    lines, cells = [], []
-    header: list[str] = []
-    rows = csv.reader(StringIO(source.text, newline=""), delimiter=delimiters[0])
-    for row in _checked(rows, source):
-        if not row or row[0].startswith("#"):
-            continue
-        if not header:
-            header = [name.strip() for name in row]
-            continue
-        if len(row) != len(header):
-            raise source.error(
-                f"expected {len(header)} fields; got {len(row)}: quote a field that contains "
-                f"{delimiters[0]!r}",
-                line=rows.line_num,
-            )
-        if any("\n" in cell or "\r" in cell for cell in row):
-            raise source.error(
-                "a field spans several lines, so rows may be swallowed; is a quote missing?",
-                line=rows.line_num,
-            )
-        lines.append(rows.line_num)
-        cells.append(row)
-    return pd.DataFrame(cells, columns=header, dtype=str), lines
-
-
-def _checked(rows: Iterator[list[str]], source: Source) -> Iterator[list[str]]:
-    try:
-        yield from rows
-    except csv.Error as exc:
-        raise source.error(f"the table cannot be read: {exc}") from exc
-
-
-def _numbers(column: pd.Series) -> pd.Series:
-    """The column as floats; what is not a number, or too large for a float, is NaN."""
-    try:
-        return pd.to_numeric(column, errors="coerce")
-    except OverflowError:  # integers of JSON have any size
-        return pd.to_numeric(column.map(_without_huge_integers), errors="coerce")
-
-
-def _without_huge_integers(cell: object) -> object:
-    return number_or_none(cell) if isinstance(cell, int) else cell
+    return read_as_text(source)
 
 
 def _rows_of(
@@ -388,7 +327,9 @@ def _rows_of(
     if not len(frame):
         raise source.error("the file has column names, but no rows")
     table = frame[list(columns.values())].set_axis(list(columns), axis=1)
-    numbers = _numbers(table[number])
+    # Integers of JSON have any size.
+    cells = table[number].map(lambda cell: number_or_none(cell) if type(cell) is int else cell)
+    numbers = pd.to_numeric(cells, errors="coerce")
     wrong = np.flatnonzero(numbers.isna().to_numpy())
     if wrong.size:
         row = int(wrong[0])
@@ -412,21 +353,34 @@ def _rows_of(
 
 # Grades are few: 0 to 4 in TREC's newest tracks, up to 5 elsewhere.
 _MOST_GRADES = 6
-_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def score_file_of_ranking(
     source: Source, metrics: object, duplicates: DuplicateDocs, options: RankingOptions
 ) -> ScoreFile:
     """The scores of a ranking, with the options of `read_rankings`."""
+    level, drop_self = options.get("relevance_level"), options.get("drop_self")
+    # The command line passes options as texts.
+    if isinstance(level, str):
+        try:
+            level = float(level)
+        except ValueError as exc:
+            raise DataError(f"relevance_level must be a number > 0; got {level!r}") from exc
+    if isinstance(drop_self, str):
+        check_choice("drop_self", drop_self.lower(), tuple(_FLAGS))
+        drop_self = _FLAGS[drop_self.lower()]
+    values = options.get("values")
+    if values is not None:
+        check_choice("values", values, VALUES)
     settled: dict[str, Any] = {
         "ties": options.get("ties"),
-        "relevance_level": _number(options.get("relevance_level")),
+        "relevance_level": level,
         "no_relevant": options.get("no_relevant"),
     }
-    drop_self = _truth(options.get("drop_self"))
     system = ranking_dialect(options.get("dialect"))
-    listed = _names(metrics)
+    named_metrics = [metrics] if isinstance(metrics, str) else metrics
+    listed = list(map(str, named_metrics)) if isinstance(named_metrics, Iterable) else []
     names, known = listed or list(DEFAULT_METRICS), {}
     if system is not None:
         # Files of every kind are read with duplicates="error" unless somebody says otherwise.
@@ -437,16 +391,13 @@ def score_file_of_ranking(
         names = list(dict.fromkeys(metric.known_as for metric in known.values()))
     every = {**settled, "drop_self": drop_self}
     chosen = {name: value for name, value in every.items() if value is not None}
-    values = options.get("values")
-    if values is not None:
-        check_choice("values", values, VALUES)
     run, judgments = run_file(source, values), _judgments(options["qrels"], source)
-    match_notes = []
+    notes = [] if system is None else [system.note]
     match_ids = options.get("match_ids", ())
     if match_ids:
         run_table, judged_table, note = match_ranking_ids(run.content, judgments.content, match_ids)
         run, judgments = replace(run, content=run_table), replace(judgments, content=judged_table)
-        match_notes = [note]
+        notes.append(note)
     try:
         ranked = score_table_of_rankings(
             run.content, judgments.content, names, duplicates=duplicates, **chosen
@@ -460,27 +411,27 @@ def score_file_of_ranking(
         ranked = replace(ranked, scores=scores, details=details)
         chosen = {} if drop_self is None else {"drop_self": drop_self}  # its note has the others
     columns = tuple(map(str, ranked.scores))
-    default_note = (
-        f"no metrics were named; computed: {', '.join(columns)}. Name others with metrics=[...]"
-    )
-    # The settings that can move a number, if they are not the usual ones.
-    settings_note = "scored with " + ", ".join(f"{name} {value}" for name, value in chosen.items())
-    notes = (
-        *(() if system is None else (system.note,)),
-        *match_notes,
-        *run.notes,
-        *(f"qrels: {note}" for note in judgments.notes),
-        *(() if listed else (default_note,)),
-        *((settings_note,) if chosen else ()),
-        *_doubts(run, judgments, ranked),
-        *ranked.notes,
-    )
+    notes += [*run.notes, *(f"qrels: {note}" for note in judgments.notes)]
+    if not listed:
+        computed = ", ".join(columns)
+        notes.append(f"no metrics were named; computed: {computed}. Name others with metrics=[...]")
+    if chosen:
+        # The settings that can move a number, if they are not the usual ones.
+        settings = ", ".join(f"{name} {value}" for name, value in chosen.items())
+        notes.append(f"scored with {settings}")
+    notes += [*_doubts(run, judgments, ranked), *ranked.notes]
     config = {} if run.tag is None else {"tag": run.tag}
     if system is not None:
         config[DIALECT] = system.name
     frame = pd.concat([ranked.details, ranked.scores], axis=1).reset_index()
-    name = source.stem if source.folder is None else ranking_name(source.name)
-    return ScoreFile(frame, name, metrics=known, metric_columns=columns, notes=notes, config=config)
+    pipeline = source.stem if source.folder is None else ranking_name(source.name)
+    return ScoreFile(
+        *(frame, pipeline),
+        metrics=known,
+        metric_columns=columns,
+        notes=tuple(notes),
+        config=config,
+    )
 
 
 def _judgments(qrels: object, run: Source) -> RankingFile:
@@ -493,34 +444,6 @@ def _judgments(qrels: object, run: Source) -> RankingFile:
     if None not in (source.folder, run.folder) and Path(source.name).samefile(run.name):
         raise run.error("the run and the judgments are the same file; name two files")
     return judgments_file(source)
-
-
-def _names(metrics: object) -> list[str]:
-    """The metrics to compute; none if the caller leaves the choice to us."""
-    if metrics is None:
-        return []
-    if isinstance(metrics, str):
-        return [metrics]
-    return [str(name) for name in metrics] if isinstance(metrics, Iterable) else []
-
-
-# -- options, which the command line passes as texts
-
-
-def _number(level: float | str | None) -> float | None:
-    if not isinstance(level, str):
-        return level
-    try:
-        return float(level)
-    except ValueError as exc:
-        raise DataError(f"relevance_level must be a number > 0; got {level!r}") from exc
-
-
-def _truth(flag: bool | str | None) -> bool | None:
-    if not isinstance(flag, str):
-        return flag
-    check_choice("drop_self", flag.lower(), (*_TRUE, *_FALSE))
-    return flag.lower() in _TRUE
 
 
 # -- doubts

@@ -1,17 +1,26 @@
-"""What a file of rankings or judgments holds, recognised by its first lines, header or JSON."""
+"""What a file of rankings or judgments holds, recognised by its first lines, header or JSON.
+
+BEIR's means over all queries are recognised too, only so that the error can say what they are.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
+from rageval_report._registry import load
 from rageval_report.files.encoding import head_text
 from rageval_report.files.source import Source
+from rageval_report.metrics.ranking_options import RankingOptions
+from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.table_files import header_of
 from rageval_report.scores.metric import Catalogue, normalise_name
+
+if TYPE_CHECKING:
+    from rageval_report.metrics.ranking_inputs import DuplicateDocs
 
 RankingSide = Literal["run", "judgments", "either", "neither"]
 RankingForm = Literal["trec", "three columns", "table", "json", "means"]
@@ -57,11 +66,13 @@ def sure_kind(source: Source) -> RankingKind | None:
             return MEANS
         return None if rows_of_numbers(document) else _kind_of_table(source)
     lines = [line.split() for line in first_lines(source)]
+    n_runs = sum(len(w) >= 6 and w[1].upper() == "Q0" and _is_number(w[4]) for w in lines)
+    n_judged = sum(
+        len(w) == 4 and _is_number(w[3]) and (w[1] == "Q0" or _is_number(w[1])) for w in lines
+    )
     # One line that cannot be read does not make it another file: its reader names that line.
-    if lines and sum(map(_is_run_line, lines)) > len(lines) / 2:
-        return TREC_RUN
-    if lines and sum(map(_is_qrels_line, lines)) > len(lines) / 2:
-        return TREC_QRELS
+    if 2 * max(n_runs, n_judged) > len(lines):
+        return TREC_RUN if n_runs > n_judged else TREC_QRELS
     return _kind_of_table(source)
 
 
@@ -74,18 +85,17 @@ def likely_kind(source: Source) -> RankingKind | None:
         document = source.document_or_none()
         return JSON_NUMBERS if _are_lists_of_documents(document) else None
     lines = first_lines(source)
-    rows = lines[1:] or lines
-    if rows and sum(map(_is_three_columns, rows)) * 2 > len(rows):
+    rows = [line.split("\t") for line in lines[1:] or lines]
+    if sum(len(row) == 3 and _is_number(row[-1]) for row in rows) * 2 > len(rows):
         return THREE_COLUMNS
     words = [line.split() for line in lines]
-    if any(line[1:2] == ["Q0"] for line in words):
-        return TREC_RUN  # lines with too few words: its reader says which
-    # trec_eval ignores the second column, which may hold anything.
-    if words and all(
+    # Lines with too few words, whose reader says which; or another second column, which may hold
+    # anything, because trec_eval ignores it.
+    has_q0 = any(line[1:2] == ["Q0"] for line in words)
+    has_ranks = bool(words) and all(
         len(line) == 6 and line[3].isdigit() and _is_number(line[4]) for line in words
-    ):
-        return TREC_RUN
-    return None
+    )
+    return TREC_RUN if has_q0 or has_ranks else None
 
 
 def first_lines(source: Source) -> list[str]:
@@ -165,19 +175,6 @@ def is_json_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_run_line(words: list[str]) -> bool:
-    return len(words) >= 6 and words[1].upper() == "Q0" and _is_number(words[4])
-
-
-def _is_qrels_line(words: list[str]) -> bool:
-    return len(words) == 4 and _is_number(words[3]) and (words[1] == "Q0" or _is_number(words[1]))
-
-
-def _is_three_columns(line: str) -> bool:
-    words = line.split("\t")
-    return len(words) == 3 and _is_number(words[-1])
-
-
 def _is_number(word: str) -> bool:
     try:
         float(word)
@@ -187,19 +184,70 @@ def _is_number(word: str) -> bool:
 
 
 def _kind_of_table(source: Source) -> RankingKind | None:
-    header = header_of(source)
-    names = {normalise_name(name) for name in header}
+    header = [normalise_name(name) for name in header_of(source)]
+    names = {*header}
     known = {*QUERIES, *DOCUMENTS, *GRADES, *SCORES, *RANKS, *_BESIDE}
     has_ids = names & {*QUERIES} and names & {*DOCUMENTS}
     if not (names <= known and has_ids and len(names) > 2):
         return None
     if names & {*GRADES}:
         return TABLE_OF_GRADES
-    if _is_beir_header(header):
-        # BEIR writes judgments so, and MTEB and others their rankings too.
-        return BEIR_TABLE
-    return TABLE_OF_RANKINGS
+    # BEIR writes judgments so, and MTEB and others their rankings too.
+    return BEIR_TABLE if header[1:] == ["corpus_id", "score"] else TABLE_OF_RANKINGS
 
 
-def _is_beir_header(header: Iterable[str]) -> bool:
-    return [normalise_name(name) for name in header][1:] == ["corpus_id", "score"]
+# -- the reader
+
+_SURE = 0.95
+# Above a plain JSON table (0.7), so that document ids are not taken for metrics.
+_JSON = 0.75
+_GIVE_JUDGMENTS = (
+    'Pass its judgments: read_scores(path, qrels="qrels.txt", metrics=["ndcg@10"]), or on the '
+    "command line --qrels QRELS --metric ndcg@10"
+)
+_BESIDE_A_RANKING = (
+    'them beside a ranking: read_scores(run, qrels=path, metrics=["ndcg@10"]), or on the '
+    "command line RUN --qrels QRELS --metric ndcg@10"
+)
+_ADVICE: dict[RankingSide, str] = {
+    "run": _GIVE_JUDGMENTS,
+    "judgments": f"Pass {_BESIDE_A_RANKING}",
+    "either": f"{_GIVE_JUDGMENTS}. If the file holds the judgments, pass {_BESIDE_A_RANKING}",
+    "neither": "They cannot be compared query by query: read the run that they were computed from",
+}
+
+
+def _recognise(source: Source) -> float:
+    if sure_kind(source) is not None:
+        return _SURE
+    return _JSON if differ_in_documents(rows_of_numbers(source.document_or_none())) else 0.0
+
+
+def read_rankings(
+    source: Source,
+    *,
+    metrics: object = None,
+    duplicates: DuplicateDocs = "error",
+    **options: Unpack[RankingOptions],
+) -> list[ScoreFile]:
+    """Score the ranking in a file against judgments, without which the error says what to pass."""
+    if options.get("qrels") is None:
+        kind = sure_kind(source) or likely_kind(source) or JSON_NUMBERS
+        advice = _ADVICE[kind.side]
+        raise source.error(f"this looks like {kind.what}, without scores of queries. {advice}")
+    # By name: every file is shown to this reader, and most are no rankings.
+    score = load("rageval_report.readers.ranking_files:score_file_of_ranking")
+    return [score(source, metrics, duplicates, options)]
+
+
+RANKINGS = Reader(
+    "rankings",
+    "TREC and BEIR runs, tables and JSON of rankings, scored against qrels=",
+    _recognise,
+    read_rankings,
+    (
+        *("qrels", "metrics", "duplicates", "ties", "relevance_level", "no_relevant"),
+        *("drop_self", "match_ids", "values", "dialect", "encoding"),
+    ),
+    example="bm25.run",
+)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from rageval_report.readers.base import CellsByColumn, id_columns
-from rageval_report.scores.cells import read_cells, split_object
+from rageval_report.scores.cells import ParsedCells, read_cells, split_object
 from rageval_report.scores.column_scale import CellColumn
 from rageval_report.scores.states import FAILED, MISSING, REASON, STATE, state_columns
 
@@ -111,7 +111,13 @@ def score_columns(
     ids: Sequence[object] | None = None,
 ) -> CellsByColumn:
     """The columns of one metric: its numbers, and states and reasons if they are known."""
-    read = read_cells(cells, CellColumn(name, ids))
+    return parsed_columns(name, read_cells(cells, CellColumn(name, ids)), reasons)
+
+
+def parsed_columns(
+    name: str, read: ParsedCells, reasons: Iterable[str | None] | None = None
+) -> CellsByColumn:
+    """The columns of one metric whose cells are read."""
     explanations = [None] * len(read.numbers) if reasons is None else list(reasons)
     final_reasons = [
         explanation or reason

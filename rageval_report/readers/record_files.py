@@ -7,13 +7,11 @@ from typing import Unpack
 import pandas as pd
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
-from rageval_report.files.source import Source
-from rageval_report.readers.base import Reader, ReaderOptions, check_options
+from rageval_report.readers.base import ReaderOptions, check_options
 from rageval_report.readers.cell_values import parse_list, parse_literal
 from rageval_report.readers.delimited import find_misfit
 from rageval_report.readers.json_shapes import ShapeError
-from rageval_report.readers.table_files import CONTAINERS, container_of
-from rageval_report.readers.table_inputs import ScoreInput, source_of
+from rageval_report.readers.table_files import CONTAINERS, ScoreInput, container_of, source_of
 from rageval_report.records import FIELDS, record_table
 from rageval_report.records.table import UnplacedGold, UnretrievedCitations
 from rageval_report.scores.query_ids import QUERY_ID
@@ -73,7 +71,15 @@ def read_records(
     ['d1', 'd2']
     """
     source = source_of(path, encoding=options.get("encoding"))
-    container = _container(source, reader)
+    by_name = {reader.name: reader for reader in CONTAINERS}
+    if reader is not None and reader not in by_name:
+        raise UnknownNameError("reader of tables", reader, by_name)
+    container = container_of(source) if reader is None else by_name[reader]
+    if container is None:
+        raise find_misfit(source) or source.error(
+            f"expected a table of records; this looks like {source.looks_like}. Choose with "
+            f"reader=..., one of {', '.join(by_name)}"
+        )
     keywords = check_options(container.name, container, options)
     try:
         [file] = container.read(source, **keywords)
@@ -84,39 +90,20 @@ def read_records(
             unretrieved_citations=unretrieved_citations,
             unplaced_gold=unplaced_gold,
         )
-    except ShapeError as exc:
+    except ReaderError:
+        raise
+    except (ShapeError, DataError) as exc:
         raise source.error(str(exc)) from exc
-    except DataError as exc:
-        raise exc if isinstance(exc, ReaderError) else source.error(str(exc)) from exc
-
-
-def _container(source: Source, name: str | None) -> Reader:
-    by_name = {reader.name: reader for reader in CONTAINERS}
-    if name is not None:
-        if name not in by_name:
-            raise UnknownNameError("reader of tables", name, by_name)
-        return by_name[name]
-    container = container_of(source)
-    if container is None:
-        raise find_misfit(source) or source.error(
-            f"expected a table of records; this looks like {source.looks_like}. Choose with "
-            f"reader=..., one of {', '.join(by_name)}"
-        )
-    return container
 
 
 def _parse_cells(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with lists and objects in known fields parsed, if they are written as text."""
-    names = {
-        name
-        for field, aliases in FIELDS.items()
-        if field not in _PLAIN
-        for name in (field, *aliases)
-    }
+    fields = {field: aliases for field, aliases in FIELDS.items() if field not in _PLAIN}
+    names = {name for field, aliases in fields.items() for name in (field, *aliases)}
     columns = {
         name: pd.Series([_parse_cell(cell) for cell in frame[name].tolist()], dtype=object)
-        for name in frame.columns
-        if name in names and pd.api.types.infer_dtype(frame[name], skipna=True) == "string"
+        for name in names & set(frame.columns)
+        if pd.api.types.infer_dtype(frame[name], skipna=True) == "string"
     }
     return frame.reset_index(drop=True).assign(**columns) if columns else frame
 

@@ -15,13 +15,10 @@ AZURE_RESULTS = ("eval_results.jsonl", "evaluation_results.json")
 PER_INSTANCE_STATS, INTERMEDIATE_DATA = "per_instance_stats.json", "intermediate_data.json"
 METRICS_RESULTS, ROLLOUTS = "metrics_results.json", "results.jsonl"
 TRACES = "traces.jsonl"
+# Azure, HELM, FlashRAG, Giskard, and verifiers before and from 0.2 on.
 RESULT_FILES = (
-    *AZURE_RESULTS,
-    PER_INSTANCE_STATS,  # HELM
-    INTERMEDIATE_DATA,  # FlashRAG
-    METRICS_RESULTS,  # Giskard
-    ROLLOUTS,  # verifiers before 0.2
-    TRACES,  # verifiers from 0.2 on
+    *(*AZURE_RESULTS, PER_INSTANCE_STATS, INTERMEDIATE_DATA),
+    *(METRICS_RESULTS, ROLLOUTS, TRACES),
 )
 
 

@@ -7,10 +7,11 @@ scale, or something is wrong. Each pipeline alone would look right.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,7 @@ from rageval_report.scores.roles import Roles, may_be_metric, numbers_of
 from rageval_report.scores.states import state_column_kind
 from rageval_report.types import FloatArray
 
+T = TypeVar("T")
 _UNIT: ScoreRange = (0.0, 1.0)
 # A metric of shares has no score from here on, see `metric_scales`.
 _LEAST_TOP = 2.0
@@ -57,21 +59,16 @@ def share_scales(
         return list(files)
     bounds = stated_bounds(*(file.metrics for file in files), metrics)
     catalogue = Catalogue()
-    shared = list(files)
+    shared = {file.pipeline: file for file in files}
     try:
         for label in _metric_labels(files, query_id, roles or {}, metrics, catalogue):
-            column = _SharedColumn(
-                label,
-                [file for file in shared if label in file.frame],
-                query_id,
-                bounds.get(normalise_name(label)),
-                catalogue.search(label),
-            )
-            changed = column.files_on_one_scale()
-            shared = [changed.get(file.pipeline, file) for file in shared]
+            having = [file for file in shared.values() if label in file.frame]
+            own_bounds = bounds.get(normalise_name(label))
+            column = _SharedColumn(label, having, query_id, own_bounds, catalogue.search(label))
+            shared |= column.files_on_one_scale()
     except DataError as exc:
         raise source.error(str(exc)) from exc
-    return shared
+    return list(shared.values())
 
 
 def _metric_labels(
@@ -94,15 +91,11 @@ def _metric_labels(
         # Whether the format of the file leaves open that the column is a metric.
         is_open = any(file.metric_columns is None or label in file.metric_columns for file in files)
         cells = [file.frame[label] for file in files if label in file.frame]
-        if (
-            role == "metric"
-            or normalise_name(label) in names
-            or (
-                is_open
-                and state_column_kind(label, list(counts)) is None
-                and may_be_metric(pd.concat(cells, ignore_index=True).rename(label), catalogue)
-            )
-        ):
+        if role == "metric" or normalise_name(label) in names or (
+            is_open
+            and state_column_kind(label, list(counts)) is None
+            and may_be_metric(pd.concat(cells, ignore_index=True).rename(label), catalogue)
+        ):  # fmt: skip
             yield label
 
 
@@ -122,41 +115,45 @@ class _SharedColumn:
     known: Metric | None
 
     @cached_property
-    def parts(self) -> list[pd.Series]:
-        """The cells of each pipeline."""
-        return [file.frame[self.label] for file in self.files]
-
-    @cached_property
     def ids(self) -> list[pd.Series]:
         """The query ids of each pipeline."""
         frames = [file.frame for file in self.files]
         columns = [_id_column(frame, self.query_id) for frame in frames]
-        ids = [
-            frame.index.to_series() if column is None else frame[column]
+        return [
+            pd.Series(list(frame.index if column is None else frame[column]), dtype=object)
             for frame, column in zip(frames, columns, strict=True)
         ]
-        return [part.reset_index(drop=True) for part in ids]
 
     @cached_property
     def places(self) -> pd.Series:
         """The query and the pipeline of each cell."""
-        names = [file.pipeline for file in self.files]
-        pairs = zip(names, self.ids, strict=True)
-        return pd.Series([f"{query} of {name}" for name, ids in pairs for query in ids.tolist()])
+        pairs = zip(self.files, self.ids, strict=True)
+        return pd.Series([f"{query} of {file.pipeline}" for file, ids in pairs for query in ids])
+
+    def _read(self, cells: Iterable[object], labels: pd.Series) -> ParsedCells:
+        of_metric = None if self.known is None else self.known.bounds
+        return read_cells(cells, CellColumn(self.label, labels.tolist(), self.bounds, of_metric))
 
     def files_on_one_scale(self) -> dict[str, ScoreFile]:
         """The files that change, by pipeline."""
-        parts, notes, scale = self.parts, [], None
+        parts = [file.frame[self.label] for file in self.files]
+        notes: list[str] = []
+        scale = None
         if all(pd.api.types.is_numeric_dtype(part.dtype) for part in parts):
             numbers = [numbers_of(part) for part in parts]
         else:
-            whole, alone = self._read_texts()
+            cells = [part.tolist() for part in parts]
+            whole = _of_parts(
+                lambda: self._read(chain.from_iterable(cells), self.places),
+                lambda place: self._read(cells[place], self.ids[place]),
+                len(parts),
+            )
+            alone = [self._read_alone(*pair) for pair in zip(cells, self.ids, strict=True)]
             numbers = np.split(whole.numbers, np.cumsum([len(part) for part in parts])[:-1])
-            is_same = [
+            if not all(
                 part is not None and np.array_equal(part.numbers, together, equal_nan=True)
                 for part, together in zip(alone, numbers, strict=True)
-            ]
-            if not all(is_same):
+            ):
                 parts = [_with_numbers(*pair) for pair in zip(parts, numbers, strict=True)]
                 self._check_replaced(parts, whole.numbers)
                 notes = list(whole.notes)
@@ -177,26 +174,11 @@ class _SharedColumn:
             for file, part in zip(self.files, parts, strict=True)
         }
 
-    def _read_texts(self) -> tuple[ParsedCells, list[ParsedCells | None]]:
-        """The cells of all pipelines read together, and those of each pipeline read alone."""
-        of_metric = None if self.known is None else self.known.bounds
-        cells = [part.tolist() for part in self.parts]
-        columns = [CellColumn(self.label, ids.tolist(), self.bounds, of_metric) for ids in self.ids]
-        column = CellColumn(self.label, self.places.tolist(), self.bounds, of_metric)
+    def _read_alone(self, cells: list[object], ids: pd.Series) -> ParsedCells | None:
         try:
-            whole = read_cells(chain.from_iterable(cells), column)
-        except DataError:
-            # A doubt within one pipeline is that pipeline's.
-            for part, own in zip(cells, columns, strict=True):
-                read_cells(part, own)
-            raise
-        alone: list[ParsedCells | None] = []
-        for part, own in zip(cells, columns, strict=True):
-            try:
-                alone.append(read_cells(part, own))
-            except DataError:  # the other pipelines decide what is doubtful in this one
-                alone.append(None)
-        return whole, alone
+            return self._read(cells, ids)
+        except DataError:  # the other pipelines decide what is doubtful in this one
+            return None
 
     def _check_replaced(self, parts: Sequence[pd.Series], together: FloatArray) -> None:
         """Refuse scores within objects or lists that their pipeline alone would read otherwise."""
@@ -227,20 +209,19 @@ class _SharedColumn:
 
     def _fitted_scale(self, numbers: Sequence[FloatArray]) -> tuple[SharedScale | None, str | None]:
         """The scale of all pipelines where one alone would have another one, and a note."""
-        if self.known is None:
+        known = self.known
+        if known is None:
             return self._inferred_scale(numbers), None
         tops = [float(np.fmax.reduce(part)) for part in numbers if len(part)]
-        if self.known.bounds != _UNIT or not any(top >= _LEAST_TOP for top in tops):
+        if known.bounds != _UNIT or not any(top >= _LEAST_TOP for top in tops):
             return None, None
-        try:
-            fitted = fit_scale(self.known, np.concatenate(numbers), self.places, is_known=True)
-        except DataError:
-            # Two scales within one pipeline are that pipeline's.
-            for part, ids in zip(numbers, self.ids, strict=True):
-                fit_scale(self.known, part, ids, is_known=True)
-            raise
+        fitted = _of_parts(
+            lambda: fit_scale(known, np.concatenate(numbers), self.places, is_known=True),
+            lambda place: fit_scale(known, numbers[place], self.ids[place], is_known=True),
+            len(numbers),
+        )
         bounds = fitted.metric.bounds
-        if bounds is None or bounds == self.known.bounds:  # the check of the bounds refuses it
+        if bounds is None or bounds == known.bounds:  # the check of the bounds refuses it
             return None, None
         return SharedScale(fitted.metric.kind, bounds), fitted.note
 
@@ -253,29 +234,38 @@ class _SharedColumn:
         alone = [infer_metric(name, part) for part in scored]
         if all((metric.kind, metric.bounds) == (whole.kind, whole.bounds) for metric in alone):
             return None
-        are_shares = any((each.kind, each.bounds) == ("proportion", _UNIT) for each in alone)
-        are_large = any(
-            metric.bounds is None and bool(np.nanmedian(part) >= _LEAST_TOP)
-            for metric, part in zip(alone, scored, strict=True)
-        )
         # One pipeline has shares of 1, and another one mostly numbers over 2.
-        if are_shares and are_large:
+        if any((each.kind, each.bounds) == ("proportion", _UNIT) for each in alone) and any(
+            metric.bounds is None and np.nanmedian(part) >= _LEAST_TOP
+            for metric, part in zip(alone, scored, strict=True)
+        ):
             is_share = (together > 0) & (together < 1)
             rows = int(np.flatnonzero(is_share)[0]), int(np.nanargmax(together))
             refuse_two_scales(name, together, self.places, *rows)
         return SharedScale(whole.kind, whole.bounds)
 
 
+def _of_parts(whole: Callable[[], T], part: Callable[[int], object], n_parts: int) -> T:
+    """What the whole gives; a doubt that is within one part is that part's."""
+    try:
+        return whole()
+    except DataError:
+        for place in range(n_parts):
+            part(place)
+        raise
+
+
 def _with_numbers(cells: pd.Series, numbers: FloatArray) -> pd.Series:
     """The cells with numbers in place of the texts that spell them."""
     values = [
-        float(number) if not np.isnan(number) and _is_number(cell) else cell
+        float(number)
+        if not np.isnan(number)
+        and (
+            parse_numeral(cell) is not None
+            if isinstance(cell, str)
+            else isinstance(cell, int | float) and not isinstance(cell, bool)
+        )
+        else cell
         for cell, number in zip(cells.tolist(), numbers, strict=True)
     ]
     return pd.Series(values, index=cells.index, name=cells.name, dtype=object)
-
-
-def _is_number(cell: object) -> bool:
-    if isinstance(cell, str):
-        return parse_numeral(cell) is not None
-    return isinstance(cell, int | float) and not isinstance(cell, bool)

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import pandas as pd
-
 from rageval_report.errors import DataError, named
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile
@@ -26,7 +24,6 @@ from rageval_report.scores.metric import Catalogue, normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, QUESTION
 
 _NAME = "side_by_side"
-_TWO = 2
 # The details that belong to the query: both pipelines have them. Others are of the first one.
 _OF_QUERY = frozenset(
     (
@@ -37,74 +34,63 @@ _OF_QUERY = frozenset(
 )
 
 
-class _PipelinePair(NamedTuple):
+class _Sides(NamedTuple):
     """The names of two pipelines, and the names of their columns without them."""
 
-    first: str
-    second: str
-    of_first: tuple[str, ...]
-    of_second: tuple[str, ...]
+    names: tuple[str, str]
+    columns: tuple[list[str], list[str]]
 
     @property
-    def columns(self) -> list[str]:
+    def prefixed(self) -> list[str]:
         """The columns of both, as in the table."""
-        return [
-            *(f"{self.first}_{name}" for name in self.of_first),
-            *(f"{self.second}_{name}" for name in self.of_second),
-        ]
+        sides = zip(self.names, self.columns, strict=True)
+        return [f"{side}_{name}" for side, own in sides for name in own]
 
     @property
     def common(self) -> list[str]:
         """The names that both have."""
-        return [name for name in self.of_first if name in self.of_second]
+        return [name for name in self.columns[0] if name in self.columns[1]]
 
 
-def _sides_of(header: Sequence[str]) -> _PipelinePair | None:
+def _sides_of(header: Sequence[str]) -> _Sides | None:
     """The two pipelines whose columns end the table, block by block; the shortest names."""
-    if len(header) <= _TWO or header[0] != QUERY_ID:
+    if len(header) < 3 or header[0] != QUERY_ID:
         return None
-    best: tuple[tuple[int, int], _PipelinePair] | None = None
-    for second in _prefixes(header[-1]):
-        middle = _start_of_block(header, len(header), second)
-        for first in _prefixes(header[middle - 1]) if middle > 1 else ():
-            start = _start_of_block(header, middle, first)
-            sides = _PipelinePair(
-                *(first, second),
-                tuple(name.removeprefix(f"{first}_") for name in header[start:middle]),
-                tuple(name.removeprefix(f"{second}_") for name in header[middle:]),
+    found = []
+    for second, middle in _blocks(header, len(header)):
+        for first, start in _blocks(header, middle) if middle > 1 else ():
+            parts = (
+                [name.removeprefix(f"{first}_") for name in header[start:middle]],
+                [name.removeprefix(f"{second}_") for name in header[middle:]],
             )
-            n_known = sum(Catalogue().find(name) is not None for name in sides.common)
-            key = (len(sides.common), -len(first))
-            if n_known and first != second and (best is None or key > best[0]):
-                best = key, sides
-    return None if best is None else best[1]
+            sides = _Sides((first, second), parts)
+            if first != second and any(Catalogue().find(name) for name in sides.common):
+                found.append(((len(sides.common), -len(first)), sides))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
-def _prefixes(column: str) -> Iterator[str]:
+def _blocks(header: Sequence[str], end: int) -> Iterator[tuple[str, int]]:
+    """The prefixes of the column before `end`, and where the columns with each of them begin."""
+    column = header[end - 1]
     for place in range(1, len(column) - 1):
         if column[place] == "_":
-            yield column[:place]
+            start = end
+            while start > 1 and header[start - 1].startswith(column[: place + 1]):
+                start -= 1
+            yield column[:place], start
 
 
-def _start_of_block(header: Sequence[str], end: int, prefix: str) -> int:
-    """The position of the first of the columns before `end` that have a prefix."""
-    start = end
-    while start > 1 and header[start - 1].startswith(f"{prefix}_"):
-        start -= 1
-    return start
-
-
-def _is_certain(sides: _PipelinePair, header: Sequence[str]) -> bool:
+def _is_certain(sides: _Sides, header: Sequence[str]) -> bool:
     """Whether the prefixes are the names of two pipelines, and not parts of metrics' names."""
-    if any(Catalogue().find(column) is not None for column in sides.columns):
+    if any(Catalogue().find(column) is not None for column in sides.prefixed):
         return False
-    common = [f"{side}_{name}" for side in (sides.first, sides.second) for name in sides.common]
-    shared = list(header[: len(header) - len(sides.columns)])
+    common = [f"{side}_{name}" for side in sides.names for name in sides.common]
+    shared = list(header[: len(header) - len(sides.prefixed)])
     try:
         pair = read_header([*shared, *common]).pair
     except ShapeError:  # one metric, and prefixes that may be anything
         return False
-    return pair is not None and (pair.first, pair.second) == (sides.first, sides.second)
+    return pair is not None and (pair.first, pair.second) == sides.names
 
 
 def doubt_of_sides(header: Sequence[str]) -> list[str]:
@@ -112,10 +98,10 @@ def doubt_of_sides(header: Sequence[str]) -> list[str]:
     sides = _sides_of(header)
     if sides is None or _is_certain(sides, header):
         return []
+    first, second = sides.names
     return [
-        f"{named(sides.columns)} are read as metrics of one pipeline; if they are those of the "
-        f"pipelines {sides.first!r} and {sides.second!r}, pass reader={_NAME!r}, "
-        f"runs={f'{sides.first},{sides.second}'!r}"
+        f"{named(sides.prefixed)} are read as metrics of one pipeline; if they are those of the "
+        f"pipelines {first!r} and {second!r}, pass reader={_NAME!r}, runs={f'{first},{second}'!r}"
     ]
 
 
@@ -135,76 +121,65 @@ def read_side_by_side(
 ) -> list[ScoreFile]:
     """Read a table of two pipelines whose names are the prefixes of their columns."""
     header = header_of(source)
-    sides = _sides_by_name(header, runs) if runs is not None else _sides_of(header)
+    sides = _sides_of(header) if runs is None else _sides_by_name(header, runs)
     if sides is None:
         raise source.error(
             "expected the columns of two pipelines at the end of the table, <pipeline>_<metric>; "
             f"columns: {named(header, 12)}. Name the pipelines: runs='first,second'"
         )
     table = read_table(source, columns=columns, query_id=query_id)
-    return [_one_side(table, sides, side, query_id) for side in (sides.first, sides.second)]
+    return [_one_side(table, sides, place, query_id) for place in range(2)]
 
 
-def _sides_by_name(header: Sequence[str], runs: str | Iterable[str]) -> _PipelinePair:
-    names = tuple(name.strip() for name in (runs.split(",") if isinstance(runs, str) else runs))
-    if len(names) != _TWO or len(set(names)) < _TWO or not all(names):
+def _sides_by_name(header: Sequence[str], runs: str | Iterable[str]) -> _Sides:
+    names = [name.strip() for name in (runs.split(",") if isinstance(runs, str) else runs)]
+    if len(names) != 2 or len(set(names)) < 2 or not all(names):
         raise DataError(
             f"runs must be the names of two pipelines, such as 'bm25,hyde'; got {runs!r}"
         )
-    pair_of_runs(header, *names)  # which says what is missing
-    of_first, of_second = (tuple(columns_of_run(header, name, names)) for name in names)
-    return _PipelinePair(names[0], names[1], of_first, of_second)
+    first, second = names
+    pair_of_runs(header, first, second)  # which says what is missing
+    parts = (columns_of_run(header, first, names), columns_of_run(header, second, names))
+    return _Sides((first, second), parts)
 
 
-def _one_side(table: ScoreFile, sides: _PipelinePair, side: str, query_id: str | None) -> ScoreFile:
+def _one_side(table: ScoreFile, sides: _Sides, place: int, query_id: str | None) -> ScoreFile:
     """The rows of one pipeline: what belongs to the query, and its own columns."""
-    theirs = set(sides.columns)
-    others = [name for name in map(str, table.frame) if name not in theirs]
-    is_second = side == sides.second
-    own = {
-        f"{side}_{name}": name
-        for name in (sides.of_second if is_second else sides.of_first)
-        if f"{side}_{name}" in table.frame
-    }
+    side, (first, second) = sides.names[place], sides.names
+    kept = [name for name in map(str, table.frame) if name not in sides.prefixed]
     of_first = [
         name
-        for name in others
+        for name in kept
         if normalise_name(name) not in _OF_QUERY and name not in (QUERY_ID, query_id)
     ]
-    kept = [name for name in others if not (is_second and name in of_first)]
+    if place:
+        kept = [name for name in kept if name not in of_first]
     # A detail of the first pipeline may have the name of one of its metrics.
-    own = {column: name if name not in kept else column for column, name in own.items()}
-    frame = table.frame[[*kept, *own]].rename(columns=own)
+    own = {
+        f"{side}_{name}": f"{side}_{name}" if name in kept else name
+        for name in sides.columns[place]
+        if f"{side}_{name}" in table.frame
+    }
     notes = [
-        f"two pipelines, by the prefixes of their columns: {sides.first!r} and {sides.second!r}. "
-        "If all columns are of one pipeline, choose the reader of the kind of file, such as "
-        "reader='csv'"
+        f"two pipelines, by the prefixes of their columns: {first!r} and {second!r}. If all "
+        "columns are of one pipeline, choose the reader of the kind of file, such as reader='csv'"
     ]
-    if is_second and of_first:
+    if place and of_first:
         notes.append(
-            f"{named(of_first)} may be of {sides.first!r} only; to have those of {side!r}, write "
-            "the report with keep_columns=[...]"
+            f"{named(of_first)} may be of {first!r} only; to have those of {side!r}, write the "
+            "report with keep_columns=[...]"
         )
-    notes += _absent_note(frame[list(own.values())], side)
-    return replace(
-        table,
-        frame=frame,
-        pipeline=side,
-        notes=(*table.notes, *notes),
-        is_one_pipeline=True,
-    )
-
-
-def _absent_note(own: pd.DataFrame, side: str) -> list[str]:
-    """A note on queries of which a pipeline has nothing, because the other one had more."""
-    n_absent = int(own.isna().all(axis=1).sum())
-    if not n_absent:
-        return []
-    noun = "query has" if n_absent == 1 else "queries have"
-    return [
-        f"{n_absent} {noun} nothing of {side!r}: unscored, or not in that pipeline; the report "
-        "does not say which"
-    ]
+    # Queries of which a pipeline has nothing, because the other one had more.
+    n_absent = int(table.frame[list(own)].isna().all(axis=1).sum())
+    if n_absent:
+        noun = "query has" if n_absent == 1 else "queries have"
+        notes.append(
+            f"{n_absent} {noun} nothing of {side!r}: unscored, or not in that pipeline; the report "
+            "does not say which"
+        )
+    frame = table.frame[[*kept, *own]].rename(columns=own)
+    every_note = (*table.notes, *notes)
+    return replace(table, frame=frame, pipeline=side, notes=every_note, is_one_pipeline=True)
 
 
 SIDE_BY_SIDE = Reader(

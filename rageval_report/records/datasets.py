@@ -18,8 +18,7 @@ import pandas as pd
 
 from rageval_report._registry import Registry, import_parquet, import_pyarrow, load
 from rageval_report.errors import DataError, RagevalWarning, ReaderError, UnknownNameError, named
-from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import Source
+from rageval_report.files.source import Source, json_objects
 from rageval_report.records.draws import (
     DrawKeys,
     count_unanswerable,

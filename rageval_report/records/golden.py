@@ -22,8 +22,7 @@ from rageval_report.errors import (
     describe_kind,
     named,
 )
-from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import Source
+from rageval_report.files.source import Source, json_objects
 from rageval_report.files.writing import write_atomically
 from rageval_report.records import cells
 from rageval_report.records.cells import Span

@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 from rageval_report.errors import DataError, RagevalWarning, ReaderError, named
 from rageval_report.files.archives import Archive, is_archive
-from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import Source
+from rageval_report.files.source import Source, json_objects
 from rageval_report.files.strict_json import load_json
 from rageval_report.records.cells import short_repr
 from rageval_report.records.datasets import (

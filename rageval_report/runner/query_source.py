@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, named
-from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import Source
+from rageval_report.files.source import Source, json_objects
 from rageval_report.records import FIELDS
 from rageval_report.records.cells import CellError, doc_id, is_missing, short_repr
 from rageval_report.records.draws import DrawKeys, draw_rows, number_of, number_of_content

@@ -27,12 +27,16 @@ from rageval_report.errors import (
     describe_kind,
     named,
 )
-from rageval_report.files.near_names import hint_for_missing
+from rageval_report.files.source import hint_for_missing
+from rageval_report.sources import REMOTE_SCHEMES
 from rageval_report.sources.base import SourceAddress
-from rageval_report.sources.file_lists import is_partition_name, list_files
-from rageval_report.sources.opening import address_of, name_of
-from rageval_report.sources.remote_files import copy_remote_files
-from rageval_report.sources.table import REMOTE_SCHEMES
+from rageval_report.sources.files import (
+    address_of,
+    copy_remote_files,
+    is_partition_name,
+    list_files,
+    name_of,
+)
 
 LazyTable: TypeAlias = nw.LazyFrame[Any]
 # What a scan takes: paths, or a frame of another library that has not been computed.

@@ -26,8 +26,8 @@ import pandas as pd
 from rageval_report.errors import did_you_mean, named
 from rageval_report.files.inputs import is_file
 from rageval_report.readers.base import text_columns
-from rageval_report.readers.described import DescribedTable, parse_description, unused
-from rageval_report.readers.table_inputs import TableSource
+from rageval_report.readers.described import parse_description, unused
+from rageval_report.readers.table_files import TableSource
 from rageval_report.scores import Scored
 from rageval_report.scores.saved_tables import describe_table
 from rageval_report.sources.base import (
@@ -43,6 +43,7 @@ DESCRIPTIONS = "rageval_report_tables"
 _PARAMETERS = ("table", "query")
 _TEXTS = (date, time, timedelta, UUID)
 _MOST_EXACT = 2**53
+_ONLY_READ = "the query must only read: one SELECT"
 
 # The names of the columns of an answer, and its rows.
 _Answer = tuple[list[str], list[tuple[Any, ...]]]
@@ -52,18 +53,13 @@ _Answer = tuple[list[str], list[tuple[Any, ...]]]
 class _Database:
     """A kind of database."""
 
-    form: str
     connect: Callable[[SourceAddress, bool], AbstractContextManager[Any]]
     fetch: Callable[[Any, str, SourceAddress], _Answer]
     tables: str
-    types: tuple[str, str, str, str]
+    types: dict[str, str]  # of numbers, by the type of pandas
+    text: str  # the type of all other columns
     mark: str = "?"
     longest_name: int | None = None
-
-    def type_of(self, column: pd.Series) -> str:
-        """The type of a column."""
-        names = ("float64", "int64", "bool")
-        return dict(zip(names, self.types, strict=False)).get(str(column.dtype), self.types[-1])
 
 
 def quote_name(name: str) -> str:
@@ -83,21 +79,22 @@ def _open(database: _Database, address: SourceAddress) -> OpenedSources:
     query = address.parameters.get("query")
     if query is not None and "table" in address.parameters:
         raise address.error("name a table or a query, not both")
+    stem, description = "query", None
     with database.connect(address, False) as connection:
-        table = DescribedTable()
-        if query is not None:
-            stem, what = "query", "a query"
-            frame = _frame(address, *database.fetch(connection, query, address))
-        else:
+        if query is None:
             names = [name for (name,) in connection.execute(database.tables).fetchall()]
             stem = _table_name(address, [name for name in names if name != DESCRIPTIONS])
-            what = f"table {stem!r}"
-            statement = f"SELECT * FROM {quote_name(stem)}"  # noqa: S608  the name is quoted
-            frame = _frame(address, *database.fetch(connection, statement, address))
             if DESCRIPTIONS in names:
                 statement = f"SELECT table_name, description FROM {DESCRIPTIONS}"  # noqa: S608
-                _, rows = database.fetch(connection, statement, address)
-                table = _description_of(frame, next((text for n, text in rows if n == stem), None))
+                texts = dict(database.fetch(connection, statement, address)[1])
+                description = texts.get(stem)
+            query = f"SELECT * FROM {quote_name(stem)}"  # noqa: S608  the name is quoted
+        frame = _frame(address, *database.fetch(connection, query, address))
+    place = f"the description of this table in {DESCRIPTIONS}"
+    table = parse_description(description, place)
+    if table.description is not None and not set(table.description.metrics) & set(frame):
+        table = unused(place, "the table has none of its metrics")
+    what = "a query" if "query" in address.parameters else f"table {stem!r}"
     notes = (f"{len(frame)} rows of {what}", *table.notes)
     source = TableSource(frame, address.name, stem, notes, table.description)
     sentence, why = "rows of a database", "a database returns rows"
@@ -115,14 +112,6 @@ def _table_name(address: SourceAddress, tables: Sequence[str]) -> str:
     return name
 
 
-def _description_of(frame: pd.DataFrame, text: str | None) -> DescribedTable:
-    place = f"the description of this table in {DESCRIPTIONS}"
-    table = DescribedTable() if text is None else parse_description(text, place)
-    if table.description is not None and not set(table.description.metrics) & set(frame):
-        return unused(place, "the table has none of its metrics")
-    return table
-
-
 def _frame(
     address: SourceAddress, names: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> pd.DataFrame:
@@ -138,18 +127,17 @@ def _frame(
     texts = text_columns(names, None)
     columns = {}
     for name, cells in zip(names, zip(*rows, strict=True), strict=True):
-        plain = [_plain_cell(cell, is_text=name in texts) for cell in cells]
+        number_type = str if name in texts else float
+        plain = [
+            number_type(cell) if isinstance(cell, Decimal)
+            else str(cell) if isinstance(cell, _TEXTS)
+            else cell
+            for cell in cells
+        ]  # fmt: skip
         # pandas would turn large integers beside blanks into floats.
         is_large = any(isinstance(cell, int) and abs(cell) > _MOST_EXACT for cell in plain)
-        is_object = is_large and None in plain
-        columns[name] = pd.Series(plain, dtype=object if is_object else None)
+        columns[name] = pd.Series(plain, dtype=object if is_large and None in plain else None)
     return pd.DataFrame(columns)
-
-
-def _plain_cell(cell: Any, *, is_text: bool) -> Any:
-    if isinstance(cell, Decimal):
-        return str(cell) if is_text else float(cell)
-    return str(cell) if isinstance(cell, _TEXTS) else cell
 
 
 # -- writing
@@ -166,24 +154,19 @@ def _save(
     name = address.parameters.get("table")
     if not name:
         raise address.error("name the table to write: ?table=NAME")
-    frame, document = describe_table(
-        *(evaluation, "text"),
-        config=content.config,
-        notes=content.notes,
-        created=content.created,
-        correct=content.correct,
-        results=content.results,
-    )
+    frame, document = describe_table(evaluation, "text", **vars(content))
     for label in (name, *map(str, frame)):
-        longest = database.longest_name or len(label.encode())
-        if len(label.encode()) > longest:
+        longest = database.longest_name
+        if longest and len(label.encode()) > longest:
             raise address.error(
                 f"the name {label!r} has more than {longest} bytes, to which the database cuts it; "
                 "rename it"
             )
     cells = [[None if cell != cell else cell for cell in frame[label].tolist()] for label in frame]
-    columns = ", ".join(f"{_quote(str(c))} {database.type_of(frame[c])}" for c in frame)
-    table, mark, text = quote_name(name), database.mark, database.types[-1]
+    types = [database.types.get(str(frame[label].dtype), database.text) for label in frame]
+    columns = ", ".join(f"{_quote(str(c))} {kind}" for c, kind in zip(frame, types, strict=True))
+    table, mark, text = quote_name(name), database.mark, database.text
+    marks = ", ".join([mark] * frame.shape[1])
     with database.connect(address, True) as connection:
         cursor = connection.cursor()
         cursor.execute("BEGIN")
@@ -195,18 +178,13 @@ def _save(
                     )
                 cursor.execute(f"DROP TABLE {table}")
             cursor.execute(f"CREATE TABLE {table} ({columns})")
-            marks = ", ".join([mark] * frame.shape[1])
-            cursor.executemany(
-                f"INSERT INTO {table} VALUES ({marks})",  # noqa: S608
-                list(zip(*cells, strict=True)),
-            )
-            columns = f"table_name {text}, description {text}"
-            cursor.execute(f"CREATE TABLE IF NOT EXISTS {DESCRIPTIONS} ({columns})")
+            rows = list(zip(*cells, strict=True))
+            cursor.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608
+            own = f"{DESCRIPTIONS} (table_name {text}, description {text})"
+            cursor.execute(f"CREATE TABLE IF NOT EXISTS {own}")
             cursor.execute(f"DELETE FROM {DESCRIPTIONS} WHERE table_name = {mark}", (name,))  # noqa: S608
-            cursor.execute(
-                f"INSERT INTO {DESCRIPTIONS} VALUES ({mark}, {mark})",  # noqa: S608
-                (name, json.dumps(document)),
-            )
+            row = (name, json.dumps(document))
+            cursor.execute(f"INSERT INTO {DESCRIPTIONS} VALUES ({mark}, {mark})", row)  # noqa: S608
         except BaseException:
             cursor.execute("ROLLBACK")
             raise
@@ -229,12 +207,12 @@ def _path_of(address: SourceAddress, *, writes: bool) -> Path:
     path = Path(address.place)
     if not address.place:
         raise address.error(f"no file is named; expected {_FILE_FORM.format(address.scheme)}")
+    if writes and not path.parent.is_dir():
+        raise address.error(f"the folder {str(path.parent)!r} does not exist")
     if not writes:
         address.check_parameters(_PARAMETERS)
         if not is_file(path):
             raise address.error(f"there is no file {str(path)!r}")
-    elif not path.parent.is_dir():
-        raise address.error(f"the folder {str(path.parent)!r} does not exist")
     return path
 
 
@@ -257,10 +235,7 @@ def _connect_to_sqlite(address: SourceAddress, writes: bool) -> Iterator[sqlite3
             connection.close()
     except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError) as exc:
         if any(word in str(exc) for word in _REFUSALS):
-            raise address.error(
-                "the query must only read: one SELECT, without INSERT, UPDATE, DELETE, CREATE, "
-                "ATTACH or PRAGMA"
-            ) from exc
+            raise address.error(f"{_ONLY_READ}, which changes nothing") from exc
         raise address.error(f"SQLite says: {exc}") from exc
     finally:
         if not existed and is_file(path) and not path.stat().st_size:
@@ -289,9 +264,7 @@ def _connect_to_duckdb(address: SourceAddress, writes: bool) -> Iterator[Any]:
 def _fetch_from_duckdb(connection: Any, statement: str, address: SourceAddress) -> _Answer:
     kinds = [parsed.type.name for parsed in connection.extract_statements(statement)]
     if kinds != ["SELECT"]:
-        raise address.error(
-            f"the query must only read: one SELECT; got {', '.join(kinds) or 'nothing'}"
-        )
+        raise address.error(f"{_ONLY_READ}; got {', '.join(kinds) or 'nothing'}")
     return _fetch(connection, statement, address)
 
 
@@ -315,7 +288,7 @@ def _connect_to_postgresql(address: SourceAddress, writes: bool) -> Iterator[Any
             message = message.replace(settings["password"], "***")
         errors = psycopg.errors
         refusals = (errors.SyntaxError, errors.ReadOnlySqlTransaction, errors.FeatureNotSupported)
-        hint = ". The query must only read: one SELECT" if isinstance(exc, refusals) else ""
+        hint = f". {_ONLY_READ.capitalize()}" if isinstance(exc, refusals) else ""
         raise address.error(f"PostgreSQL says: {message}{hint}") from None
 
 
@@ -349,48 +322,49 @@ def _fetch_from_postgresql(connection: Any, statement: str, _: SourceAddress) ->
     return fetched
 
 
-def _source(scheme: str, sentence: str, database: _Database) -> ScoreSource:
-    return ScoreSource(
-        scheme, sentence, database.form, partial(_open, database), partial(_save, database)
-    )
+def _source(scheme: str, sentence: str, form: str, database: _Database) -> ScoreSource:
+    return ScoreSource(scheme, sentence, form, partial(_open, database), partial(_save, database))
 
 
 SQLITE = _source(
     "sqlite",
     "a table of an SQLite file",
+    _FILE_FORM.format("sqlite"),
     _Database(
-        _FILE_FORM.format("sqlite"),
         _connect_to_sqlite,
         _fetch,
         "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
         "AND name NOT LIKE 'sqlite_%'",
-        ("REAL", "INTEGER", "INTEGER", "TEXT"),
+        {"float64": "REAL", "int64": "INTEGER", "bool": "INTEGER"},
+        "TEXT",
     ),
 )
 # Tables of the current schema by their names, others as "schema.table".
 DUCKDB = _source(
     "duckdb",
     "a table of a DuckDB file (extra duckdb)",
+    _FILE_FORM.format("duckdb"),
     _Database(
-        _FILE_FORM.format("duckdb"),
         _connect_to_duckdb,
         _fetch_from_duckdb,
         "SELECT CASE WHEN table_schema = current_schema() THEN table_name "
         "ELSE table_schema || '.' || table_name END FROM information_schema.tables",
-        ("DOUBLE", "BIGINT", "BOOLEAN", "VARCHAR"),
+        {"float64": "DOUBLE", "int64": "BIGINT", "bool": "BOOLEAN"},
+        "VARCHAR",
     ),
 )
 POSTGRESQL = _source(
     "postgresql",
     "a table of a PostgreSQL server (extra postgresql)",
+    _SERVER_FORM,
     _Database(
-        _SERVER_FORM,
         _connect_to_postgresql,
         _fetch_from_postgresql,
         "SELECT CASE WHEN table_schema = ANY (current_schemas(false)) THEN table_name::text "
         "ELSE table_schema || '.' || table_name END FROM information_schema.tables "
         "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
-        ("DOUBLE PRECISION", "BIGINT", "BOOLEAN", "TEXT"),
+        {"float64": "DOUBLE PRECISION", "int64": "BIGINT", "bool": "BOOLEAN"},
+        "TEXT",
         mark="%s",
         longest_name=63,  # NAMEDATALEN - 1
     ),

@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from rageval_report.errors import DataError, named
-from rageval_report.files.inputs import Contents
-from rageval_report.files.source import Source
+from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.http import Client, Key, RequestError
+from rageval_report.readers.table_files import DocumentSource
 from rageval_report.sources.base import OpenedSources, RunFacts, SourceAddress
 from rageval_report.types import Sleep
 
 _NOT_FOUND = 404
-_TLS, _PLAIN = "https", "http"
 
 # A value of a parameter in an address; a list is repeated.
 Query = Mapping[str, "str | int | Sequence[str] | None"]
-
-
-class FetchedDocument(Source):
-    """A JSON document that a server returned, or was made of its answers."""
-
-    def __init__(self, document: object, *, name: str, stem: str, notes: Iterable[str] = ()):
-        text = json.dumps(document, ensure_ascii=True)
-        self._set_contents(Contents(name, stem, text.encode(), is_text=True))
-        self._notes = list(notes)
+# The runs of a tracker by name: what was fetched and what is known of it; None without scores.
+Runs = Mapping[str, tuple[DocumentSource, RunFacts] | None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,15 +47,14 @@ class JsonApi:
     def get_or_none(self, path: str, query: Query | None = None) -> Any:
         """As `get`; None if there is nothing at the path."""
         present = {name: value for name, value in (query or {}).items() if value is not None}
-        tail = f"?{urlencode(present, doseq=True)}" if present else ""
+        url = f"{self.home}{path}" + (f"?{urlencode(present, doseq=True)}" if present else "")
         headers = {} if self.key is None else {"authorization": self.key}
         try:
-            url = f"{self.home}{path}{tail}"
             return self.client.request("GET", url, headers=headers, keys=self.hidden).json()
         except RequestError as exc:
             if exc.status == _NOT_FOUND:
                 return None
-            raise self.address.error(str(exc)) from exc.__cause__
+            raise
 
     def rows(self, path: str, document: Any, what: str = "data") -> list[dict[str, Any]]:
         """The list of objects in an answer."""
@@ -77,10 +67,7 @@ class JsonApi:
         return rows
 
     def pages(
-        self,
-        path: str,
-        query: Query,
-        next_page: Callable[[Mapping[str, Any]], Query | None],
+        self, path: str, query: Query, next_page: Callable[[Mapping[str, Any]], Query | None]
     ) -> Iterator[dict[str, Any]]:
         """The objects of all pages."""
         pages_so_far: list[Query] = []
@@ -92,6 +79,11 @@ class JsonApi:
             document = self.get(path, {**query, **page})
             yield from self.rows(path, document)
             page = next_page(document)
+
+    def nothing_named(self, what: str, rows: Iterator[dict[str, Any]]) -> ReaderError:
+        """The error about a name that no row has."""
+        names = named(str(row.get("name")) for row in rows)
+        return self.address.error(f"there is no {what}; there is {names or 'none'}")
 
 
 def path_of(*parts: str) -> str:
@@ -112,27 +104,23 @@ def json_api(
     with Client(sleep=sleep) as client:
         try:
             yield JsonApi(address, home.rstrip("/"), client, key, hidden)
-        except RequestError as exc:
-            raise address.error(str(exc)) from exc.__cause__
-        except DataError as exc:
-            if isinstance(exc, type(address.error(""))):
-                raise
+        except ReaderError:
+            raise
+        except (RequestError, DataError) as exc:
             raise address.error(str(exc)) from exc.__cause__
 
 
 def home_of(address: SourceAddress) -> str:
     """The web address of the server that an address names: "phoenix+http://h" is "http://h"."""
-    protocol = address.scheme.partition("+")[2] or _PLAIN
-    return f"{protocol}://{address.place}"
+    return f"{address.scheme.partition('+')[2] or 'http'}://{address.place}"
 
 
-def opened_runs(
-    address: SourceAddress,
-    runs: Mapping[str, tuple[FetchedDocument, RunFacts] | None],
-    *,
-    what: str,
-    service: str,
-) -> OpenedSources:
+def fetched(document: object, name: str, stem: str, *notes: str) -> DocumentSource:
+    """A JSON document that a server returned, or was made of its answers."""
+    return DocumentSource(json.dumps(document, ensure_ascii=True), name, stem, notes)
+
+
+def opened_runs(address: SourceAddress, runs: Runs, *, what: str, service: str) -> OpenedSources:
     """The runs of a tracker, one evaluation each; those that are None are left out with a note."""
     present = [run for run in runs.values() if run is not None]
     without = named(name for name, run in runs.items() if run is None)

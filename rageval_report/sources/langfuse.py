@@ -10,14 +10,15 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from rageval_report.errors import DataError, named
+from rageval_report.errors import DataError
 from rageval_report.http import Key
 from rageval_report.readers.cell_values import json_text
+from rageval_report.readers.table_files import DocumentSource
 from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
 from rageval_report.sources.json_api import (
-    FetchedDocument,
     JsonApi,
     Query,
+    fetched,
     home_of,
     json_api,
     opened_runs,
@@ -156,9 +157,8 @@ def _open_traces(api: JsonApi, scores: Sequence[dict[str, Any]]) -> OpenedSource
     traces = {str(score["traceId"]) for score in scores if score.get("traceId")}
     texts = _texts_of_traces(api, traces)
     rows = [{**score, **texts.get(str(score.get("traceId")), {})} for score in scores]
-    source = FetchedDocument(
-        rows, name=api.address.name, stem="langfuse", notes=(f"{len(rows)} scores of {api.home}",)
-    )
+    note = f"{len(rows)} scores of {api.home}"
+    source = fetched(rows, api.address.name, "langfuse", note)
     return OpenedSources((source,), source.name, source.stem, sentence="scores of Langfuse")
 
 
@@ -174,20 +174,19 @@ def _texts_of_traces(api: JsonApi, wanted: Iterable[str]) -> dict[str, dict[str,
         trace_id = str(trace.get("id"))
         if trace_id in left:
             left.remove(trace_id)
-            texts[trace_id] = {
-                "question": _text(trace.get("input")),
-                "answer": _text(trace.get("output")),
-            }
+            texts[trace_id] = _texts(trace, question="input", answer="output")
         if not left:  # the newest come first, and a project has many more traces than scores
             break
     return texts
 
 
-def _text(value: Any) -> str | None:
-    """A text; the only text of an object, or its JSON."""
-    if isinstance(value, dict) and len(value) == 1:
-        [value] = value.values()
-    return json_text(value)
+def _texts(row: Mapping[str, Any], **fields: str) -> dict[str, str | None]:
+    """Texts of a row: each is the text itself, the only one of an object, or its JSON."""
+    values = {name: row.get(field) for name, field in fields.items()}
+    return {
+        name: json_text(*value.values() if isinstance(value, dict) and len(value) == 1 else [value])
+        for name, value in values.items()
+    }
 
 
 # -- runs of data sets
@@ -198,14 +197,10 @@ def _dataset_runs(api: JsonApi, dataset: str) -> list[_DatasetRun]:
     path = path_of("api", "public", "datasets", dataset, "runs")
     if api.get_or_none(path, {"limit": 1}) is None:
         raise _no_dataset(api, dataset)
+    query: Query = {"datasetName": dataset, "limit": _PER_PAGE}
     items = {
-        str(item["id"]): {
-            "question": _text(item.get("input")),
-            "reference": _text(item.get("expectedOutput")),
-        }
-        for item in api.pages(
-            f"{_API}/dataset-items", {"datasetName": dataset, "limit": _PER_PAGE}, _next_number
-        )
+        str(item["id"]): _texts(item, question="input", reference="expectedOutput")
+        for item in api.pages(f"{_API}/dataset-items", query, _next_number)
     }
     runs = []
     for row in api.pages(path, {"limit": _PER_PAGE}, _next_number):
@@ -233,31 +228,23 @@ def _experiments(api: JsonApi, dataset: str) -> list[_DatasetRun]:
     for item in api.pages(f"{_API}/experiment-items", query, _next_cursor):
         run = runs.setdefault(item["experimentId"], _DatasetRun(str(item["experimentName"])))
         run.items[item["traceId"]] = item["experimentItemId"]
-        run.texts[item["traceId"]] = {
-            "question": _text(item.get("input")),
-            "answer": _text(item.get("output")),
-            "reference": _text(item.get("expectedOutput")),
-        }
+        fields = {"question": "input", "answer": "output", "reference": "expectedOutput"}
+        run.texts[item["traceId"]] = _texts(item, **fields)
         run.created = min(filter(None, (run.created, item.get("startTime"))), default=None)
     return list(runs.values())
 
 
 def _no_dataset(api: JsonApi, dataset: str) -> Exception:
     rows = api.pages(f"{_API}/v2/datasets", {"limit": _PER_PAGE}, _next_number)
-    names = [str(row.get("name")) for row in rows]
-    has = f"the project has {named(names)}" if names else "the project has none"
-    return api.address.error(f"there is no data set {dataset!r}; {has}")
+    return api.nothing_named(f"data set {dataset!r}", rows)
 
 
 def _chosen_runs(api: JsonApi, runs: Sequence[_DatasetRun]) -> list[_DatasetRun]:
     name = api.address.parameters.get(_RUN)
     chosen = [run for run in runs if name is None or run.name == name]
     if not chosen:
-        names = named(run.name for run in runs)
-        wanted = "a run" if name is None else f"the run {name!r}"
-        raise api.address.error(
-            f"the data set has not {wanted}; " + (f"it has {names}" if names else "it has none")
-        )
+        wanted = "run" if name is None else f"run {name!r}"
+        raise api.nothing_named(f"{wanted} of the data set", ({"name": run.name} for run in runs))
     return sorted(chosen, key=lambda run: run.created or "")
 
 
@@ -265,27 +252,22 @@ def _day_before(runs: Iterable[_DatasetRun]) -> str | None:
     """The time from which scores of the runs are asked for; None if a run has no time."""
     times = [time_of(run.created) for run in runs]
     known = [time for time in times if time is not None]
-    if len(known) < len(times):
-        return None
-    return (min(known) - timedelta(days=1)).isoformat()
+    is_known = len(known) == len(times)
+    return (min(known) - timedelta(days=1)).isoformat() if is_known else None
 
 
 def _open_runs(
     api: JsonApi, dataset: str, runs: Sequence[_DatasetRun], scores: Sequence[dict[str, Any]]
 ) -> OpenedSources:
-    fetched: dict[str, tuple[FetchedDocument, RunFacts] | None] = {}
+    documents: dict[str, tuple[DocumentSource, RunFacts] | None] = {}
     for run in runs:
         rows = _rows_of_run(run, scores)
-        notes = (f"{len(rows)} scores of {len(run.items)} items of the run {run.name!r}",)
+        note = f"{len(rows)} scores of {len(run.items)} items of the run {run.name!r}"
         name = f"run {run.name!r} of data set {dataset!r} of {api.home}"
-        document = FetchedDocument(rows, name=name, stem=run.name, notes=notes)
-        fetched[run.name] = (document, RunFacts(time_of(run.created))) if rows else None
-    opened = opened_runs(
-        api.address,
-        fetched,
-        what="these runs have no score",
-        service="run of a data set of Langfuse",
-    )
+        document = fetched(rows, name, run.name, note)
+        documents[run.name] = (document, RunFacts(time_of(run.created))) if rows else None
+    service = "run of a data set of Langfuse"
+    opened = opened_runs(api.address, documents, what="these runs have no score", service=service)
     return opened if len(opened.sources) == 1 else replace(opened, stem=dataset)
 
 
@@ -299,19 +281,10 @@ def _rows_of_run(run: _DatasetRun, scores: Iterable[dict[str, Any]]) -> list[dic
     metrics = [row["name"] for row in rows if row.get("dataType") not in _WORDS]
     scored = {row["traceId"] for row in rows}
     # An item without a score is a query without a score, and not no query.
-    rows += [
-        {
-            "traceId": trace,
-            "datasetItemId": item,
-            **run.texts[trace],
-            "name": metrics[0],
-            "dataType": "NUMERIC",
-            "value": None,
-            "stringValue": None,
-        }
-        for trace, item in run.items.items()
-        if metrics and trace not in scored
-    ]
+    for trace, item in run.items.items() if metrics else ():
+        if trace not in scored:
+            blank = {"name": metrics[0], "dataType": "NUMERIC", "value": None, "stringValue": None}
+            rows.append({"traceId": trace, "datasetItemId": item, **run.texts[trace], **blank})
     return rows
 
 

@@ -21,7 +21,7 @@ from rageval_report.errors import MissingDependencyError, named
 from rageval_report.files.inputs import hide_password
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.readers.table_inputs import TableSource
+from rageval_report.readers.table_files import TableSource
 from rageval_report.scores import Scored
 from rageval_report.scores.saved_tables import COMPANION
 from rageval_report.sources.base import (
@@ -32,8 +32,7 @@ from rageval_report.sources.base import (
     SourceAddress,
     optional_package,
 )
-from rageval_report.sources.file_lists import is_score_file
-from rageval_report.sources.remote_files import FetchedFile, TemporaryFolder
+from rageval_report.sources.files import FetchedFile, TemporaryFolder, is_score_file
 
 _EXPERIMENT_FORM = "mlflow:/EXPERIMENT, or mlflow:/EXPERIMENT?tracking=http://HOST:PORT"
 _RUN_FORM = "runs:/RUN_ID, or runs:/RUN_ID/FOLDER/TABLE.csv; ?tracking=http://HOST:PORT"

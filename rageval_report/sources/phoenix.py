@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from rageval_report.errors import named
 from rageval_report.http import key_from_environment
-from rageval_report.readers.table_inputs import TableSource
+from rageval_report.readers.table_files import DocumentSource, TableSource
 from rageval_report.scores.query_ids import QUERY_ID, id_column_of
 from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
 from rageval_report.sources.json_api import (
-    FetchedDocument,
     JsonApi,
     Query,
+    fetched,
     home_of,
     json_api,
     opened_runs,
@@ -35,8 +34,7 @@ _PROJECT, _DATASET, _EXPERIMENT = "project", "dataset", "experiment"
 _PLACES = (_PROJECT, _DATASET, _EXPERIMENT)
 _TIMES = ("start_time", "end_time")
 _HOME_VARIABLE, _KEY_VARIABLE = "PHOENIX_COLLECTOR_ENDPOINT", "PHOENIX_API_KEY"
-_SPANS_PER_PAGE = 1000
-_ANNOTATIONS_PER_PAGE = 1000
+_SPANS_PER_PAGE = _ANNOTATIONS_PER_PAGE = 1000
 # An address with 100 ids of 16 digits is shorter than the 4,096 bytes that some proxies allow.
 _IDS_PER_REQUEST = 100
 _DOCUMENT = re.compile(r"retrieval\.documents\.(\d+)\.document\.content")
@@ -100,11 +98,8 @@ def _experiments_of(api: JsonApi, name: str) -> list[dict[str, Any]]:
     datasets = api.rows("/v1/datasets", api.get("/v1/datasets", {"name": name, "limit": 100}))
     ids = [row["id"] for row in datasets if row.get("name") == name]
     if not ids:
-        listed = named(
-            [str(row.get("name")) for row in api.pages("/v1/datasets", {}, _next_cursor)]
-        )
-        has = f"the server has {listed}" if listed else "the server has none"
-        raise api.address.error(f"there is no data set {name!r}; {has}")
+        rows = api.pages("/v1/datasets", {}, _next_cursor)
+        raise api.nothing_named(f"data set {name!r}", rows)
     path = path_of("v1", "datasets", ids[0], "experiments")
     experiments = list(api.pages(path, {}, _next_cursor))
     if not experiments:
@@ -115,24 +110,19 @@ def _experiments_of(api: JsonApi, name: str) -> list[dict[str, Any]]:
 
 
 def _open_experiments(api: JsonApi, experiments: Sequence[Mapping[str, Any]]) -> OpenedSources:
-    fetched: dict[str, tuple[FetchedDocument, RunFacts] | None] = {}
+    documents: dict[str, tuple[DocumentSource, RunFacts] | None] = {}
     for experiment in experiments:
         name, key = str(experiment.get("name") or experiment["id"]), str(experiment["id"])
         rows = api.get(path_of("v1", "experiments", key, "json"))
         metadata = experiment.get("metadata")
-        facts = RunFacts(
-            time_of(experiment.get("created_at")), metadata if isinstance(metadata, dict) else {}
-        )
-        document = FetchedDocument(rows, name=f"experiment {key} of {api.home}", stem=name)
+        config = metadata if isinstance(metadata, dict) else {}
+        facts = RunFacts(time_of(experiment.get("created_at")), config)
+        document = fetched(rows, f"experiment {key} of {api.home}", name)
         # Experiments of a data set may have the same name.
-        label = name if name not in fetched else f"{name} {key}"
-        fetched[label] = (document, facts) if rows else None
-    return opened_runs(
-        api.address,
-        fetched,
-        what="these experiments have no run",
-        service="experiment of Phoenix",
-    )
+        label = name if name not in documents else f"{name} {key}"
+        documents[label] = (document, facts) if rows else None
+    what, service = "these experiments have no run", "experiment of Phoenix"
+    return opened_runs(api.address, documents, what=what, service=service)
 
 
 # -- projects
@@ -142,8 +132,8 @@ def _open_project(api: JsonApi, project: str) -> OpenedSources:
     times = {name: api.address.parameters.get(name) for name in _TIMES}
     path = path_of("v1", "projects", project, "spans")
     if api.get_or_none(path, {"limit": 1}) is None:
-        projects = [str(row.get("name")) for row in api.pages("/v1/projects", {}, _next_cursor)]
-        raise api.address.error(f"there is no project {project!r}; it has {named(projects)}")
+        rows = api.pages("/v1/projects", {}, _next_cursor)
+        raise api.nothing_named(f"project {project!r}", rows)
     query = {"limit": _SPANS_PER_PAGE, **times}
     spans = {span.id: span for span in map(_parse_span, api.pages(path, query, _next_cursor))}
     if not spans:
@@ -156,9 +146,8 @@ def _open_project(api: JsonApi, project: str) -> OpenedSources:
         )
     rows, notes = _rows_of(annotations, spans)
     table = TableSource(pd.DataFrame(rows), api.address.name, project, notes)
-    return OpenedSources(
-        *((table,), api.address.name, project), sentence="annotations of spans of Phoenix"
-    )
+    sentence = "annotations of spans of Phoenix"
+    return OpenedSources((table,), api.address.name, project, sentence=sentence)
 
 
 def _parse_span(row: Mapping[str, Any]) -> _AnnotatedSpan:
@@ -197,91 +186,68 @@ def _rows_of(
     by_trace: dict[str, list[_AnnotatedSpan]] = {}
     for span in spans.values():
         by_trace.setdefault(span.trace, []).append(span)
-    annotated = {spans[row["span_id"]].trace for row in annotations}
-    are_apart = _have_queries_of_their_own(annotations, spans)
-    ids, id_note = _query_ids(annotations, spans, by_trace, are_apart=are_apart)
+    owners: dict[tuple[str, str], set[str]] = {}
+    for annotation in annotations:
+        span = spans[annotation["span_id"]]
+        owners.setdefault((span.trace, annotation["name"]), set()).add(span.id)
+    # Where several spans of a trace have an annotation of one name, each is a query.
+    are_apart = any(len(ids) > 1 for ids in owners.values())
+    families = {
+        row["span_id"]: [spans[row["span_id"]]] if are_apart
+        else by_trace[spans[row["span_id"]].trace]
+        for row in annotations
+    }  # fmt: skip
+    own_ids = {span: span if are_apart else spans[span].trace for span in families}
+    ids, id_note = _query_ids(families, own_ids, "spans" if are_apart else "traces")
     rows = []
     for annotation in sorted(annotations, key=_time_of):
-        span = spans[annotation["span_id"]]
-        family = [span] if are_apart else by_trace[span.trace]
+        span, result = spans[annotation["span_id"]], annotation.get("result") or {}
+        family = families[span.id]
+        root = next((member for member in family if member.parent is None), span)
+        contexts = next((list(member.contexts) for member in family if member.contexts), None)
         rows.append(
             {
                 QUERY_ID: ids[span.id],
                 "span_id": span.id,
                 "trace_id": span.trace,
-                **_texts_of(span, family, is_alone=are_apart),
+                "question": root.question,
+                "answer": root.answer,
+                "contexts": contexts,
                 "annotation_name": annotation["name"],
                 "annotator_kind": annotation.get("annotator_kind"),
                 "metadata": annotation.get("metadata"),
-                **_result_of(annotation),
+                **{name: result.get(name) for name in ("score", "label", "explanation")},
             }
         )
-    n_without = len(by_trace) - len(annotated)
-    notes = [f"{len(rows)} annotations of {len(annotated)} traces", id_note]
+    n_annotated = len({trace for trace, _ in owners})
+    notes = [f"{len(rows)} annotations of {n_annotated} traces", id_note]
+    n_without = len(by_trace) - n_annotated
     if n_without:
         notes.append(f"{n_without} of {len(by_trace)} traces have no annotation and are left out")
     return rows, notes
 
 
-def _result_of(annotation: Mapping[str, Any]) -> dict[str, Any]:
-    result = annotation.get("result") or {}
-    return {name: result.get(name) for name in ("score", "label", "explanation")}
-
-
-def _have_queries_of_their_own(
-    annotations: Iterable[Mapping[str, Any]], spans: Mapping[str, _AnnotatedSpan]
-) -> bool:
-    """Whether several spans of a trace have an annotation of one name: each is a query then."""
-    owners: dict[tuple[str, str], set[str]] = {}
-    for annotation in annotations:
-        span = spans[annotation["span_id"]]
-        owners.setdefault((span.trace, annotation["name"]), set()).add(span.id)
-    return any(len(ids) > 1 for ids in owners.values())
-
-
 def _query_ids(
-    annotations: Sequence[Mapping[str, Any]],
-    spans: Mapping[str, _AnnotatedSpan],
-    by_trace: Mapping[str, list[_AnnotatedSpan]],
-    *,
-    are_apart: bool,
-) -> tuple[dict[str, str], str]:
+    families: Mapping[str, Sequence[_AnnotatedSpan]], own_ids: Mapping[str, str], what: str
+) -> tuple[Mapping[str, str], str]:
     """The id of the query of each annotated span, and a note that says where it is from."""
-    owners = {row["span_id"]: spans[row["span_id"]] for row in annotations}
-    metadata = {
-        span_id: _metadata_of([span] if are_apart else by_trace[span.trace])
-        for span_id, span in owners.items()
-    }
+    metadata: dict[str, dict[str, Any]] = {}
+    for span, family in families.items():
+        # Those of the first span, the root, before others.
+        ordered = sorted(family, key=lambda member: member.parent is not None, reverse=True)
+        metadata[span] = {
+            key: value for member in ordered for key, value in member.metadata.items()
+        }
     name = id_column_of(dict.fromkeys(key for fields in metadata.values() for key in fields))
     if name is not None and all(fields.get(name) not in (None, "") for fields in metadata.values()):
-        ids = {span_id: str(fields[name]) for span_id, fields in metadata.items()}
+        ids = {span: str(fields[name]) for span, fields in metadata.items()}
         # Only if an id names one query: a session has many traces.
-        places = {span_id: span_id if are_apart else span.trace for span_id, span in owners.items()}
-        if len(set(ids.values())) == len(set(places.values())):
+        if len(set(ids.values())) == len(set(own_ids.values())):
             return ids, f"query ids are the metadata {name!r} of the spans"
-    what = "spans" if are_apart else "traces"
-    ids = {span_id: span_id if are_apart else span.trace for span_id, span in owners.items()}
-    return ids, (
+    return own_ids, (
         f"query ids are those of {what}, which are new in each run: write the metadata query_id "
         "into the spans to compare runs, or read an experiment"
     )
-
-
-def _metadata_of(family: Iterable[_AnnotatedSpan]) -> dict[str, Any]:
-    """The metadata of the spans of a query; those of the first span, the root, before others."""
-    merged: dict[str, Any] = {}
-    for span in sorted(family, key=lambda span: span.parent is not None):
-        merged = {**span.metadata, **merged}
-    return merged
-
-
-def _texts_of(
-    span: _AnnotatedSpan, family: Sequence[_AnnotatedSpan], *, is_alone: bool
-) -> dict[str, Any]:
-    roots = [member for member in family if member.parent is None]
-    root = span if is_alone or not roots else roots[0]
-    contexts = next((list(member.contexts) for member in family if member.contexts), None)
-    return {"question": root.question, "answer": root.answer, "contexts": contexts}
 
 
 PHOENIX_SERVER = ScoreSource(

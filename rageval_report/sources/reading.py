@@ -21,19 +21,18 @@ from rageval_report.errors import DataError, named
 from rageval_report.files.source import Source
 from rageval_report.readers import (
     FileReading,
-    divide_pipelines,
+    divided_on_one_scale,
     reason_to_refuse,
     without_totals,
 )
 from rageval_report.readers import read_undivided as read_file
 from rageval_report.readers.base import FileKeywords, ScoreFile
-from rageval_report.readers.shared_scales import share_scales
-from rageval_report.readers.table_inputs import ScoreInput, TableSource
+from rageval_report.readers.table_files import ScoreInput, TableSource
 from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles import Roles, check_roles
 from rageval_report.sources.base import FilesArgument, OpenedSources, check_files
-from rageval_report.sources.opening import open_sources
+from rageval_report.sources.files import open_sources
 
 # Evaluations of the same queries may each lack some; parts of a table share none.
 _SHARED_BY_EVALUATIONS = 0.5
@@ -90,26 +89,24 @@ def read(
     opened, readings, relation, note = _read_each(path, files, keywords)
     labels = [str(label) for reading in readings for file in reading.files for label in file.frame]
     check_roles(roles, dict.fromkeys(labels))
-
-    def divided(reading: FileReading) -> list[ScoreFile]:
+    if relation == "parts":
+        readings = [_join_parts(opened, readings, note, query_id, totals)]
+    groups = []
+    for reading in readings:
         present = {str(label) for file in reading.files for label in file.frame}
         own = roles and {column: role for column, role in roles.items() if column in present}
-        pipelines = divide_pipelines(reading.files, reading.source, query_id, own, totals)
-        return share_scales(pipelines, reading.source, query_id, own, metrics)
-
+        files_of = divided_on_one_scale(reading, query_id, own, totals, metrics)
+        groups.append((reading.source, files_of))
+    if len(groups) > 1:
+        return _name_evaluations(groups, (note, *opened.notes))
+    [(source, pipelines)] = groups
     if relation == "parts":
-        pipelines = divided(_join_parts(opened, readings, note, query_id, totals))
         if keywords.get("duplicates") != "mean":
             _check_unique_ids(pipelines, query_id)
         return [replace(file, origin=opened.name) for file in pipelines]
-    groups = [(reading.source, divided(reading)) for reading in readings]
-    if len(groups) == 1:
-        [(source, pipelines)] = groups
-        return [
-            replace(file, origin=source.name, notes=(*opened.notes, *file.notes))
-            for file in pipelines
-        ]
-    return _name_evaluations(groups, (note, *opened.notes))
+    return [
+        replace(file, origin=source.name, notes=(*opened.notes, *file.notes)) for file in pipelines
+    ]
 
 
 def read_undivided(
@@ -186,7 +183,7 @@ def _relation_of(
 
 
 def _ids_of(reading: FileReading, query_id: str | None) -> dict[str, None]:
-    files = [_queries_of(file, reading, query_id, "auto") for file in reading.files]
+    files = _queries_of(reading, query_id, "auto")
     try:
         ids = [query_ids(file.frame, query_id or QUERY_ID)[0] for file in files]
     except DataError as exc:
@@ -194,12 +191,13 @@ def _ids_of(reading: FileReading, query_id: str | None) -> dict[str, None]:
     return dict.fromkeys(str(query) for part in ids for query in part)
 
 
-def _queries_of(
-    file: ScoreFile, reading: FileReading, query_id: str | None, totals: Totals
-) -> ScoreFile:
-    """The rows of a part without those of its totals, which are no totals of the whole table."""
+def _queries_of(reading: FileReading, query_id: str | None, totals: Totals) -> list[ScoreFile]:
+    """The files without the rows of their totals, which are no totals of the whole table."""
     try:
-        return without_totals(file, query_id, file.totals if totals == "auto" else totals)
+        return [
+            without_totals(file, query_id, file.totals if totals == "auto" else totals)
+            for file in reading.files
+        ]
     except DataError as exc:
         raise reading.source.error(reason_to_refuse(exc, reading.source)) from exc
 
@@ -232,10 +230,10 @@ def _join_parts(
         [*files] = reading.files
         # Whether only the name of the file names the pipeline.
         is_unnamed = len(files) == 1 and files[0].pipeline == reading.source.stem
-        for file in files:
-            rows = file if len(readings) == 1 else _queries_of(file, reading, query_id, totals)
-            labels = {name: value for name, value in columns.items() if name not in rows.frame}
-            part = replace(rows, frame=rows.frame.assign(**labels)) if labels else rows
+        parts = files if len(readings) == 1 else _queries_of(reading, query_id, totals)
+        for file in parts:
+            labels = {name: value for name, value in columns.items() if name not in file.frame}
+            part = replace(file, frame=file.frame.assign(**labels)) if labels else file
             name = opened.stem if is_unnamed else file.pipeline
             by_pipeline.setdefault(name, []).append((part, reading.source))
     notes = (note, *opened.notes)

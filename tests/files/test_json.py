@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import ReaderError
-from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import Source
+from rageval_report.files.source import Source, json_objects
 from rageval_report.files.strict_json import (
     NotJSONError,
     check_depth,

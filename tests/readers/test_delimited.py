@@ -9,14 +9,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, UnknownValueError
 from rageval_report.readers import READERS, Source, read
-from rageval_report.readers.delimited import best_delimiters
-from rageval_report.readers.delimited_rows import cell_text, count_regular_rows, rows
 from rageval_report.scores import score_table
 
 
@@ -128,37 +126,7 @@ def test_any_table_is_read_as_it_was_written(tmp_path_factory, ids, data, delimi
 # -- rows; the second witness is Python's own module csv
 
 
-@settings(max_examples=200)
-@given(st.text(st.sampled_from('ab,"\n\r7é'), max_size=40), st.integers(1, 3))
-@example('a"b,c"\nd,e', 2)
-@example('"a"b"c,d', 2)
-@example('a,b\n"c\n",d\n', 2)
-def test_rows_are_those_of_the_csv_module(text, n_fields):
-    found = list(rows(text.encode(), ","))
-    assume(all(row.is_closed for row in found))
-    expected = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
-    assert [[cell_text(cell) for cell in row.cells] for row in found] == expected
-    n = count_regular_rows(text.encode(), ",", n_fields, 0) if text else None
-    assert n is None or (n == len(expected) and {*map(len, expected)} == {n_fields})
-
-
 # -- delimiters
-
-
-@pytest.mark.parametrize(
-    ("text", "best"),
-    [
-        ("query_id,recall\nq1,1\n", [","]),
-        ("query_id;recall;mrr\nq1;0,5;0,7\nq2;1,0;1,0\n", [";"]),
-        ("query_id\tanswer\tmrr\nq1\ta, b, c\t1\n", ["\t"]),
-        ("query_id|answer|mrr\nq1|a, b; c|1\n", ["|"]),
-        ('query_id,answer,mrr\nq1,"a; b; c",1\nq2,"d; e",0\n', [","]),
-        ("one column\nof text\n", []),
-        ("a;b,c\n1;2,3\n", [",", ";"]),
-    ],
-)
-def test_the_delimiter_is_the_one_that_fits_all_rows(text, best):
-    assert best_delimiters(Source(text.encode())) == best
 
 
 def test_a_delimiter_may_be_given_and_is_asked_for_if_two_fit(read_text, frame_text):
@@ -319,16 +287,6 @@ def test_a_word_or_an_exponent_that_is_cut_is_refused(load, cells, last):
     body = "".join(f"q{i},0.5,{cells[i % 3]}\n" for i in range(9))
     with pytest.raises(ReaderError, match="line 11: the file is cut"):
         load(f"query_id,recall,latency_ms\n{body}q9,0.25,{last}")
-
-
-@pytest.mark.parametrize(
-    ("cells", "last"), [("0.{}", "0"), ("12{}.5", "9"), ("yes{}", ""), ("0.123{}", "0.81250")]
-)
-def test_a_last_cell_that_may_be_cut_is_noted(load, cells, last):
-    body = "".join(f"q{i},0.5,{cells.format(i + 101)}\n" for i in range(9))
-    evaluation = load(f"query_id,recall,other\n{body}q9,0.25,{last}")
-    assert evaluation.n_queries == 10
-    assert any("line 11, the last row, may be cut" in note for note in evaluation.notes)
 
 
 @pytest.mark.parametrize(

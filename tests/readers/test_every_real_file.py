@@ -470,51 +470,38 @@ def check_same(evaluations, expected):
 @each(READINGS)
 def test_scores_are_those_of_an_independent_reading(data_folder, pattern):
     for name in matching(data_folder, [pattern]):
+        runs = read_scores(data_folder / name)
         if first_match(name, READINGS) == pattern:
-            path = data_folder / name
-            check_same(read_scores(path), READINGS[pattern](path))
+            check_same(runs, READINGS[pattern](data_folder / name))
+        check_notes_and_metrics(name, runs)
+        check_inspection(inspect(data_folder / name), runs)
 
 
-@each(READINGS)
-def test_what_was_guessed_is_noted(data_folder, pattern):
-    for name in matching(data_folder, [pattern]):
-        [run, *_] = read_scores(data_folder / name).values()
-        for sentences in rows_that_match(name, NOTES):
-            for sentence in sentences:
-                assert any(re.search(sentence, note) for note in run.notes), (name, sentence)
+def check_notes_and_metrics(name, runs):
+    """What was guessed is noted; families, bounds and directions are those of the file."""
+    [first, *_] = runs.values()
+    for sentences in rows_that_match(name, NOTES):
+        for sentence in sentences:
+            assert any(re.search(sentence, note) for note in first.notes), (name, sentence)
+    for run in runs.values():
+        outside = {one.name for one in run.metrics.values() if not one.in_family}
+        assert outside == set().union(*rows_that_match(name, OUTSIDE_THE_FAMILY)), name
+        lower = {one.name for one in run.metrics.values() if not one.greater_is_better}
+        assert lower == set().union(*rows_that_match(name, LOWER_IS_BETTER)), name
+        for bounds in rows_that_match(name, BOUNDS):
+            for metric in bounds.keys() & run.metrics.keys():
+                assert run.metrics[metric].bounds == bounds[metric], (name, metric)
 
 
-@each(READINGS)
-def test_families_bounds_and_directions_are_those_of_the_files(data_folder, pattern):
-    for name in matching(data_folder, [pattern]):
-        for run in read_scores(data_folder / name).values():
-            outside = {one.name for one in run.metrics.values() if not one.in_family}
-            assert outside == set().union(*rows_that_match(name, OUTSIDE_THE_FAMILY)), name
-            lower = {one.name for one in run.metrics.values() if not one.greater_is_better}
-            assert lower == set().union(*rows_that_match(name, LOWER_IS_BETTER)), name
-            for bounds in rows_that_match(name, BOUNDS):
-                for metric in bounds.keys() & run.metrics.keys():
-                    assert run.metrics[metric].bounds == bounds[metric], (name, metric)
-
-
-@each(READINGS)
-def test_inspection_agrees_with_what_is_read(data_folder, pattern):
-    for name in matching(data_folder, [pattern]):
-        path = data_folder / name
-        evaluations = read_scores(path)
-        inspection = inspect(path)
-        assert inspection.pipelines == tuple(evaluations)
-        assert inspection.doubts == ()
-        frame = inspection.frame
-        rows = frame[frame["role"] == "metric"]
-        [run, *_] = evaluations.values()
-        assert set(rows["metric"]) == {metric.title for metric in run.metrics.values()}
-        assert rows["n_scored"].sum() == sum(
-            int(one.scores[metric].notna().sum())
-            for one in evaluations.values()
-            for metric in run.metrics
-        )
-        assert str(inspection)
+def check_inspection(inspection, runs):
+    """An inspection agrees with what is read."""
+    assert (inspection.pipelines, inspection.doubts) == (tuple(runs), ())
+    rows = inspection.frame[inspection.frame["role"] == "metric"]
+    [run, *_] = runs.values()
+    assert set(rows["metric"]) == {metric.title for metric in run.metrics.values()}
+    n_scored = sum(int(run.scores.notna().sum().sum()) for run in runs.values())
+    assert rows["n_scored"].sum() == n_scored
+    assert str(inspection)
 
 
 # -- doubts: both ways out, and the numbers of each

@@ -100,12 +100,6 @@ def test_what_may_be_queries_or_statistics_is_not_guessed(read_text, document):
         read_text(json.dumps(document, indent=1))
 
 
-def test_ids_stay_what_they_are(frame_text):
-    ids = [12345678901234567890, "007", 7, "null"]
-    rows = [{"query_id": one, "recall": 1} for one in ids]
-    assert frame_text(json.dumps(rows))["query_id"].tolist() == ids
-
-
 def test_a_key_of_some_records_is_missing_in_the_others(frame_text):
     rows = [{"id": "a"}, {"id": "b", "recall": 1}, {"id": "c", "mrr": 0.5}, {"id": "d"}]
     frame = frame_text(json.dumps(rows))
@@ -149,11 +143,6 @@ def test_what_stands_beside_a_score_is_kept(frame_text):
 def test_a_nested_score_does_not_cover_a_column(frame_text):
     frame = frame_text(json.dumps([{"id": "a", "f1": 1, "scores": {"f1": 0.5}}]))
     assert frame.to_dict("list") == {"id": ["a"], "f1": [1], "scores.f1": [0.5]}
-
-
-@pytest.mark.parametrize("cell", [[0.1, 0.2], {"latency": {"p50": 3}}, {"f1": [1, 2]}, 0.5, {}])
-def test_what_is_no_set_of_scores_stays_a_cell(frame_text, cell):
-    assert frame_text(json.dumps([{"id": "a", "scores": cell}]))["scores"].tolist() == [cell]
 
 
 # -- recognition and faults
@@ -210,16 +199,6 @@ def test_a_document_that_ends_early_is_called_cut_with_its_line(read_text):
     assert caught.value.line == 9
 
 
-def test_half_characters_are_shown_as_lost_with_a_note(read_text):
-    found = read_text(r'[{"id": "a", "answer": "cut \ud83d", "recall": 1}]')
-    assert found.frame["answer"].tolist() == ["cut \ufffd"]
-    assert found.notes == ("1 half characters in the JSON are replaced by U+FFFD",)
-
-
-def test_only_the_columns_asked_for_are_kept(frame_text):
-    assert list(frame_text(json.dumps(ROWS), columns=["recall"])) == ["query_id", "recall"]
-
-
 CELLS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5)
 
 
@@ -238,16 +217,6 @@ def test_any_records_are_read_back(tmp_path_factory, records):
 # -- JSON Lines
 
 LINES = ['{"query_id": "q1", "recall": 0.5}', '{"query_id": "q2", "recall": 1}']
-
-
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_any_line_end_ends_a_record(frame_text, line_end):
-    frame = frame_text(line_end.join(LINES))
-    assert frame.to_dict("list") == {"query_id": ["q1", "q2"], "recall": [0.5, 1.0]}
-
-
-def test_blank_lines_are_passed_over(frame_text):
-    assert len(frame_text("\n\n" + LINES[0] + "\n   \n" + LINES[1] + "\n\n")) == 2
 
 
 def test_separators_that_are_no_line_ends_may_stand_in_texts(frame_text):

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,13 +43,6 @@ def test_any_spelling_is_recognised(write, header):
     assert recognise(Source(write(text))) == "long"
 
 
-@pytest.mark.parametrize(
-    "header", ["query_id,recall,mrr", "query_id,metric,unit", "metric,value", "query_id,value"]
-)
-def test_other_tables_are_not(write, header):
-    assert LONG.recognise(Source(write(f"{header}\na,b,1\n"))) == 0.0
-
-
 def test_each_pipeline_has_a_column_a_metric(read_long):
     found = read_long(LINES)
     assert list(found) == ["bm25", "dense"]
@@ -58,22 +50,6 @@ def test_each_pipeline_has_a_column_a_metric(read_long):
     assert found["bm25"].frame["recall"].tolist() == [1, 0.25]
     assert np.array_equal(found["bm25"].frame["mrr"], [0.5, np.nan], equal_nan=True)
     assert found["dense"].metric_columns == ("recall",)
-
-
-@pytest.mark.parametrize(
-    ("name", "write_frame"),
-    [
-        ("run.jsonl", lambda frame, path: frame.to_json(path, orient="records", lines=True)),
-        ("run.json", lambda frame, path: frame.to_json(path, orient="records")),
-        ("run.tsv", lambda frame, path: frame.to_csv(path, sep="\t", index=False)),
-        ("run.csv.gz", lambda frame, path: frame.to_csv(path, index=False)),
-    ],
-)
-def test_it_may_stand_in_any_kind_of_file(write, tmp_path, name, write_frame):
-    frame = pd.read_csv(write(LINES))
-    write_frame(frame, tmp_path / name)
-    found = {one.pipeline: one.frame for one in read(tmp_path / name, reader=LONG)}
-    assert found["bm25"]["recall"].tolist() == [1, 0.25]
 
 
 def test_ids_stay_texts(read_long):
@@ -86,11 +62,6 @@ def test_questions_tell_queries_apart_where_there_are_no_ids(read_long):
     table = score_table(found.frame, only=found.metric_columns)
     assert table.scores["mrr"].tolist() == [1, 0]
     assert table.scores["recall"].isna().tolist() == [False, True]
-
-
-def test_the_column_of_ids_may_be_named(read_long):
-    found = read_long("ticket,metric,value\nt1,mrr,1\n", query_id="ticket")["run"]
-    assert found.frame["ticket"].tolist() == ["t1"]
 
 
 def test_cells_are_read_as_scores(read_long):
@@ -397,9 +368,3 @@ def test_a_failed_record_fails_its_scores(write):
     [found] = read(write(json.dumps(rows)))
     assert found.frame["f1_state"].tolist() == ["scored", "failed", "failed"]
     assert found.frame["f1_reason"].tolist()[1:] == ["timeout", "no verdict"]
-
-
-@pytest.mark.parametrize("name", [{"a": 1}, None])
-def test_lists_whose_names_are_not_texts_are_not_scores(write, name):
-    rows = [{"id": q, "recall": 1, "scores": [{"name": name, "value": 0.5}]} for q in "ab"]
-    assert recognise(Source(write(json.dumps(rows)))) == "json"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 import io
 import sys
 from decimal import Decimal
@@ -8,7 +7,7 @@ from decimal import Decimal
 import pandas as pd
 import pytest
 
-from rageval_report.errors import MissingDependencyError, ReaderError, UnknownNameError
+from rageval_report.errors import MissingDependencyError, ReaderError
 from rageval_report.readers import Source, read, recognise
 
 pytest.importorskip("pyarrow")
@@ -38,23 +37,10 @@ def test_a_table_is_read_as_it_was_written(write):
     assert found.frame["contexts"].map(list).tolist() == [["a"], ["b", "c"], []]
 
 
-def test_gzip_around_it_is_unpacked(write):
-    assert len(read(write(gzip.compress(parquet_bytes(TABLE))))[0].frame) == 3
-
-
 def test_an_index_of_ids_is_kept(write):
     [found] = read(write(parquet_bytes(TABLE.set_index("query_id"))), columns=["mrr"])
     assert found.frame.index.name == "query_id"
     assert list(found.frame) == ["mrr"]
-
-
-def test_only_the_columns_asked_for_are_read(write):
-    assert list(read(write(parquet_bytes(TABLE)), columns=["mrr"])[0].frame) == ["query_id", "mrr"]
-
-
-def test_a_column_that_is_not_there_is_named(write):
-    with pytest.raises(UnknownNameError, match=r"Did you mean 'mrr'"):
-        read(write(parquet_bytes(TABLE)), columns=["mmr"])
 
 
 def test_decimals_are_numbers(write):

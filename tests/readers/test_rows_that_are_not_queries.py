@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,6 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, read_scores
 from rageval_report.errors import ReaderError
-from rageval_report.readers.delimited_rows import table_start
 
 ROWS = [("q1", 0.5, 1), ("q2", 0.25, 0), ("q3", 1.0, 1), ("q4", 0.125, 0), ("q5", 0.75, 1)]
 FRAME = pd.DataFrame(ROWS, columns=["query_id", "recall", "hit"])
@@ -261,11 +259,6 @@ def test_a_header_may_be_written_as_a_comment(evaluation, header):
     assert loaded.scores.mean().to_dict() == pytest.approx(MEANS)
 
 
-def test_a_column_may_be_named_with_a_hash_sign():
-    assert table_start(b"#,question,recall\n1,why?,0.5\n", ",")[0] == 0
-    assert table_start(b"#,verdict,why\n1,pass,x\n", ",")[0] == 0
-
-
 @pytest.mark.parametrize("mark", ["#", "//"])
 def test_questions_may_begin_like_comments(evaluation, mark):
     rows = [f"{mark}{number},0.5,1" for number in range(4)]
@@ -316,8 +309,3 @@ def test_any_order_of_the_rows_gives_the_same_means(evaluation):
         scores = evaluation([lines()[0], *shuffled]).scores
         assert sorted(scores.index) == ["q1", "q2", "q3", "q4", "q5"]
         assert scores.mean().to_dict() == pytest.approx(MEANS)
-
-
-def test_json_without_a_row_is_refused(evaluation):
-    with pytest.raises(ReaderError):
-        evaluation(json.dumps([{"query_id": None, "recall": None}]))

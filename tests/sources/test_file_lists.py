@@ -1,7 +1,7 @@
 import pytest
 
 from rageval_report.errors import ArgumentKindError, DataError
-from rageval_report.sources.file_lists import is_glob, list_files
+from rageval_report.sources.files import is_glob, list_files
 
 
 @pytest.fixture

@@ -216,8 +216,11 @@ def test_one_run_is_read_by_its_name(dataset, address):
 @pytest.mark.parametrize(
     ("tail", "message"),
     [
-        ("?dataset=silver", "there is no data set 'silver'; the project has 'gold set'"),
-        ("?dataset=gold set&run=v9", "has not the run 'v9'; it has 'v1', 'v2'|'v2', 'v1'"),
+        ("?dataset=silver", "there is no data set 'silver'; there is 'gold set'"),
+        (
+            "?dataset=gold set&run=v9",
+            "there is no run 'v9' of the data set; there is 'v[12]', 'v[12]'",
+        ),
         ("?run=v1", "so dataset= is needed"),
         ("?datset=gold", r"no parameter is named 'datset'. Did you mean 'dataset'\?"),
     ],

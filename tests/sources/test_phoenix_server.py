@@ -139,8 +139,8 @@ def test_without_a_host_the_variable_names_it(server, monkeypatch):
 @pytest.mark.parametrize(
     ("tail", "message"),
     [
-        ("?project=nope", "there is no project 'nope'; it has 'evaluators', 'rag', 'default'"),
-        ("?dataset=nope", "there is no data set 'nope'; the server has 'gold'"),
+        ("?project=nope", "there is no project 'nope'; there is 'evaluators', 'rag', 'default'"),
+        ("?dataset=nope", "there is no data set 'nope'; there is 'gold'"),
         ("?project=default", "the project 'default' has no span"),
         ("?experiment=zzz", "answered 422"),
         ("", "name one of project, dataset and experiment"),

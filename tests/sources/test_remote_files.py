@@ -13,8 +13,8 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, inspect, rank, read_scores
 from rageval_report.errors import DataError, MissingDependencyError, ReaderError
 from rageval_report.files.inputs import hide_password
-from rageval_report.sources import remote_files
-from rageval_report.sources.remote_files import TemporaryFolder
+from rageval_report.sources import files as remote_files
+from rageval_report.sources.files import TemporaryFolder
 
 fsspec = pytest.importorskip("fsspec", reason="the extra remote is not installed")
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from rageval_report._registry import load
 from rageval_report.errors import DataError, named
-from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import Source
+from rageval_report.files.source import Source, json_objects
 
 SUFFIXES = (".txt", ".md")
 

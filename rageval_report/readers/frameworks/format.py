@@ -16,8 +16,7 @@ import pandas as pd
 
 from rageval_report.errors import RagevalError, ReaderError, named
 from rageval_report.files.encoding import head_text
-from rageval_report.files.json_lines import json_objects
-from rageval_report.files.source import Source
+from rageval_report.files.source import Source, json_objects
 from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile
 from rageval_report.readers.cell_values import json_text, parse_rows, text_or_none
 from rageval_report.readers.frameworks.rows import (

@@ -14,7 +14,7 @@ from rageval_report.files.source import Source
 from rageval_report.files.strict_json import load_json
 from rageval_report.readers.base import ScoreFile, distinct_names
 from rageval_report.readers.cell_values import json_text, number_or_none, parse_objects
-from rageval_report.readers.delimited_rows import cell_text, line_ends, rows
+from rageval_report.readers.delimited import cell_text, line_ends, rows
 from rageval_report.readers.frameworks.format import (
     SURE,
     Format,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rageval_report import read_scores
 from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
-from rageval_report.readers.rankings import RANKINGS
+from rageval_report.readers.ranking_kinds import RANKINGS
 from rageval_report.scores import score_table
 
 # -- helm: files of HELM: a run that crfm-helm 0.5.16 wrote, and entries by hand
