@@ -31,8 +31,7 @@ from rageval_report.readers.long_columns import (
 from rageval_report.readers.record_columns import columns_of, frame_of, rows_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.readers.written_cells import use_decimal_sign
-from rageval_report.scores.cells import check_parsed, read_cells
-from rageval_report.scores.column_scale import CellColumn
+from rageval_report.scores.cells import CellColumn, check_parsed, read_cells
 from rageval_report.scores.metric import Catalogue, normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, QUESTION, first_named, id_column_of
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
-from rageval_report.scores.column_scale import ScoreRange
+from rageval_report.scores.cells import ScoreRange
 from rageval_report.scores.correct import Correct
 from rageval_report.scores.descriptions import LEAST_TOP, UNIT, bounds_option
 from rageval_report.scores.metric import KINDS, Metric, extremes_of, normalise_name

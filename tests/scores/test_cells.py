@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rageval_report.errors import DataError
 from rageval_report.scores import score_table
 from rageval_report.scores.cells import (
+    CellColumn,
     count_numbers,
     read_cell,
     read_cells,
 )
-from rageval_report.scores.column_scale import CellColumn
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
 
 
