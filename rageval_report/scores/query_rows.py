@@ -193,7 +193,7 @@ def _sparse_rows(frame: pd.DataFrame, labels: pd.Series, *, may_be_comment: bool
     is_sparse = np.full(len(frame), bool(others))
     # Numbers first, because a column of numbers without NaN settles it in no time.
     for cells in sorted(others, key=lambda cells: not _is_numeric(cells)):
-        is_blank = np.array(cells.isna(), dtype=bool)
+        is_blank = cells.isna().to_numpy(dtype=bool, copy=True)
         if not _is_numeric(cells) and (is_sparse & ~is_blank).any():
             is_blank |= np.array([isinstance(c, str) and not c.strip() for c in cells], dtype=bool)
         is_sparse &= is_blank
@@ -424,7 +424,7 @@ class _LabelledTable:
             for row, cell in enumerate(labels)
             if _kinds_of_label(cell) and self.is_open[row]
         }
-        is_blank = np.array(self.labels.isna(), dtype=bool)
+        is_blank = self.labels.isna().to_numpy(dtype=bool, copy=True)
         for row, cell in enumerate(labels):
             is_blank[row] |= isinstance(cell, str) and not cell.strip()
         without_id = np.flatnonzero(is_blank & self.is_open).tolist()
