@@ -13,28 +13,12 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DOUBT, DataError, check_choice, is_doubt
-from rageval_report.scores.metric import Metric, extremes_of
+from rageval_report.scores.metric import WORDS, Metric, extremes_of
 from rageval_report.types import BoolArray, FloatArray
 
 # Every check by name, with what it looks for. The functions are in the rooms that have what they
 # need: here, in `roles`, and in `rageval_report.metrics.record_guard`.
-CHECK_NAMES: dict[str, str] = {
-    "ids_differ": "gold ids are among the retrieved ids only after a change of their form",
-    "joined_ids": "an id is a list of ids in one text",
-    "ids_never_meet": "no gold id, text or place is among what was retrieved",
-    "other_rows": "gold ids are among the documents that were retrieved for other queries",
-    "no_retrieved": "no document was retrieved for most queries",
-    "same_retrieved": "the same documents were retrieved for every query",
-    "no_answer": "most answers are empty",
-    "same_answer": "the same answer was given to every question",
-    "hidden_values": "a text that is hidden as a key was in an answer, or in a passage",
-    "unread_keys": "the replies have keys that look like what is missing",
-    "constant_metric": "a metric is 0, or 1, for every query, while its neighbours vary",
-    "same_mark": "a judge gave the same mark to every answer",
-    "sentinel": "a number such as -1 or 999 stands where a score is missing",
-    "empty_composite": "a mean of other metrics is 0 where all of them are missing",
-    "columns_of_pipelines": "columns of one form with unknown names may be pipelines",
-}
+CHECK_NAMES: dict[str, str] = {name: own["looks_for"] for name, own in WORDS["checks"].items()}
 
 # A metric that is constant by chance is likely with fewer queries than these. At the best score
 # more are needed: of good pipelines many answer ten easy questions without a fault.
@@ -59,6 +43,13 @@ class Doubt:
     message: str  # what was seen, how often, and examples of both sides
     advice: str  # what to type, in Python and on the command line
     query_ids: tuple[str, ...] = ()  # the first of the queries that it is about
+
+    @classmethod
+    def of(cls, check: str, query_ids: Iterable[object] = (), **facts: object) -> Doubt:
+        """The doubt of a check of this room, with its sentences in `words.toml`."""
+        own = WORDS["checks"][check]
+        seen, advice = own["seen"].format(**facts), own["advice"].format(**facts)
+        return cls(check, seen, advice, tuple(map(str, query_ids)))
 
     @property
     def note(self) -> str:
@@ -200,14 +191,15 @@ class _ScoreColumns:
                 at_bounds.setdefault(value, []).append(name)
         for value, names in at_bounds.items():
             varying = self._neighbours(names[0])
-            yield Doubt(
-                "constant_metric",
-                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {value:g} for all "
-                f"{self.n[names[0]]} scored queries, while {', '.join(varying[:3])} "
-                f"{'varies' if len(varying) == 1 else 'vary'}",
-                f"Look at some queries: evaluation.failures({names[0]!r}) (on the command line: "
-                f"rageval-report failures FILE --metric {names[0]})",
-                tuple(map(str, self.scores.index[:5])),
+            yield Doubt.of(
+                *("constant_metric", self.scores.index[:5]),
+                names=", ".join(names),
+                first=names[0],
+                are="is" if len(names) == 1 else "are",
+                value=value,
+                n=self.n[names[0]],
+                others=", ".join(varying[:3]),
+                vary="varies" if len(varying) == 1 else "vary",
             )
 
     def same_marks(self) -> Iterator[Doubt]:
@@ -220,14 +212,8 @@ class _ScoreColumns:
             higher = self.metrics[name].greater_is_better
             if is_best and (not higher or not self._neighbours(name)):
                 continue
-            yield Doubt(
-                "same_mark",
-                f"the judge gave {value:g} for {name} to all {self.n[name]} answers that it judged",
-                "It may not distinguish good answers from bad ones. Compare it with the labels of "
-                f"people: evaluation.calibrate({name!r}, people) (on the command line: "
-                "rageval-report calibrate)",
-                tuple(map(str, self.scores.index[self.scores[name].notna()][:5])),
-            )
+            ids = self.scores.index[self.scores[name].notna()][:5]
+            yield Doubt.of("same_mark", ids, value=value, name=name, n=self.n[name])
 
     def _is_best(self, name: str, value: float) -> bool:
         metric = self.metrics[name]
@@ -311,39 +297,25 @@ def without_missing_scores(
     """The scores without numbers that stand for missing ones, and the doubts about these."""
     doubts, changed = [], block
 
-    def unscore(position: int, rows: BoolArray, doubt: Doubt) -> None:
+    def unscore(position: int, rows: BoolArray) -> dict[str, object]:
+        """Make scores NaN in a copy of the block; what the doubt says about them."""
         nonlocal changed
         changed = changed.copy(order="F") if changed is block else changed
         changed[rows, position] = np.nan
-        doubts.append(doubt)
+        return {"name": names[position], "n": int(rows.sum())}
 
-    option = "state the bounds: metrics={{{!r}: {{'bounds': ({:g}, {:g})}}}}".format
     for position, name in enumerate(names):
-        while name not in stated:
-            column = changed[:, position]
-            sentinel = find_sentinel(column)
-            if sentinel is None:
-                break
-            rows = column == sentinel
-            low, high = extremes_of(column[~rows])
-            seen = (
-                f"{int(rows.sum())} scores of {name!r} are {sentinel:g}, while all others lie "
-                f"between {low:g} and {high:g}; such a number often stands for a missing score, so "
-                "these are unscored"
-            )
-            advice = option(name, min(low, sentinel), max(high, sentinel))
-            unscore(
-                position, rows, Doubt("sentinel", seen, f"If {sentinel:g} is a score, {advice}")
-            )
+        sentinel = None if name in stated else find_sentinel(changed[:, position])
+        while sentinel is not None:
+            facts = unscore(position, changed[:, position] == sentinel)
+            low, high = extremes_of(changed[:, position])
+            facts |= {"sentinel": sentinel, "low": low, "high": high}
+            ends = {"least": min(low, sentinel), "most": max(high, sentinel)}
+            doubts.append(Doubt.of("sentinel", **facts, **ends))
+            sentinel = find_sentinel(changed[:, position])
     for position, rows in _empty_composites(changed):
-        name = names[position]
-        if name not in stated:
-            seen = (
-                f"{int(rows.sum())} scores of {name!r} are 0 where all metrics whose mean it is "
-                "are missing, so these are unscored"
-            )
-            advice = f"If 0 is a score, {option(name, 0, 1)}"
-            unscore(position, rows, Doubt("empty_composite", seen, advice))
+        if names[position] not in stated:
+            doubts.append(Doubt.of("empty_composite", **unscore(position, rows)))
     return changed, doubts
 
 

@@ -402,13 +402,7 @@ def _doubts_on_objects(columns: TableColumns) -> list[str]:
     are_unknown = not any(metric.known or not metric.are_objects for metric in metrics)
     if len(names) < 2 or not are_unknown or any(map(_METRIC_WORDS.search, names)):
         return []
-    doubt = Doubt(
-        "columns_of_pipelines",
-        f"columns {named(names)} hold objects with a score each, and none has the name of a "
-        "metric: they may be pipelines, which are to be compared, and not metrics of one pipeline",
-        "If they are pipelines, write one row per question and pipeline, with the columns "
-        f"'pipeline' and 'score'; if they are metrics, name them: metrics={names[:2]!r}",
-    )
+    doubt = Doubt.of("columns_of_pipelines", listed=named(names), first=names[:2])
     return [doubt.note]
 
 
