@@ -17,7 +17,7 @@ from rageval_report import (
     rank,
 )
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.scores import Catalogue, normalise_name, score_table
+from rageval_report.scores import Catalogue, normalise_name
 from rageval_report.scores.metric import infer_metric, override_metric
 
 NAMES = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30) | st.from_regex(
@@ -276,55 +276,6 @@ def test_a_change_that_says_nothing_is_refused(change):
 def test_a_field_that_a_metric_does_not_have_is_told_with_the_nearest():
     with pytest.raises(UnknownNameError, match=r"'bound'\. Did you mean 'bounds'"):
         override_metric(Metric("x"), {"bound": (0, 1)})
-
-
-def table_of(cells, name, **options):
-    ids = [f"q{i}" for i in range(len(cells))]
-    return score_table({"query_id": ids, name: cells}, **options)
-
-
-@pytest.mark.parametrize("name", ["groundedness", "Coherence", "answer_relevance", "correctness"])
-@pytest.mark.parametrize("cells", [[1, 4, 5, 3], [4.5, 3.0, np.nan], ["2", "5", "n/a"]])
-def test_a_judges_marks_have_the_bounds_of_their_scale_and_a_note(name, cells):
-    table = table_of(cells, name)
-    [metric] = table.metrics.values()
-    assert (metric.kind, metric.bounds) == ("ordinal", (1.0, 5.0))
-    assert any("read as marks from 1 to 5" in note for note in table.notes)
-
-
-@pytest.mark.parametrize("name", ["recall@5", "faithfulness", "bleu", "exact_match"])
-def test_percent_of_a_known_metric_are_kept_with_their_bounds_and_a_note(name):
-    table = table_of([85.0, 0.0, 32.5], name)
-    assert table.scores[name].tolist() == [85.0, 0.0, 32.5]
-    assert table.metrics[name].bounds == (0.0, 100.0)
-    assert any("read as percent, from 0 to 100: the largest is 85" in note for note in table.notes)
-
-
-@pytest.mark.parametrize(
-    ("name", "cells", "message"),
-    [
-        ("groundedness", [0, 4], r"has 0 at 'q0' and 4 at 'q1'\. Say on which scale .* metrics="),
-        ("faithfulness", [3, 7], r"has 3 at 'q0' and 7 at 'q1'\. Say"),
-        ("groundedness", [4, 0.5], r"on two scales: 0.5 at 'q1' and 4 at 'q0'\. Bring .* metrics="),
-        ("recall", [85, 1, 0], r"on two scales: 1 at 'q1' and 85 at 'q0'"),
-        ("recall@5", [0.5, 3], r"'recall@5' must lie between 0 and 1; got 3 at 'q1'"),
-        ("faithfulness", [0.5, 1.5], r"'faithfulness' must lie between 0 and 1; got 1.5 at 'q1'"),
-        ("recall", [50, 101], r"must lie between 0 and 1; got 50 at 'q0'"),
-        ("faithfulness", [-1, 4], r"must lie between 0 and 1; got -1 at 'q0'"),
-    ],
-)
-def test_a_scale_that_is_not_certain_is_an_error_with_two_cells(name, cells, message):
-    with pytest.raises(DataError, match=message):
-        table_of(cells, name)
-
-
-@pytest.mark.parametrize(
-    "change", [{"bounds": (0, 5)}, Metric("groundedness", kind="ordinal", bounds=(0, 5))]
-)
-def test_stated_bounds_settle_it(change):
-    table = table_of([0, 4], "groundedness", metrics={"groundedness": change})
-    assert table.metrics["groundedness"].bounds == (0.0, 5.0)
-    assert table.notes == ()
 
 
 # -- two pipelines
