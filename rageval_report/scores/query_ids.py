@@ -291,7 +291,7 @@ def _ids_of(cells: pd.Series | pd.Index, column: str | None = None, *notes: str)
     _check_no_row(cells.isna(), "have none")
     texts = _convert_ids(cells)
     _check_no_row((texts == "") | texts.str.isspace(), "have a blank one")
-    if all(map(str.isascii, texts.tolist())):
+    if unicodedata.is_normalized("NFC", "".join(texts.tolist())):
         return _RowIds(texts, column, notes)
     composed = texts.map(_composed)
     changed = texts[(composed != texts).to_numpy()].tolist()

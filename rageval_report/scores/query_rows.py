@@ -303,10 +303,12 @@ _MOST_LABELS = 200
 
 def _kinds_of_label(label: object) -> frozenset[str]:
     """The statistics that a label names; none if it names no statistic."""
-    # Most ids end with a digit, and a label seldom does.
-    if not isinstance(label, str) or len(label) > _LONGEST_LABEL or label[-1:].isdigit():
+    if not isinstance(label, str) or len(label) > _LONGEST_LABEL:
         return frozenset()
-    text = _SIZE.sub("", label.casefold())
+    text = label.casefold()
+    if "%" not in text and _KIND_OF.keys().isdisjoint(_TOKEN.findall(text)):  # as nearly always
+        return frozenset()
+    text = _SIZE.sub("", text)
     tokens = set(_TOKEN.findall(text))
     statistics = {token for token in tokens if token in _KIND_OF or _QUANTILE.fullmatch(token)}
     # Digits that belong to no percentage number something: "mean 3" is an id.
@@ -418,15 +420,19 @@ class _LabelledTable:
 
     def total_rows(self, totals: Totals) -> tuple[list[LeftOutRow], list[str]]:
         """The rows of totals, and notes on rows that may be some."""
-        labels = [] if _is_numeric(self.labels) else self.labels.tolist()
-        labelled = {
-            row: cell
-            for row, cell in enumerate(labels)
-            if _kinds_of_label(cell) and self.is_open[row]
-        }
+        cells = [] if _is_numeric(self.labels) else self.labels.tolist()
+        # Most ids end with a digit, or mix digits and letters: they are no words, and not blank.
+        words = [
+            (row, cell)
+            for row, cell in enumerate(cells)
+            if isinstance(cell, str)
+            and not cell[-1:].isdigit()
+            and (cell.isalpha() or not cell.isalnum())
+            and self.is_open[row]
+        ]
+        labelled = {row: cell for row, cell in words if _kinds_of_label(cell)}
         is_blank = self.labels.isna().to_numpy(dtype=bool, copy=True)
-        for row, cell in enumerate(labels):
-            is_blank[row] |= isinstance(cell, str) and not cell.strip()
+        is_blank[[row for row, cell in words if not cell.strip()]] = True
         without_id = np.flatnonzero(is_blank & self.is_open).tolist()
         if len(without_id) > _MOST_LABELS or len(without_id) == len(is_blank):
             without_id = []
