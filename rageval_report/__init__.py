@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from rageval_report.errors import RagevalError as RagevalError
     from rageval_report.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
     from rageval_report.evaluation import read_scores as read_scores
-    from rageval_report.inspection import inspect as inspect
     from rageval_report.metrics.judged_sets import evaluate_judged_set as evaluate_judged_set
     from rageval_report.metrics.scoring import score as score
     from rageval_report.metrics.scoring import score_rankings as score_rankings
@@ -49,5 +48,6 @@ if TYPE_CHECKING:
     from rageval_report.runner.experiment import experiment as experiment
     from rageval_report.scores import METRICS as METRICS
     from rageval_report.scores import Metric as Metric
+    from rageval_report.scores.inspection import inspect as inspect
 else:
     __getattr__, __dir__, __all__ = lazy_face(__name__, "__version__")

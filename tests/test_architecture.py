@@ -36,7 +36,7 @@ FLOORS = (
     {"golden", "reports"},
     {"scale"},  # the same questions of lazy tables, with the page of their answers
     {"evaluation"},
-    {"metrics.record_guard", "run_history", "loggers", "inspection"},
+    {"metrics.record_guard", "run_history", "loggers", "scores.inspection"},
     {"metrics.scoring"},  # the verbs that make an evaluation, beside it
     {"metrics.judged_sets", "metrics.trace_results"},
     {"runner.evaluate"},  # one call for all steps of an evaluation, so it is above them all

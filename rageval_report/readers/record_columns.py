@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from rageval_report.readers.base import CellsByColumn, id_columns
-from rageval_report.scores.cells import ParsedCells, read_cells, split_object
-from rageval_report.scores.column_scale import CellColumn
+from rageval_report.scores.cells import CellColumn, ParsedCells, read_cells, split_object
 from rageval_report.scores.states import FAILED, MISSING, REASON, STATE, state_columns
 
 T = TypeVar("T")

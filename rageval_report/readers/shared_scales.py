@@ -19,8 +19,7 @@ import pandas as pd
 from rageval_report.errors import DataError
 from rageval_report.files.source import Source
 from rageval_report.readers.base import ScoreFile
-from rageval_report.scores.cells import ParsedCells, read_cells
-from rageval_report.scores.column_scale import CellColumn, ScoreRange
+from rageval_report.scores.cells import CellColumn, ParsedCells, ScoreRange, read_cells
 from rageval_report.scores.descriptions import (
     SharedScale,
     fit_scale,

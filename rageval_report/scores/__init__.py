@@ -6,7 +6,6 @@ check of a table from outside (`score_table`), and the rule for correct answers 
 
 from __future__ import annotations
 
-from rageval_report.scores import catalogue as _catalogue  # noqa: F401  (fills METRICS)
 from rageval_report.scores.correct import Correct, correctness
 from rageval_report.scores.metric import METRICS, Catalogue, Metric, is_binary, normalise_name
 from rageval_report.scores.roles import resolver

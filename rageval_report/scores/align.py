@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
-from rageval_report.scores.column_scale import ScoreRange
+from rageval_report.scores.cells import ScoreRange
 from rageval_report.scores.correct import Correct
 from rageval_report.scores.descriptions import LEAST_TOP, UNIT, bounds_option
 from rageval_report.scores.metric import KINDS, Metric, extremes_of, normalise_name
@@ -26,14 +26,12 @@ from rageval_report.scores.query_ids import (
 )
 from rageval_report.scores.query_ids import cluster_noun as cluster_noun
 from rageval_report.scores.table import Scored
-from rageval_report.types import BoolArray, IndexArray
+from rageval_report.types import IndexArray
 
 # Below this share of queries with a neighbour in their cluster, clusters hardly matter.
 _LEAST_SHARED = 0.5
 # "source" is often a kind of source, such as web or file: two or three values are no clusters.
 _FEWEST = 4
-# Kinds of NumPy types whose cells have the same text if they have the same bits.
-_PLAIN_KINDS = "biufmM"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,15 +98,16 @@ def check_scales(
     """
     for metrics in shared:
         places = places_on_two_scales(metrics, scores)
-        if places is None:
-            continue
-        scales = [
-            f"{range_text(metrics[place], scores[place])} in {runs[place]!r}" for place in places
-        ]
-        raise DataError(
-            f"metric {metrics[0].name!r} has scores {scales[0]} and {scales[1]}, which cannot be "
-            f"compared. If both are on one scale, say so when loading: {bounds_option(metrics[0])}"
-        )
+        if places is not None:
+            first, second = (
+                f"{range_text(metrics[place], scores[place])} in {runs[place]!r}"
+                for place in places
+            )
+            raise DataError(
+                f"metric {metrics[0].name!r} has scores {first} and {second}, which cannot be "
+                "compared. If both are on one scale, say so when loading: "
+                f"{bounds_option(metrics[0])}"
+            )
 
 
 def places_on_two_scales(
@@ -121,14 +120,12 @@ def places_on_two_scales(
             return [known[0], place]
     # Of an unknown metric the bounds are only guessed: counts may well be 0 and 1 in one of the
     # runs, but shares in one and larger numbers in the other are two scales.
-    shares = [
-        place
-        for place in known
-        if metrics[place].bounds == UNIT and metrics[place].kind == "proportion"
-    ]
-    for place, metric in enumerate(metrics) if shares else ():
+    share = next((place for place in known if metrics[place].kind == "proportion"), None)
+    if share is None or metrics[share].bounds != UNIT:
+        return None
+    for place, metric in enumerate(metrics):
         if metric.bounds is None and scores[place][metric.name].median() >= LEAST_TOP:
-            return sorted((shares[0], place))
+            return sorted((share, place))
     return None
 
 
@@ -273,31 +270,9 @@ def same_texts(left: pd.Series, right: pd.Series) -> bool:
     Cells are compared as texts because NaN differs from itself and arrays have no single truth
     value. So 1 differs from 1.0, and a missing cell equals another missing one of the same kind.
     """
-    if len(left) != len(right):
-        return False
-    rest = ~_identical_cells(left, right)
-    if not rest.all():
-        left, right = left[rest], right[rest]
-    return all(str(a) == str(b) for a, b in zip(left, right, strict=True))
-
-
-def _identical_cells(left: pd.Series, right: pd.Series) -> BoolArray:
-    """Which cells surely have the same text; False where that is not known."""
-    if left.dtype == right.dtype:
-        if isinstance(left.dtype, np.dtype) and left.dtype.kind in _PLAIN_KINDS:
-            bits = f"u{left.dtype.itemsize}"
-            if left.dtype.itemsize <= 8:  # longer floats have bits without a meaning
-                return np.asarray(left.to_numpy().view(bits) == right.to_numpy().view(bits))
-        if _has_only_texts(left) and _has_only_texts(right):
-            equal = left.array == right.array
-            return np.asarray(pd.array(equal, dtype="boolean").fillna(False), dtype=bool)
-    return np.zeros(len(left), dtype=bool)
-
-
-def _has_only_texts(column: pd.Series) -> bool:
-    if isinstance(column.dtype, pd.StringDtype):
-        return True
-    return column.dtype == object and pd.api.types.infer_dtype(column, skipna=False) == "string"
+    if left.dtype == right.dtype and left.dtype != object:
+        return left.reset_index(drop=True).equals(right.reset_index(drop=True))
+    return len(left) == len(right) and all(map(str.__eq__, map(str, left), map(str, right)))
 
 
 # -- clusters: a guess becomes a note that says what to pass; it is never applied by itself, because

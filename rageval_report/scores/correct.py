@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import reduce
 from numbers import Real
+from operator import and_
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +20,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError, RagevalError
 from rageval_report.scores.cells import read_cells
-from rageval_report.scores.metric import Metric, is_binary, normalise_name
+from rageval_report.scores.metric import WORDS, Metric, is_binary, normalise_name
 from rageval_report.scores.query_ids import REFERENCE, first_named
 from rageval_report.scores.roles import resolver
 from rageval_report.scores.saved_columns import plain_value
@@ -42,11 +44,8 @@ HOW_TO_SAY = (
 # The column that the sheets for reviewers leave blank. A judge has the same name, but its verdicts
 # come with its settings.
 _SHEET = "answer_correct"
-# A column with such a name holds the verdict of a person on the answer.
-_PEOPLE = ("human", "manual", "expert", "annotator", "reviewer")
-_VERDICTS = (
-    *("label", "correct", "correctness", "is_correct", "answer_correct", "answer_correctness"),
-    *("verdict", "judgement", "judgment"),
+_PEOPLE, _VERDICTS, _CORRECTNESS = (
+    WORDS["correct"][key].split() for key in ("people", "verdicts", "metrics")
 )
 _LABELS = (
     *(f"{person}_{verdict}" for person in _PEOPLE for verdict in _VERDICTS),
@@ -54,11 +53,6 @@ _LABELS = (
     _SHEET,
 )
 
-# Metrics that say whether, or how far, an answer is correct: the most direct first.
-_CORRECTNESS = (
-    *("answer_correct", "is_matching", "answer_correctness", "llm_as_judge_answer_metrics"),
-    *("is_correct", "correct", "accuracy", "answered_precision"),
-)
 EXACT_MATCHES = ("exact_match", "exact_match_squad")
 
 # An answer of more words is seldom repeated word by word. Open-domain Natural Questions keeps
@@ -94,29 +88,48 @@ def apply_rule(evaluation: Scored, correct: Correct) -> pd.Series:
     """
     if callable(correct):
         return _by_function(evaluation, correct)
-    if isinstance(correct, Mapping):
-        if not correct:
-            raise DataError(f"correct must hold at least one threshold; got none. {HOW_TO_SAY}")
-        holds = [_by_threshold(evaluation, name, _threshold(t)) for name, t in correct.items()]
-        result = holds[0]
-        for other in holds[1:]:  # three-valued logic: False & NA is False, so one failure decides
-            result = result & other
-        return result.rename("correct")
-    if isinstance(correct, tuple):
-        if len(correct) != 2 or not isinstance(correct[0], str):
-            raise DataError(
-                f"correct must be a metric and a threshold; got {correct!r}. {HOW_TO_SAY}"
-            )
-        return _by_threshold(evaluation, correct[0], _threshold(correct[1]))
-    name = str(correct)
-    if name in evaluation.details.columns:
+    if _is_detail(evaluation, correct):
+        name = str(correct)
         return _by_column(evaluation.details[name], name, evaluation.details.index)
-    metric = _metric(evaluation, name)
-    return _by_threshold(evaluation, metric.name, _best_score(metric))
+    answers = []
+    for metric, threshold in _thresholds(evaluation, correct):
+        column = evaluation.scores[metric.name]
+        values = column.to_numpy(dtype=np.float64)
+        holds = values >= threshold if metric.greater_is_better else values <= threshold
+        # A missing score is neither correct nor incorrect; a comparison with NaN would be False.
+        answers.append(yes_or_no(holds, np.isnan(values), column.index))
+    # Three-valued logic: False & NA is False, so one failure decides.
+    return reduce(and_, answers).rename("correct")
 
 
-def _metric(evaluation: Scored, name: str) -> Metric:
-    return evaluation.metrics[resolver(evaluation.metrics)(name)]
+def _is_detail(evaluation: Scored, correct: object) -> bool:
+    """Whether a rule is a detail column of yes and no."""
+    return isinstance(correct, str) and correct in evaluation.details.columns
+
+
+def _thresholds(evaluation: Scored, correct: Correct) -> list[tuple[Metric, float]]:
+    """The metrics of a rule with the scores that they must reach."""
+    resolve = resolver(evaluation.metrics)
+    if isinstance(correct, str):
+        metric = evaluation.metrics[resolve(correct)]
+        if metric.bounds is None:
+            pair = f"({metric.name!r}, ...)"
+            raise DataError(f"{metric.name!r} has no best score; pass a threshold: correct={pair}")
+        return [(metric, metric.bounds[metric.greater_is_better])]
+    if isinstance(correct, tuple) and (len(correct) != 2 or not isinstance(correct[0], str)):
+        raise DataError(f"correct must be a metric and a threshold; got {correct!r}. {HOW_TO_SAY}")
+    pairs = list(correct.items()) if isinstance(correct, Mapping) else [correct]
+    if not pairs:
+        raise DataError(f"correct must hold at least one threshold; got none. {HOW_TO_SAY}")
+    return [(evaluation.metrics[resolve(name)], _threshold(number)) for name, number in pairs]
+
+
+def _threshold(threshold: object) -> float:
+    if isinstance(threshold, Real) and not isinstance(threshold, bool) and math.isfinite(threshold):
+        return float(threshold)
+    raise DataError(
+        f"correct: a threshold must be a finite number; got {threshold!r}. {HOW_TO_SAY}"
+    )
 
 
 def yes_or_no(holds: BoolArray, unknown: BoolArray, index: pd.Index) -> pd.Series:
@@ -136,42 +149,16 @@ def rule_in_words(evaluation: Scored, correct: Correct) -> str:
     """
     if callable(correct):
         return f"the function {getattr(correct, '__name__', 'given')} says so"
+    if _is_detail(evaluation, correct):
+        return f"{correct} says so"
+    thresholds = _thresholds(evaluation, correct)
     if isinstance(correct, str):
-        if correct in evaluation.details.columns:
-            return f"{correct} says so"
-        metric = _metric(evaluation, correct)
-        return f"{metric.name} = {_best_score(metric):g}"
-    pairs = correct.items() if isinstance(correct, Mapping) else [correct]
-    return " and ".join(_condition(_metric(evaluation, name), limit) for name, limit in pairs)
+        return f"{thresholds[0][0].name} = {thresholds[0][1]:g}"
+    return " and ".join(_condition(metric, limit) for metric, limit in thresholds)
 
 
 def _condition(metric: Metric, threshold: float) -> str:
     return f"{metric.name} {'>=' if metric.greater_is_better else '<='} {threshold:g}"
-
-
-def _threshold(threshold: object) -> float:
-    if isinstance(threshold, Real) and not isinstance(threshold, bool) and math.isfinite(threshold):
-        return float(threshold)
-    raise DataError(
-        f"correct: a threshold must be a finite number; got {threshold!r}. {HOW_TO_SAY}"
-    )
-
-
-def _best_score(metric: Metric) -> float:
-    if metric.bounds is None:
-        name = metric.name
-        raise DataError(f"{name!r} has no best score; pass a threshold: correct=({name!r}, ...)")
-    return metric.bounds[metric.greater_is_better]
-
-
-def _by_threshold(evaluation: Scored, name: str, threshold: float) -> pd.Series:
-    metric = _metric(evaluation, name)
-    column = evaluation.scores[metric.name]
-    values = column.to_numpy(dtype=np.float64)
-    holds = values >= threshold if metric.greater_is_better else values <= threshold
-    # A missing score is neither correct nor incorrect; a comparison with NaN alone would give
-    # False.
-    return yes_or_no(holds, np.isnan(values), column.index)
 
 
 def _by_function(evaluation: Scored, rule: Callable[[pd.DataFrame], object]) -> pd.Series:
@@ -241,18 +228,10 @@ def parse_correct(document: Mapping[str, Any]) -> tuple[Correct | None, tuple[st
     if rule is None or isinstance(rule, str):
         return rule, ()
     pairs = list(rule.items()) if isinstance(rule, dict) else [rule]
-    if not pairs or not all(map(_is_threshold, pairs)):
+    kinds = [[*map(type, pair)] if isinstance(pair, list | tuple) else [] for pair in pairs]
+    if not kinds or any(pair not in ([str, int], [str, float]) for pair in kinds):
         raise DataError(f"correct has the wrong shape: {rule!r:.60}")
     return (rule if isinstance(rule, dict) else (rule[0], rule[1])), ()
-
-
-def _is_threshold(pair: object) -> bool:
-    return (
-        isinstance(pair, list | tuple)
-        and len(pair) == 2
-        and isinstance(pair[0], str)
-        and type(pair[1]) in (int, float)
-    )
 
 
 # -- what is correct
@@ -563,8 +542,7 @@ def _is_judged(evaluation: Scored, metric: Metric) -> bool:
 def _decides_alone(evaluation: Scored, notion: CorrectNotion) -> bool:
     """Whether the caller has said it for each query: by a function or a column."""
     rule = notion.rule
-    is_column = isinstance(rule, str) and rule in evaluation.details.columns
-    return notion.origin == "caller" and (callable(rule) or is_column)
+    return notion.origin == "caller" and (callable(rule) or _is_detail(evaluation, rule))
 
 
 def _right_refusals(evaluation: Scored) -> FloatArray | None:

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
-from rageval_report.scores.cells import VERDICT_WORDS
-from rageval_report.scores.column_scale import ScoreRange
+from rageval_report.scores.cells import VERDICT_WORDS, ScoreRange
 from rageval_report.scores.metric import (
+    WORDS,
     Catalogue,
     Kind,
     Metric,
@@ -31,7 +31,7 @@ from rageval_report.scores.metric import (
     override_metric,
     title_of,
 )
-from rageval_report.scores.roles import ColumnRoles, resolver
+from rageval_report.scores.roles import MetricColumn, resolver
 from rageval_report.types import FloatArray
 
 UNIT: ScoreRange = (0.0, 1.0)
@@ -41,13 +41,12 @@ _PERCENT: ScoreRange = (0.0, 100.0)
 _HIGHEST_MARK = 10.0
 # The highest mark of a column is at least this; 1.5 is a wrong score between 0 and 1.
 LEAST_TOP = 2.0
-# The names of other metrics that Azure's and MLflow's judges grade from 1 to 5.
-_GRADED = frozenset("fluency relevance retrieval similarity helpfulness completeness".split())
+_GRADED = frozenset(WORDS["metrics"]["graded"].split())
 
 _F1, _TOKEN_F1 = "f1", "token_f1"
 # Beside these metrics of the answer "f1" is the F1 of the answer's words; beside precision and
 # recall it is the F1 of retrieval.
-_ANSWER_METRICS = frozenset(("answer_correctness", "exact_match", "exact_match_squad"))
+_ANSWER_METRICS = ("answer_correctness", "exact_match", "exact_match_squad")
 _RETRIEVAL_PARTS = frozenset(("precision", "recall"))
 
 
@@ -66,7 +65,7 @@ class SharedScale(NamedTuple):
 
 
 def describe_metrics(
-    columns: ColumnRoles,
+    columns: Mapping[str, MetricColumn],
     block: FloatArray,
     ids: pd.Series,
     *,
@@ -80,34 +79,53 @@ def describe_metrics(
     `block` has a column of scores per metric; `by_name` says that no format lists the metrics, so
     that "f1" may be either of two.
     """
-    known = _infer_metrics(columns, block)
-    notes = _turn_verdicts(columns, known)
-    by_file = {name: change for name, change in by_file.items() if normalise_name(name) in known}
-    overridden = set()
-    for name, change in (*by_file.items(), *by_caller.items()):
-        column = resolver(known)(name)
-        known[column] = override_metric(known[column], change)
-        overridden.add(column)
-    in_family = {resolver(known)(name) for name, change in by_caller.items() if _is_silent(change)}
-    for name in columns.listed_by_caller | in_family:
-        known[name] = replace(known[name], in_family=True)
-    notes += [
-        f"{name!r} is not a known metric; because of its name, lower is taken as better"
-        for name, metric in columns.known.items()
-        if metric is None and name not in overridden and not known[name].greater_is_better
-    ]
-    with_bounds = {*stated_bounds(by_file, by_caller), *columns.scales}
-    for position, (name, metric) in enumerate(known.items()):
-        if name in scales and name not in with_bounds:
-            known[name] = replace(metric, kind=scales[name].kind, bounds=scales[name].bounds)
-        elif name not in with_bounds:
-            is_known = columns.known[name] is not None
-            known[name], note = fit_scale(metric, block[:, position], ids, is_known=is_known)
-            notes += [note] if note else []
+    arrays = dict(zip(columns, block.T, strict=True))
+    known = {name: _infer_metric(name, own, arrays[name]) for name, own in columns.items()}
+    notes = []
+    for name, column in columns.items():
+        if not column.words & VERDICT_WORDS:
+            continue
+        if not known[name].greater_is_better:
+            notes.append(
+                f"{name!r} holds verdicts such as {min(column.words)!r}: a pass is better, "
+                "although lower is better for the metric of this name"
+            )
+        known[name] = replace(known[name], greater_is_better=True, direction_is_known=True)
+    of_file = {name: change for name, change in by_file.items() if normalise_name(name) in known}
+    resolve, overridden = resolver(known), set()
+    for name, change in (*of_file.items(), *by_caller.items()):
+        column_name = resolve(name)
+        known[column_name] = override_metric(known[column_name], change)
+        overridden.add(column_name)
+    for name, change in by_caller.items():
+        # A description may say itself if the metric counts in a correction.
+        is_said = isinstance(change, Metric) or (
+            isinstance(change, Mapping) and "in_family" in change
+        )
+        if not is_said:
+            known[resolve(name)] = replace(known[resolve(name)], in_family=True)
+    for name, column in columns.items():
+        if column.is_listed:
+            known[name] = replace(known[name], in_family=True)
+        is_guess = column.known is None and name not in overridden
+        if is_guess and not known[name].greater_is_better:
+            notes.append(
+                f"{name!r} is not a known metric; because of its name, lower is taken as better"
+            )
+    with_bounds = stated_bounds(of_file, by_caller)
+    for name, column in columns.items():
+        if name in with_bounds or column.scale is not None:
+            continue
+        if name in scales:
+            known[name] = replace(known[name], kind=scales[name].kind, bounds=scales[name].bounds)
+        else:
+            fitted = fit_scale(known[name], arrays[name], ids, is_known=column.known is not None)
+            known[name] = fitted.metric
+            notes += [fitted.note] if fitted.note else []
     if by_name:
         notes += _decide_f1(known, overridden)
-    for position, (name, metric) in enumerate(known.items()):
-        known[name] = match_kind(metric, block[:, position])
+    for name, metric in known.items():
+        known[name] = match_kind(metric, arrays[name])
         if known[name].kind != metric.kind:
             notes.append(
                 f"{name!r} should be 0 or 1, but some scores lie between them: it is read as a "
@@ -120,55 +138,27 @@ def describe_metrics(
     return known, notes
 
 
-def _is_silent(change: Override) -> bool:
-    """Whether a description does not say itself if the metric counts in a correction."""
-    is_said = isinstance(change, Mapping) and "in_family" in change
-    return not isinstance(change, Metric) and not is_said
-
-
-def _infer_metrics(columns: ColumnRoles, block: FloatArray) -> dict[str, Metric]:
-    """The description of each metric in the catalogue, else inferred from its name and cells."""
-    known = {
-        name: replace(
-            metric or infer_metric(name, block[:, position]),
-            in_family=columns.is_in_family(name),
-        )
-        for position, (name, metric) in enumerate(columns.known.items())
-    }
-    for name in columns.shares:
-        if columns.known[name] is None:  # 90 % becomes 0.9, so the title must not show a "%"
-            known[name] = replace(known[name], title=title_of(name.replace("%", "")))
-    for name, scale in columns.scales.items():
-        known[name] = replace(known[name], kind="ordinal", bounds=scale)
-    return known
-
-
-def _turn_verdicts(columns: ColumnRoles, known: dict[str, Metric]) -> list[str]:
-    """Make higher better where cells say "pass" or "fail", whatever the name says."""
-    notes = []
-    for name, words in columns.words.items():
-        if not words & VERDICT_WORDS:
-            continue
-        if not known[name].greater_is_better:
-            notes.append(
-                f"{name!r} holds verdicts such as {min(words)!r}: a pass is better, although lower "
-                "is better for the metric of this name"
-            )
-        known[name] = replace(known[name], greater_is_better=True, direction_is_known=True)
-    return notes
+def _infer_metric(name: str, column: MetricColumn, values: FloatArray) -> Metric:
+    """The description of a metric in the catalogue, else inferred from its name and cells."""
+    metric = column.known or infer_metric(name, values)
+    if column.known is None and column.are_shares:
+        # 90 % becomes 0.9, so the title must not show a "%".
+        metric = replace(metric, title=title_of(name.replace("%", "")))
+    if column.scale is not None:
+        metric = replace(metric, kind="ordinal", bounds=column.scale)
+    return replace(metric, in_family=column.is_in_family)
 
 
 def match_kind(metric: Metric, values: FloatArray) -> Metric:
     """The metric; a binary one becomes a proportion if some scores lie between 0 and 1."""
-    if metric.kind != "binary" or is_binary(values):
-        return metric
-    return replace(metric, kind="proportion")
+    is_matching = metric.kind != "binary" or is_binary(values)
+    return metric if is_matching else replace(metric, kind="proportion")
 
 
 def _decide_f1(known: dict[str, Metric], described: Collection[str]) -> list[str]:
     """Make "f1" the F1 of the answer if all other metrics are of it; the reason as notes."""
     columns = {metric.known_as: name for name, metric in known.items()}
-    neighbours = [columns[name] for name in sorted(_ANSWER_METRICS) if name in columns]
+    neighbours = [columns[name] for name in _ANSWER_METRICS if name in columns]
     name = columns.get(_F1)
     # Whoever described the column has decided already.
     if name is None or name in described or not neighbours:
@@ -207,7 +197,7 @@ def stated_bounds(*descriptions: object) -> dict[str, ScoreRange]:
             stated = change.get("bounds") if isinstance(change, Mapping) else None
             stated = change.bounds if isinstance(change, Metric) else stated
             try:
-                low, high = (float(bound) for bound in stated or ())
+                low, high = map(float, stated or ())
             except (TypeError, ValueError):  # refused where the description is applied
                 continue
             bounds[normalise_name(str(name))] = low, high
@@ -233,41 +223,37 @@ def fit_scale(
     """
     low, high = extremes_of(values)
     are_marks = low >= _MARKS[0] and high <= _MARKS[1]
+    option = bounds_option(metric)
+    as_marks = FittedMetric(
+        replace(metric, kind="ordinal", bounds=_MARKS),
+        f"the scores of {metric.name!r} are read as marks from 1 to 5. If they are on another "
+        f"scale, say so: {option}",
+    )
     if not is_known:
         is_graded = bool(_GRADED & set(re.split(r"[^a-z]+", metric.name)))
-        if metric.kind == "ordinal" and metric.bounds is None and is_graded and are_marks:
-            return _as_marks(metric)
-        return FittedMetric(metric)
+        is_open = metric.kind == "ordinal" and metric.bounds is None
+        return as_marks if is_open and is_graded and are_marks else FittedMetric(metric)
     if metric.bounds != UNIT or not LEAST_TOP <= high <= _PERCENT[1] or low < 0:
         return FittedMetric(metric)
     is_judged = metric.compute is None and metric.kind == "proportion"
     if high <= _HIGHEST_MARK and not is_judged:  # a count; the check of the bounds refuses it
         return FittedMetric(metric)
     is_small = (values > 0) & ((values < 1) | ((values == 1) & (high > _HIGHEST_MARK)))
+    highest = int(np.nanargmax(values))
     if is_small.any():
-        places = int(np.flatnonzero(is_small)[0]), int(np.nanargmax(values))
-        refuse_two_scales(metric.name, values, ids, *places)
+        refuse_two_scales(metric.name, values, ids, int(np.flatnonzero(is_small)[0]), highest)
     if high > _HIGHEST_MARK:
         return FittedMetric(
             replace(metric, kind="real", bounds=_PERCENT),
             f"the scores of {metric.name!r} are read as percent, from 0 to 100: the largest is "
-            f"{high:g}. If they are on another scale, say so: {bounds_option(metric)}",
+            f"{high:g}. If they are on another scale, say so: {option}",
         )
     if are_marks:
-        return _as_marks(metric)
-    lowest = int(np.nanargmin(values))
+        return as_marks
     raise DataError(
         f"metric {metric.name!r} is known with scores from 0 to 1, but has {low:g} at "
-        f"{ids.iloc[lowest]!r} and {high:g} at {ids.iloc[int(np.nanargmax(values))]!r}. Say on "
-        f"which scale they are: {bounds_option(metric)}"
-    )
-
-
-def _as_marks(metric: Metric) -> FittedMetric:
-    return FittedMetric(
-        replace(metric, kind="ordinal", bounds=_MARKS),
-        f"the scores of {metric.name!r} are read as marks from 1 to 5. If they are on another "
-        f"scale, say so: {bounds_option(metric)}",
+        f"{ids.iloc[int(np.nanargmin(values))]!r} and {high:g} at {ids.iloc[highest]!r}. Say on "
+        f"which scale they are: {option}"
     )
 
 

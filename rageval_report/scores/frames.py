@@ -17,6 +17,7 @@ from rageval_report.files.inputs import is_file_input
 
 # The number of frames of the stack from a warning here to the line that constructs an evaluation.
 _CALLER_LEVEL = 6
+_PROTOCOLS = ("__arrow_c_stream__", "__dataframe__", "__narwhals_dataframe__")
 
 
 def to_pandas(
@@ -56,22 +57,34 @@ def to_pandas(
         if data.columns.nlevels > 1:
             raise _two_levels(data, parameter)
         return data
-    if isinstance(data, type) or is_file_input(data):
-        raise _wrong_kind(data, parameter, file_reader)
+    is_file = is_file_input(data)
+    # A frame that is a query that has not run yet, as a LazyFrame of polars.
+    is_lazy = callable(getattr(data, "collect", None))
     if isinstance(data, Mapping):
         return _from_columns(data, parameter)
     if isinstance(data, pd.Series):
-        return _from_series(data, parameter)
+        if data.name is None:
+            raise DataError(
+                f"{parameter}: a Series of scores needs the name of its metric; pass "
+                f"{parameter}.rename('recall')"
+            )
+        return data.to_frame()
     if isinstance(data, np.ndarray):
         return _from_array(data, parameter)
-    if isinstance(data, Sequence):
-        return _from_records(data, parameter)
-    if _is_foreign_frame(data) and not _is_lazy(data):
-        return _from_foreign(data, parameter)
-    # A set has no order.
-    if isinstance(data, Iterable) and not isinstance(data, Set) and not _is_lazy(data):
-        return _from_records(list(data), parameter)
-    raise _wrong_kind(data, parameter, file_reader)
+    if not isinstance(data, type) and not is_file:
+        if isinstance(data, Sequence):
+            return _from_records(data, parameter)
+        if any(hasattr(data, protocol) for protocol in _PROTOCOLS) and not is_lazy:
+            return _from_foreign(data, parameter)
+        # A set has no order.
+        if isinstance(data, Iterable) and not isinstance(data, Set) and not is_lazy:
+            return _from_records(list(data), parameter)
+    hint = f". To read a file, use {file_reader}" if is_file else ""
+    hint = f"; pass {parameter}.collect()" if is_lazy and not is_file else hint
+    raise ArgumentKindError(
+        f"{parameter} must be a frame (pandas, polars, pyarrow), a dict of lists or a list of "
+        f"dicts; got {describe_kind(data)}{hint}"
+    )
 
 
 def _two_levels(data: pd.DataFrame, parameter: str) -> DataError:
@@ -84,32 +97,6 @@ def _two_levels(data: pd.DataFrame, parameter: str) -> DataError:
     )
 
 
-def _wrong_kind(data: object, parameter: str, file_reader: str) -> ArgumentKindError:
-    hint = ""
-    if is_file_input(data):
-        hint = f". To read a file, use {file_reader}"
-    elif _is_lazy(data):
-        hint = f"; pass {parameter}.collect()"
-    return ArgumentKindError(
-        f"{parameter} must be a frame (pandas, polars, pyarrow), a dict of lists or a list of "
-        f"dicts; got {describe_kind(data)}{hint}"
-    )
-
-
-def _is_lazy(data: object) -> bool:
-    """Whether a frame is a query that has not run yet, as a LazyFrame of polars."""
-    return callable(getattr(data, "collect", None))
-
-
-def _from_series(data: pd.Series, parameter: str) -> pd.DataFrame:
-    if data.name is None:
-        raise DataError(
-            f"{parameter}: a Series of scores needs the name of its metric; pass "
-            f"{parameter}.rename('recall')"
-        )
-    return data.to_frame()
-
-
 def _from_array(data: np.ndarray[Any, Any], parameter: str) -> pd.DataFrame:
     if data.dtype.names is None or data.ndim != 1:
         raise ArgumentKindError(
@@ -119,16 +106,17 @@ def _from_array(data: np.ndarray[Any, Any], parameter: str) -> pd.DataFrame:
     return pd.DataFrame({name: data[name].tolist() for name in data.dtype.names})
 
 
-def _is_foreign_frame(data: object) -> bool:
-    protocols = ("__arrow_c_stream__", "__dataframe__", "__narwhals_dataframe__")
-    return any(hasattr(data, protocol) for protocol in protocols)
-
-
 def _from_foreign(data: object, parameter: str) -> pd.DataFrame:
     narwhals = load("narwhals")
     frame = narwhals.from_native(data, eager_only=True, pass_through=True)
-    if not isinstance(frame, narwhals.DataFrame):
-        frame = narwhals.from_native(_collect_rows(data, parameter))
+    if not isinstance(frame, narwhals.DataFrame):  # a stream, or a query that has not run yet
+        try:
+            frame = narwhals.from_native(import_pyarrow().table(data))
+        except (TypeError, ValueError, AttributeError) as exc:
+            raise ArgumentKindError(
+                f"{parameter} must be a frame; got {describe_kind(data)}, which does not give "
+                "rows. Make a frame of it first, for example with .collect() or .to_frame()"
+            ) from exc
     columns = {column.name: _column_values(column, narwhals) for column in frame.iter_columns()}
     return pd.DataFrame(columns, copy=False)
 
@@ -145,27 +133,16 @@ def _column_values(column: Any, narwhals: Any) -> Any:
     return column.to_list()
 
 
-def _collect_rows(data: object, parameter: str) -> Any:
-    """The rows of a stream, or of a query that has not run yet, as a pyarrow table."""
-    try:
-        return import_pyarrow().table(data)
-    except (TypeError, ValueError, AttributeError) as exc:
-        raise ArgumentKindError(
-            f"{parameter} must be a frame; got {describe_kind(data)}, which does not give rows. "
-            "Make a frame of it first, for example with .collect() or .to_frame()"
-        ) from exc
-
-
 def _from_columns(data: Mapping[Any, Any], parameter: str) -> pd.DataFrame:
-    if data and all(isinstance(values, Mapping) for values in data.values()):
+    if not data:
+        raise DataError(f"{parameter} must hold columns of scores; got an empty dict")
+    if all(isinstance(values, Mapping) for values in data.values()):
         raise DataError(
             f"{parameter} is a dict of dicts, whose keys may be queries or columns. If they are "
             f"queries, pass pandas.DataFrame.from_dict({parameter}, orient='index'), else "
             f"pandas.DataFrame({parameter})"
         )
     columns = {str(name): _as_list(name, values) for name, values in data.items()}
-    if not columns:
-        raise DataError(f"{parameter} must hold columns of scores; got an empty dict")
     indexes = [values.index for values in columns.values() if isinstance(values, pd.Series)]
     if not all(index.equals(indexes[0]) for index in indexes):
         raise DataError(
@@ -173,8 +150,9 @@ def _from_columns(data: Mapping[Any, Any], parameter: str) -> pd.DataFrame:
             "them"
         )
     lengths = {name: len(values) for name, values in columns.items()}
-    if len(set(lengths.values())) > 1:
-        columns = _split_joined_texts(columns, lengths)
+    n_rows = max(lengths.values())
+    for name in [name for name, length in lengths.items() if length != n_rows]:
+        columns[name] = _split_joined_text(columns[name], name, lengths, n_rows)
     return _make_frame(columns)
 
 
@@ -200,28 +178,21 @@ def _as_list(name: object, values: object) -> Any:
     return values if isinstance(values, Sized) else list(values)
 
 
-def _split_joined_texts(columns: dict[str, Any], lengths: dict[str, int]) -> dict[str, Any]:
-    """The columns, with one text that lists all ids split if this makes the lengths equal."""
-    n_rows = max(lengths.values())
-    corrected = dict(columns)
-    for name in [name for name, length in lengths.items() if length != n_rows]:
-        parts = _split_single_text(columns[name])
-        if len(parts) != n_rows:
-            described = ", ".join(f"{column!r} has {n}" for column, n in lengths.items())
-            raise DataError(
-                f"the columns must be of equal length; {described}. "
-                f"Check {name!r}: it should have {n_rows}."
-            )
-        corrected[name] = parts
-        message = f"column {name!r} is one text that holds {n_rows} values; it was split at commas"
-        warnings.warn(message, RagevalWarning, stacklevel=_CALLER_LEVEL)
-    return corrected
-
-
-def _split_single_text(values: Any) -> list[str]:
-    if len(values) != 1 or not isinstance(values[0], str):
-        return []
-    return [part.strip() for part in values[0].split(",")]
+def _split_joined_text(
+    values: Any, name: str, lengths: Mapping[str, int], n_rows: int
+) -> list[str]:
+    """The values of one text that lists all of them, if there is one for each row."""
+    is_text = len(values) == 1 and isinstance(values[0], str)
+    parts = [part.strip() for part in values[0].split(",")] if is_text else []
+    if len(parts) != n_rows:
+        described = ", ".join(f"{column!r} has {n}" for column, n in lengths.items())
+        raise DataError(
+            f"the columns must be of equal length; {described}. "
+            f"Check {name!r}: it should have {n_rows}."
+        )
+    message = f"column {name!r} is one text that holds {n_rows} values; it was split at commas"
+    warnings.warn(message, RagevalWarning, stacklevel=_CALLER_LEVEL)
+    return parts
 
 
 def _from_records(records: Sequence[Any], parameter: str) -> pd.DataFrame:

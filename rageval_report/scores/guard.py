@@ -6,35 +6,19 @@ neighbours vary. It becomes a note that goes before all others; with ``strict=Tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DOUBT, DataError, check_choice, is_doubt
-from rageval_report.scores.metric import Metric, extremes_of
+from rageval_report.scores.metric import WORDS, Metric, extremes_of
 from rageval_report.types import BoolArray, FloatArray
 
-# Every check by name, with what it looks for. The functions are in the tables of the rooms that
-# have what they need: `SCORE_CHECKS` below, and those of `rageval_report.metrics.record_guard`.
-CHECK_NAMES: dict[str, str] = {
-    "ids_differ": "gold ids are among the retrieved ids only after a change of their form",
-    "joined_ids": "an id is a list of ids in one text",
-    "ids_never_meet": "no gold id, text or place is among what was retrieved",
-    "other_rows": "gold ids are among the documents that were retrieved for other queries",
-    "no_retrieved": "no document was retrieved for most queries",
-    "same_retrieved": "the same documents were retrieved for every query",
-    "no_answer": "most answers are empty",
-    "same_answer": "the same answer was given to every question",
-    "hidden_values": "a text that is hidden as a key was in an answer, or in a passage",
-    "unread_keys": "the replies have keys that look like what is missing",
-    "constant_metric": "a metric is 0, or 1, for every query, while its neighbours vary",
-    "same_mark": "a judge gave the same mark to every answer",
-    "sentinel": "a number such as -1 or 999 stands where a score is missing",
-    "empty_composite": "a mean of other metrics is 0 where all of them are missing",
-    "columns_of_pipelines": "columns of one form with unknown names may be pipelines",
-}
+# Every check by name, with what it looks for. The functions are in the rooms that have what they
+# need: here, in `roles`, and in `rageval_report.metrics.record_guard`.
+CHECK_NAMES: dict[str, str] = {name: own["looks_for"] for name, own in WORDS["checks"].items()}
 
 # A metric that is constant by chance is likely with fewer queries than these. At the best score
 # more are needed: of good pipelines many answer ten easy questions without a fault.
@@ -59,6 +43,13 @@ class Doubt:
     message: str  # what was seen, how often, and examples of both sides
     advice: str  # what to type, in Python and on the command line
     query_ids: tuple[str, ...] = ()  # the first of the queries that it is about
+
+    @classmethod
+    def of(cls, check: str, query_ids: Iterable[object] = (), **facts: object) -> Doubt:
+        """The doubt of a check of this room, with its sentences in `words.toml`."""
+        own = WORDS["checks"][check]
+        seen, advice = own["seen"].format(**facts), own["advice"].format(**facts)
+        return cls(check, seen, advice, tuple(map(str, query_ids)))
 
     @property
     def note(self) -> str:
@@ -152,37 +143,6 @@ def _without_doubt(note: str) -> str:
 # -- the checks of scores
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreColumns:
-    """What the checks of scores look at."""
-
-    scores: pd.DataFrame
-    metrics: Mapping[str, Metric]
-    judged: Collection[str] = ()  # the metrics whose scores are known to come from a judge
-    # The number of scored queries of metrics, if `scores` has only some of them.
-    n_scored: Mapping[str, int] = field(default_factory=dict)
-
-    def count(self, name: str) -> int:
-        """The number of scored queries of a metric."""
-        known = self.n_scored.get(name)
-        return int(self.scores[name].count()) if known is None else known
-
-    def constants(self) -> dict[str, float]:
-        """The score of each metric that has the same one for every scored query."""
-        values = {name: _constant(self.scores[name].to_numpy()) for name in self.metrics}
-        return {name: value for name, value in values.items() if value is not None}
-
-    def is_judged(self, name: str) -> bool:
-        """Whether the scores of a metric come from a judge, as far as its name says."""
-        metric = self.metrics[name]
-        return name in self.judged or (
-            metric.compute is None
-            and metric.group not in ("performance", "other")
-            # A description without a text was inferred from the column, not from the catalogue.
-            and bool(metric.description)
-        )
-
-
 def doubts_about_scores(
     scores: pd.DataFrame,
     metrics: Mapping[str, Metric],
@@ -190,87 +150,100 @@ def doubts_about_scores(
     judged: Collection[str] = (),
     n_scored: Mapping[str, int] | None = None,
 ) -> list[Doubt]:
-    """The doubts that scores alone can raise."""
-    columns = ScoreColumns(scores, metrics, judged, n_scored or {})
-    return [doubt for check in SCORE_CHECKS.values() for doubt in check(columns)]
+    """The doubts that scores alone can raise.
+
+    `judged` are metrics whose scores are known to come from a judge; `n_scored` has the number of
+    scored queries of each metric, if `scores` has only some of them.
+    """
+    columns = _ScoreColumns(scores, metrics, judged, n_scored or {})
+    return [*columns.constant_metrics(), *columns.same_marks()]
 
 
-def find_constant_metrics(columns: ScoreColumns) -> Iterator[Doubt]:
-    """A doubt for the metrics that are constant at a bound while their neighbours vary."""
-    constants = columns.constants()
-    at_bounds: dict[float, list[str]] = {}
-    for name, value in constants.items():
-        if not columns.is_judged(name) and _is_suspect(columns, constants, name, value):
-            at_bounds.setdefault(value, []).append(name)
-    for value, names in at_bounds.items():
-        varying = _neighbours(columns, constants, names[0])
-        verb = "is" if len(names) == 1 else "are"
-        yield Doubt(
-            "constant_metric",
-            f"{', '.join(names)} {verb} {value:g} for all "
-            f"{columns.count(names[0])} scored queries, while "
-            f"{', '.join(varying[:3])} {'varies' if len(varying) == 1 else 'vary'}",
-            f"Look at some queries: evaluation.failures({names[0]!r}) (on the command line: "
-            f"rageval-report failures FILE --metric {names[0]})",
-            tuple(map(str, columns.scores.index[:5])),
-        )
+class _ScoreColumns:
+    """What the checks of scores look at."""
 
+    def __init__(
+        self,
+        scores: pd.DataFrame,
+        metrics: Mapping[str, Metric],
+        judged: Collection[str],
+        n_scored: Mapping[str, int],
+    ):
+        self.scores, self.metrics = scores, metrics
+        self.n = {name: n_scored.get(name, int(scores[name].count())) for name in metrics}
+        values = {name: _constant(scores[name].to_numpy()) for name in metrics}
+        # The score of each metric that has the same one for every scored query.
+        self.constants = {name: value for name, value in values.items() if value is not None}
+        # As far as names say: a description without a text was inferred from the column.
+        self.judged = {*judged} | {
+            name
+            for name, metric in metrics.items()
+            if metric.compute is None
+            and metric.group not in ("performance", "other")
+            and metric.description
+        }
 
-def _is_suspect(columns: ScoreColumns, constants: Collection[str], name: str, value: float) -> bool:
-    metric = columns.metrics[name]
-    if metric.bounds is None or value not in metric.bounds or metric.group == "performance":
-        return False
-    is_best = value == metric.bounds[metric.greater_is_better]
-    # That nothing bad happened, such as a wrong refusal, is usual and no sign of a fault; so is a
-    # retrieval that finds everything, or has the first document right for every easy question.
-    is_saturated = metric.group == "retrieval" or _has_other_cutoff(columns, constants, name)
-    if is_best and (not metric.greater_is_better or is_saturated):
-        return False
-    n = columns.count(name)
-    return n >= (_FEWEST_AT_BEST if is_best else _FEWEST) and bool(
-        _neighbours(columns, constants, name)
-    )
+    def constant_metrics(self) -> Iterator[Doubt]:
+        """A doubt for the metrics that are constant at a bound while their neighbours vary."""
+        at_bounds: dict[float, list[str]] = {}
+        for name, value in self.constants.items():
+            if name not in self.judged and self._is_suspect(name, value):
+                at_bounds.setdefault(value, []).append(name)
+        for value, names in at_bounds.items():
+            varying = self._neighbours(names[0])
+            yield Doubt.of(
+                *("constant_metric", self.scores.index[:5]),
+                names=", ".join(names),
+                first=names[0],
+                are="is" if len(names) == 1 else "are",
+                value=value,
+                n=self.n[names[0]],
+                others=", ".join(varying[:3]),
+                vary="varies" if len(varying) == 1 else "vary",
+            )
 
+    def same_marks(self) -> Iterator[Doubt]:
+        """A doubt for each judge that gave the same mark to every answer."""
+        for name, value in self.constants.items():
+            is_best = self._is_best(name, value)
+            # The best mark for all is a fault only if something else says that answers differ.
+            if name not in self.judged or self.n[name] < (_FEWEST_AT_BEST if is_best else _FEWEST):
+                continue
+            higher = self.metrics[name].greater_is_better
+            if is_best and (not higher or not self._neighbours(name)):
+                continue
+            ids = self.scores.index[self.scores[name].notna()][:5]
+            yield Doubt.of("same_mark", ids, value=value, name=name, n=self.n[name])
 
-def _has_other_cutoff(columns: ScoreColumns, constants: Collection[str], name: str) -> bool:
-    stem, at, _ = name.partition("@")
-    return bool(at) and any(
-        other.partition("@")[0] == stem for other in columns.metrics if other not in constants
-    )
+    def _is_best(self, name: str, value: float) -> bool:
+        metric = self.metrics[name]
+        return metric.bounds is not None and value == metric.bounds[metric.greater_is_better]
 
+    def _is_suspect(self, name: str, value: float) -> bool:
+        metric, is_best = self.metrics[name], self._is_best(name, value)
+        if metric.bounds is None or value not in metric.bounds or metric.group == "performance":
+            return False
+        # That nothing bad happened, such as a wrong refusal, is usual and no sign of a fault; so is
+        # a retrieval that finds everything, or is right at once for every easy question.
+        stem, at, _ = name.partition("@")
+        others = [other for other in self.metrics if other not in self.constants]
+        has_other_cutoff = at and any(other.partition("@")[0] == stem for other in others)
+        is_saturated = metric.group == "retrieval" or has_other_cutoff
+        if is_best and (not metric.greater_is_better or is_saturated):
+            return False
+        enough = self.n[name] >= (_FEWEST_AT_BEST if is_best else _FEWEST)
+        return enough and bool(self._neighbours(name))
 
-def _neighbours(columns: ScoreColumns, constants: Collection[str], name: str) -> list[str]:
-    """The metrics of the same group that have bounds and vary."""
-    group = columns.metrics[name].group
-    return [
-        other
-        for other, metric in columns.metrics.items()
-        if other not in constants
-        and metric.group == group
-        and metric.bounds is not None
-        and columns.count(other) > 1
-    ]
-
-
-def find_same_marks(columns: ScoreColumns) -> Iterator[Doubt]:
-    """A doubt for each judge that gave the same mark to every answer."""
-    constants = columns.constants()
-    for name, value in constants.items():
-        metric, n = columns.metrics[name], columns.count(name)
-        is_best = metric.bounds is not None and value == metric.bounds[metric.greater_is_better]
-        # The best mark for all is a fault only if something else says that answers differ.
-        if not columns.is_judged(name) or n < (_FEWEST_AT_BEST if is_best else _FEWEST):
-            continue
-        if is_best and (not metric.greater_is_better or not _neighbours(columns, constants, name)):
-            continue
-        yield Doubt(
-            "same_mark",
-            f"the judge gave {value:g} for {name} to all {n} answers that it judged",
-            "It may not distinguish good answers from bad ones. Compare it with the labels of "
-            f"people: evaluation.calibrate({name!r}, people) (on the command line: rageval-report "
-            "calibrate)",
-            tuple(map(str, columns.scores.index[columns.scores[name].notna()][:5])),
-        )
+    def _neighbours(self, name: str) -> list[str]:
+        """The metrics of the same group that have bounds and vary."""
+        return [
+            other
+            for other, metric in self.metrics.items()
+            if other not in self.constants
+            and metric.group == self.metrics[name].group
+            and metric.bounds is not None
+            and self.n[other] > 1
+        ]
 
 
 def _constant(values: np.ndarray) -> float | None:
@@ -281,12 +254,6 @@ def _constant(values: np.ndarray) -> float | None:
         return None
     low, high = extremes_of(values)
     return low if low == high else None
-
-
-SCORE_CHECKS: dict[str, Callable[[ScoreColumns], Iterator[Doubt]]] = {
-    "constant_metric": find_constant_metrics,
-    "same_mark": find_same_marks,
-}
 
 
 # -- numbers that stand where a score is missing
@@ -311,20 +278,15 @@ def find_sentinel(values: FloatArray) -> float | None:
     >>> find_sentinel(np.array([9.0, 7.0, -1.0, 8.0])), find_sentinel(np.array([1.0, 0.0, -1.0]))
     (-1.0, None)
     """
-    low, high = extremes_of(values)
-    for sentinel in (low, high):
-        if sentinel not in _SENTINELS:
-            continue
+    for sentinel in {*extremes_of(values)}.intersection(_SENTINELS):
         is_sentinel = values == sentinel
         others = values[~np.isnan(values) & ~is_sentinel]
         if len(others) < _FEWEST_OTHERS or len(others) <= int(is_sentinel.sum()):
             continue
         least, most = float(others.min()), float(others.max())
-        if sentinel < 0:
-            is_apart = least >= 0.0 and not set(others.tolist()) <= {0.0, 1.0}
-        else:
-            is_apart = least >= 0.0 and most <= _HIGHEST_MARK and sentinel >= 1.9 * most > 0
-        if is_apart:
+        is_above = most <= _HIGHEST_MARK and sentinel >= 1.9 * most > 0
+        is_below = sentinel < 0 and not set(others.tolist()) <= {0.0, 1.0}
+        if least >= 0.0 and (is_below or is_above):
             return sentinel
     return None
 
@@ -333,42 +295,27 @@ def without_missing_scores(
     block: FloatArray, names: Sequence[str], stated: Collection[str]
 ) -> tuple[FloatArray, list[Doubt]]:
     """The scores without numbers that stand for missing ones, and the doubts about these."""
-    changed, doubts = block, []
-    for position, name in enumerate(names):
-        while name not in stated:
-            column = changed[:, position]
-            sentinel = find_sentinel(column)
-            if sentinel is None:
-                break
-            changed = changed.copy(order="F") if changed is block else changed
-            is_sentinel = column == sentinel
-            changed[is_sentinel, position] = np.nan
-            low, high = extremes_of(changed[:, position])
-            bounds = f"({min(low, sentinel):g}, {max(high, sentinel):g})"
-            doubts.append(
-                Doubt(
-                    "sentinel",
-                    f"{int(is_sentinel.sum())} scores of {name!r} are {sentinel:g}, while all "
-                    f"others lie between {low:g} and {high:g}; such a number often stands for a "
-                    "missing score, so these are unscored",
-                    f"If {sentinel:g} is a score, state the bounds: "
-                    f"metrics={{{name!r}: {{'bounds': {bounds}}}}}",
-                )
-            )
-    for position, rows in _empty_composites(changed):
-        if names[position] in stated:
-            continue
+    doubts, changed = [], block
+
+    def unscore(position: int, rows: BoolArray) -> dict[str, object]:
+        """Make scores NaN in a copy of the block; what the doubt says about them."""
+        nonlocal changed
         changed = changed.copy(order="F") if changed is block else changed
         changed[rows, position] = np.nan
-        doubts.append(
-            Doubt(
-                "empty_composite",
-                f"{int(rows.sum())} scores of {names[position]!r} are 0 where all metrics whose "
-                "mean it is are missing, so these are unscored",
-                f"If 0 is a score, state the bounds: metrics={{{names[position]!r}: {{'bounds': "
-                "(0, 1)}}",
-            )
-        )
+        return {"name": names[position], "n": int(rows.sum())}
+
+    for position, name in enumerate(names):
+        sentinel = None if name in stated else find_sentinel(changed[:, position])
+        while sentinel is not None:
+            facts = unscore(position, changed[:, position] == sentinel)
+            low, high = extremes_of(changed[:, position])
+            facts |= {"sentinel": sentinel, "low": low, "high": high}
+            ends = {"least": min(low, sentinel), "most": max(high, sentinel)}
+            doubts.append(Doubt.of("sentinel", **facts, **ends))
+            sentinel = find_sentinel(changed[:, position])
+    for position, rows in _empty_composites(changed):
+        if names[position] not in stated:
+            doubts.append(Doubt.of("empty_composite", **unscore(position, rows)))
     return changed, doubts
 
 

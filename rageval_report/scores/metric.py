@@ -1,14 +1,23 @@
-"""Metrics: title, group, kind, direction and bounds of each, and the normal form of their names."""
+"""Metrics: title, group, kind, direction and bounds of each, and the normal form of their names.
+
+The metrics that are known by name are the rows of `metrics.csv`, in the order of reports. To add
+one, add a row: its description, and if it needs no judge, the function that computes it and the
+view of the records that this function takes. From outside the package use
+``METRICS.add(name, Metric(...))``, or an entry point of the group ``rageval_report.metrics``.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, fields, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -20,7 +29,7 @@ from rageval_report.types import BoolArray, FloatArray
 MetricFunction = Callable[[Any, int | None], FloatArray]
 
 Kind = Literal["binary", "proportion", "ordinal", "real"]
-KINDS: tuple[Kind, ...] = ("binary", "proportion", "ordinal", "real")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 GROUPS = ("retrieval", "generation", "citation", "abstention", "performance", "other")
 
 # Between "answer" and "Relevancy"; and around the capitals of "AnswerLLMJudge".
@@ -32,33 +41,13 @@ _CUTOFF = re.compile(r"^(?P<stem>.+?)(?:@|_at_|_cut_)(?P<k>\d{1,9})$")
 _TREC_CUTOFF = re.compile(r"^(?P<stem>p|recall|success|map|ndcg|relative_p)_(?P<k>\d{1,9})$")
 _SUFFIXES = re.compile(r"_(score|value|metric)$")
 
-# The words of a title that are not written with one capital letter.
-_CAPITALS = "auc bleu gpt id json llm meteor mrr nli qa rag rouge sas sql ter url usd wer".split()
-_WRITTEN = {
-    **{word: word.upper() for word in _CAPITALS},
-    "chrf": "chrF",
-    "ms": "ms",
-    "ndcg": "nDCG",
-    "rouge1": "ROUGE-1",
-    "rouge2": "ROUGE-2",
-    "rougel": "ROUGE-L",
-    "rougelsum": "ROUGE-Lsum",
-}
-
-# Words in the name of an unknown metric that say that it measures time or money: less is better.
-_SPENT = frozenset(
-    "cost costs duration elapsed latencia latency ms price runtime sec seconds secs time tokens "
-    "took ttft usd".split()
+# The words by which names and cells are understood, parsed once.
+WORDS: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
 )
-
-# Other words that say that less is better. They are hints: such a direction is not known.
-_LOWER_IS_BETTER = frozenset(
-    "attack brier cer contradiction controversiality criminality defect defects distance ece "
-    "error errors false fpr hallucinated mae mape mse nll refusal rmse "
-    "hallucination hallucinations harmfulness insensitivity leakage loss maliciousness misogyny "
-    "moderation negativity noise perplexity pii stereotype stereotypes ter toxic toxicity "
-    "unsupported violation violations wer".split()
-)
+_WRITTEN = {word: word.upper() for word in WORDS["metrics"]["capitals"].split()}
+_WRITTEN |= WORDS["metrics"]["titles"]
+_SPENT, _LOWER_IS_BETTER = (set(WORDS["metrics"][key].split()) for key in ("spent", "lower"))
 
 _UNIT = (0.0, 1.0)
 _FIRST = 64  # scores that are looked at before all others are
@@ -98,9 +87,6 @@ class Metric:
         and the cutoff, and returns an array with one score per query, NaN where unscored.
     needs : str, optional
         The view of the records that `compute` takes, such as "rankings" or "answers".
-    direction_is_known : bool
-        Whether the catalogue, the caller or the file says which direction is better; False if it
-        was only guessed from the name.
     in_family : bool
         Whether its tests count when p-values are corrected for several tests. False for a column
         that was taken for a metric only because of its cells, and for counts of tokens: they must
@@ -441,3 +427,26 @@ def _field_value(metric: str, field: Field[Any], value: Any) -> Any:
     if field.default is not None and type(value) is not type(field.default):
         raise DataError(f"{field.name} of the metric {metric!r} cannot be {value!r:.60}")
     return value
+
+
+# -- the catalogue
+
+
+def _metric_of_row(row: dict[str, str]) -> Metric:
+    bounds = tuple(map(float, row["bounds"].split()))
+    return Metric(
+        *(row["name"], row["title"], row["group"], cast("Kind", row["kind"])),
+        greater_is_better=row["better"] == "higher",
+        bounds=(bounds[0], bounds[1]) if bounds else None,
+        description=row["description"],
+        source=row["source"],
+        aliases=tuple(row["aliases"].split()),
+        compute=f"rageval_report.{row['compute']}" if row["compute"] else None,
+        needs=row["needs"],
+        in_family=row["in_family"] != "no",
+    )
+
+
+with Path(__file__).with_name("metrics.csv").open(encoding="utf-8", newline="") as _file:
+    for _row in csv.DictReader(_file):
+        METRICS.add(_row["name"], _metric_of_row(_row))

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, takewhile
+from string import ascii_uppercase
 
 from rageval_report.files.outgoing_text import clean
 
@@ -29,13 +30,11 @@ WIDEST = 32
 JOINT = " · "
 
 _STAYS = 24  # names up to this width are not shortened
-# The first separator that divides all names into equally many parts is taken: marks between
-# settings, and only then those within names of models.
-_SEPARATORS = tuple(map(re.compile, (r" · ", r"__|/|,\s*|\s+", r"[-_.]")))
+# The first separator that divides all names into equally many parts is taken.
+_SEPARATORS = tuple(map(re.compile, (r" · ", r"__|/|,\s*|\s+")))
 _ANY_SEPARATOR = re.compile(r"(__|/|,\s*|\s+|[-_.])")
 _SETTING = re.compile(r"([^\W\d][\w .@-]*)=(.+)")
 _MOST_LISTED = 30
-_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def display_width(text: str) -> int:
@@ -203,23 +202,23 @@ def shorten_names(names: Iterable[object], *, most: int = WIDEST) -> ShortNames:
     return ShortNames(full, short, _marks(columns, short), columns, tuple(shared))
 
 
-def _stay(lines: Sequence[str]) -> bool:
-    is_final = any(ELLIPSIS in line for line in lines)  # a name that was cut has no whole parts
-    return len(lines) < 2 or is_final or all(display_width(line) <= _STAYS for line in lines)
-
-
 def _without_shared(lines: Sequence[str]) -> tuple[list[str], list[str]] | None:
     """The lines without the parts that all have, and those parts; None if there are none."""
-    if _stay(lines):
+    is_final = any(ELLIPSIS in line for line in lines)  # a name that was cut has no whole parts
+    if len(lines) < 2 or is_final or all(display_width(line) <= _STAYS for line in lines):
         return None
-    for separator in _SEPARATORS[:2]:
+    for separator in _SEPARATORS:
         parts = _equal_parts(lines, separator)
-        if parts:
-            kept, shared = _split_shared(parts)
-            if kept != parts and kept[0]:
-                return [JOINT.join(own) for own in kept], shared
-            if JOINT in lines[0]:
-                return None
+        if not parts:
+            continue
+        columns = list(zip(*parts, strict=True))
+        differs = [len(set(column)) > 1 for column in columns]
+        shared = [column[0] for column, own in zip(columns, differs, strict=True) if not own]
+        if shared and any(differs):
+            kept = [[part for part, own in zip(row, differs, strict=True) if own] for row in parts]
+            return [JOINT.join(own) for own in kept], shared
+        if JOINT in lines[0]:
+            return None
     return _without_shared_ends(lines)
 
 
@@ -229,15 +228,6 @@ def _equal_parts(lines: Sequence[str], separator: re.Pattern[str]) -> list[list[
     sizes = {len(own) for own in parts}
     is_whole = all(part for own in parts for part in own)
     return parts if len(sizes) == 1 and sizes != {1} and is_whole else []
-
-
-def _split_shared(parts: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[str]]:
-    """The parts that differ, and those that are equal in all names."""
-    columns = list(zip(*parts, strict=True))
-    differs = [len(set(column)) > 1 for column in columns]
-    kept = [[part for part, own in zip(row, differs, strict=True) if own] for row in parts]
-    shared = [column[0] for column, own in zip(columns, differs, strict=True) if not own]
-    return kept, shared
 
 
 def _without_shared_ends(lines: Sequence[str]) -> tuple[list[str], list[str]] | None:
@@ -276,7 +266,7 @@ def _columns(lines: Sequence[str]) -> tuple[NameColumn, ...]:
     """The parts of the names side by side, with the names of settings as headings."""
     if len(lines) < 2 or any(ELLIPSIS in line for line in lines):
         return ()
-    for separator in _SEPARATORS[:2]:
+    for separator in _SEPARATORS:
         parts = _equal_parts(lines, separator)
         if parts:
             return tuple(_column(values) for values in zip(*parts, strict=True))
@@ -307,16 +297,13 @@ def _distinct(lines: Sequence[str], most: int) -> Iterator[str]:
     counts = Counter(lines)
     taken = {line for line, n in counts.items() if n == 1}
     for line in lines:
-        if counts[line] == 1:
-            yield line
-            continue
-        lettered = next(
-            text
-            for text in (_lettered(line, place, most) for place in count())
-            if text not in taken
-        )
-        taken.add(lettered)
-        yield lettered
+        text = line
+        for place in count() if counts[line] > 1 else ():
+            text = _lettered(line, place, most)
+            if text not in taken:
+                break
+        taken.add(text)
+        yield text
 
 
 def _lettered(line: str, place: int, most: int) -> str:
@@ -324,8 +311,8 @@ def _lettered(line: str, place: int, most: int) -> str:
     letters = ""
     place += 1
     while place:
-        place, rest = divmod(place - 1, len(_ALPHABET))
-        letters = _ALPHABET[rest] + letters
+        place, rest = divmod(place - 1, len(ascii_uppercase))
+        letters = ascii_uppercase[rest] + letters
     ending = f"{'' if ELLIPSIS in line else ELLIPSIS} {letters}"
     if display_width(line) + len(ending) <= most:
         return line + ending

@@ -1,9 +1,8 @@
 """Numbers as people and spreadsheets write them: "1,234.5", "0,83", "85 %", "4/5", "12 ms", "$3".
 
 One text is often not enough to know the number: "1,234" may be a little over one, or more than a
-thousand. `parse_numeral` therefore keeps both readings, and `rageval_report.scores.column_scale`
-chooses one for the whole column. Dates and times of day, which are never scores, are recognised
-here too.
+thousand. `parse_numeral` therefore keeps both readings, and `rageval_report.scores.cells` chooses
+one for the whole column. Dates and times of day, which are never scores, are recognised here too.
 """
 
 from __future__ import annotations
@@ -18,59 +17,29 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from rageval_report.scores.metric import extremes_of
+from rageval_report.scores.metric import WORDS, extremes_of
 from rageval_report.types import FloatArray
 
 NumeralKind = Literal["number", "percent", "fraction", "time", "money", "stars"]
 
-# Characters that other keyboards and fonts write for the ASCII ones; the Arabic decimal sign and
-# separator of thousands mean what a point and a comma mean here.
 _ALIKE = str.maketrans(
-    {
-        **dict.fromkeys("\u2212\u2012\u2013\ufe63\uff0d\u207b", "-"),
-        **dict.fromkeys("\uff0b\ufe62", "+"),
-        **dict.fromkeys("\uff0e\u066b", "."),
-        **dict.fromkeys("\uff0c\u066c", ","),
-        **dict.fromkeys("\uff05\ufe6a\u066a", "%"),
-        **dict.fromkeys("\uff0f\u2044\u2215", "/"),
-        **dict.fromkeys("\u2019\u2018\u02bc\u00b4`\uff07", "'"),
-        **dict.fromkeys("\u00a0\u202f\u2007\u2009\u200a\u3000", " "),
-        **dict.fromkeys("\u200b\ufeff\u200e\u200f\u2060"),
-        "\uff0a": "*",
-        "\uff04": "$",
-        "\u03bc": "\u00b5",
-    }
+    {other: plain for plain, others in WORDS["alike"].items() for other in others}
 )
-
-# Each unit of time by its short form: the seconds in it, and its other spellings.
-_TIME_UNITS = {
-    "ns": ("1e-9", "ns nanoseconds"),
-    "µs": ("1e-6", "us µs microseconds"),
-    "ms": ("1e-3", "ms msec msecs millis millisecond milliseconds"),
-    "s": ("1", "s sec secs second seconds"),
-    "min": ("60", "min mins minute minutes"),
-    "h": ("3600", "h hr hrs hour hours"),
+SECONDS_IN = {unit: Decimal(seconds) for unit, (_, seconds) in WORDS["times"].items()}
+_TIMES = {word: unit for unit, (words, _) in WORDS["times"].items() for word in words.split()}
+_MONEY = {word: sign for sign, words in WORDS["money"].items() for word in words.split()}
+_KIND_OF_UNIT: dict[str, tuple[NumeralKind, str]] = {
+    "": ("number", ""),
+    **dict.fromkeys(("%", "percent", "per cent", "pct"), ("percent", "")),
+    **dict.fromkeys(("★", "⭐", "star", "stars"), ("stars", "")),
+    **{word: ("time", unit) for word, unit in _TIMES.items()},
+    **{word: ("money", sign) for word, sign in _MONEY.items()},
 }
-_SECONDS = {unit: Decimal(seconds) for unit, (seconds, _) in _TIME_UNITS.items()}
-_TIMES = {word: unit for unit, (_, words) in _TIME_UNITS.items() for word in words.split()}
-_MONEY = {
-    word: sign
-    for sign, words in {
-        "$": "$ us$ usd dollar dollars",
-        "€": "€ eur euro euros",
-        "£": "£ gbp",
-        "¥": "¥ jpy cny",
-        "CHF": "chf",
-    }.items()
-    for word in words.split()
-}
-_PERCENT = ("%", "percent", "per cent", "pct")
-_STARS = ("★", "⭐", "star", "stars")
 
 
 def _alternatives(words: Iterable[str]) -> str:
     # Longest first, so that "ms" is not read as "m" and a rest.
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    return "|".join(map(re.escape, sorted(filter(None, words), key=len, reverse=True)))
 
 
 _DIGITS = r"(?:\d[\d.,' _]*|[.,]\d+)(?:[eE][-+]?\d+)?"
@@ -80,7 +49,7 @@ _NUMERAL = re.compile(
     rf"(?P<sign>[-+])?(?:(?P<money>{_alternatives(_MONEY)})\s*)?(?P<inner_sign>[-+])?"
     rf"(?P<number>{_DIGITS})"
     rf"(?:\s*(?:/|\sout\s+of\s|\sof\s)\s*(?P<whole>{_DIGITS}))?"
-    rf"(?:\s*(?P<unit>{_alternatives((*_TIMES, *_MONEY, *_PERCENT, *_STARS))}))?"
+    rf"(?:\s*(?P<unit>{_alternatives(_KIND_OF_UNIT)}))?"
     rf"\s*(?P<mark>\*{{1,4}}|[†‡])?",
     re.IGNORECASE,
 )
@@ -120,15 +89,12 @@ class Numeral(NamedTuple):
         return self.point is not None and self.comma is not None and self.point != self.comma
 
 
-def plain_text(text: str) -> str:
+def _with_ascii_signs(text: str) -> str:
     """The text with other forms of digits, signs and spaces replaced by the ASCII ones."""
     if text.isascii():
         return text.strip()
-    translated = text.translate(_ALIKE)
-    return "".join(
-        str(unicodedata.decimal(character)) if character.isdecimal() else character
-        for character in translated
-    ).strip()
+    characters = text.translate(_ALIKE)
+    return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in characters).strip()
 
 
 def parse_numeral(text: str) -> Numeral | None:
@@ -144,16 +110,22 @@ def parse_numeral(text: str) -> Numeral | None:
     """
     if len(text) > _LONGEST:
         return None
-    plain = plain_text(text)
+    plain = _with_ascii_signs(text)
     match = _NUMERAL.fullmatch(plain)
     if match is None:
-        return _parse_stars(plain) or _parse_duration(plain)
-    if (match["sign"] and match["inner_sign"]) or (match["money"] and match["whole"]):
-        return None
+        return _parse_stars_or_duration(plain)
+    kind, unit = _KIND_OF_UNIT[(match["unit"] or "").lower()]
+    if match["whole"]:
+        # "4/5 stars" is a fraction; "4/5 ms" is nothing that a cell of scores would say.
+        is_possible, kind, unit = kind in ("number", "stars") and not match["money"], "fraction", ""
+    elif match["money"]:
+        is_possible, kind, unit = not match["unit"], "money", _MONEY[match["money"].lower()]
+    else:
+        is_possible = True
     point, comma = _readings(match["number"], match["sign"] or match["inner_sign"] or "")
     wholes = _readings(match["whole"]) if match["whole"] else ("", "")
-    kind, unit = _kind_of(match)
-    if kind is None or (point, comma) == (None, None) or wholes == (None, None):
+    is_signed_twice = match["sign"] and match["inner_sign"]
+    if not is_possible or is_signed_twice or (None, None) in ((point, comma), wholes):
         return None
     whole = wholes[0] if wholes[0] is not None else wholes[1]
     is_rounded = bool(match["about"] or match["mark"])
@@ -165,37 +137,15 @@ def with_decimal_point(text: str, decimal: str) -> str | None:
     numeral = parse_numeral(text)
     if numeral is None or (numeral.point if decimal == "." else numeral.comma) is None:
         return None
-    plain = plain_text(text)
+    plain = _with_ascii_signs(text)
     return plain.replace(",", "") if decimal == "." else plain.replace(".", "").replace(",", ".")
 
 
-def _kind_of(match: re.Match[str]) -> tuple[NumeralKind | None, str]:
-    unit = (match["unit"] or "").lower()
-    if match["whole"]:
-        # "4/5 stars" is a fraction; "4/5 ms" is nothing that a cell of scores would say.
-        return ("fraction" if not unit or unit in _STARS else None), ""
-    if match["money"]:
-        return (None if unit else "money"), _MONEY[match["money"].lower()]
-    if unit in _TIMES:
-        return "time", _TIMES[unit]
-    if unit in _MONEY:
-        return "money", _MONEY[unit]
-    if unit in _PERCENT:
-        return "percent", ""
-    return ("stars" if unit in _STARS else "number"), ""
-
-
-def _parse_stars(text: str) -> Numeral | None:
-    """The number of filled stars in a row of stars."""
-    match = _DRAWN_STARS.fullmatch(text)
-    if match is None or not text:
-        return None
-    n_filled = str(len(match[1]))
-    return Numeral("stars", n_filled, n_filled)
-
-
-def _parse_duration(text: str) -> Numeral | None:
-    """A length of time as a clock or as ISO 8601 writes it, in seconds."""
+def _parse_stars_or_duration(text: str) -> Numeral | None:
+    """The filled stars in a row of stars, or the seconds of a clock or an ISO 8601 duration."""
+    stars = _DRAWN_STARS.fullmatch(text)
+    if stars is not None and text:
+        return Numeral("stars", str(len(stars[1])), str(len(stars[1])))
     clock = _CLOCK.fullmatch(text)
     match = clock or _ISO_DURATION.fullmatch(text)
     if match is None:
@@ -205,12 +155,6 @@ def _parse_duration(text: str) -> Numeral | None:
     return Numeral("time", total, total, "s", is_clock=clock is not None)
 
 
-def numeral_of_timedelta(cell: timedelta) -> Numeral:
-    """A length of time in seconds."""
-    total = repr(cell.total_seconds())
-    return Numeral("time", total, total, "s")
-
-
 def _readings(written: str, sign: str = "") -> tuple[str | None, str | None]:
     """A number in Python's notation, by a point and by a comma as the decimal sign."""
     match = _EXPONENT.fullmatch(written)
@@ -218,25 +162,26 @@ def _readings(written: str, sign: str = "") -> tuple[str | None, str | None]:
     if any(separator in digits for separator in " '_"):
         if _GROUPED_BY_SIGN.fullmatch(digits) is None:
             return None, None
-        joined = re.sub(r"[ '_]", "", digits)
-        number = sign + joined.replace(",", ".") + exponent
-        return (None if "," in joined else number), (None if "." in joined else number)
-    swapped = digits.translate(_SWAPPED)
+        digits = re.sub(r"[ '_]", "", digits)
+        number = sign + digits.replace(",", ".") + exponent
+        return (None if "," in digits else number), (None if "." in digits else number)
     point, comma = (
         sign + spelled.replace(",", "") + exponent if _POINT.fullmatch(spelled) else None
-        for spelled in (digits, swapped)
+        for spelled in (digits, digits.translate(_SWAPPED))
     )
     return point, comma
 
 
-def seconds_in(unit: str) -> Decimal:
-    """The number of seconds in a unit of time."""
-    return _SECONDS[unit]
+# -- the names of columns of times
 
 
-# The words of a column's name that say that it holds lengths of time, or times of some kind.
-_DURATION_WORDS = frozenset("duration elapsed latency runtime took".split())
-_TIME_WORDS = _DURATION_WORDS | {"response", "time", "times"}
+def _says(name: str, *keys: str) -> bool:
+    """Whether a word of a column's name is one of these lists of words."""
+    return any(word in WORDS["named"][key].split() for key in keys for word in _words(name))
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-zµ]+", name.lower())
 
 
 def unit_in_name(name: str) -> str | None:
@@ -247,16 +192,12 @@ def unit_in_name(name: str) -> str | None:
 
 def names_a_time(name: str) -> bool:
     """Whether a column's name says that it holds times: lengths of time, or times of day."""
-    return unit_in_name(name) is not None or not _TIME_WORDS.isdisjoint(_words(name))
+    return unit_in_name(name) is not None or _says(name, "durations", "times")
 
 
 def names_a_duration(name: str) -> bool:
     """Whether a column's name says that it holds lengths of time and nothing else."""
-    return unit_in_name(name) is not None or not _DURATION_WORDS.isdisjoint(_words(name))
-
-
-def _words(name: str) -> list[str]:
-    return re.findall(r"[a-zµ]+", name.lower())
+    return unit_in_name(name) is not None or _says(name, "durations")
 
 
 # -- dates
@@ -271,11 +212,11 @@ _DATE = (
     rf"|{_DAY}[\s-]*{_MONTH}(?:[\s,-]*\d{{2,4}})?|{_MONTH}[\s-]*{_DAY}(?:[\s,]+\d{{4}})?"
     rf"|{_MONTH}[\s-]*\d{{2,4}}"
 )
-_DATE_TEXT = re.compile(
-    rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?(?:{_DATE})(?:(?:\s*,?\s+|T){_TIME}{_ZONE})?",
+_DATE_OR_TIME = re.compile(
+    rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?(?:{_DATE})(?:(?:\s*,?\s+|T){_TIME}{_ZONE})?"
+    rf"|{_TIME}{_ZONE}",
     re.IGNORECASE,
 )
-_TIME_TEXT = re.compile(rf"{_TIME}{_ZONE}")
 
 # Numbers that count seconds, and their thousandths, since 1970, from 2000 to 2100.
 _FIRST, _LAST = 946_684_800, 4_102_444_800
@@ -284,11 +225,6 @@ _TICKS = (1, 1_000, 1_000_000, 1_000_000_000)
 _FIRST_DAY, _LAST_DAY = 36_526, 73_050
 _SAMPLE = 64
 _SPREADSHEET_ZERO = datetime(1899, 12, 30, tzinfo=UTC)
-_DATE_NAMES = frozenset(
-    "at created date datetime day ended finished modified started timestamp updated".split()
-)
-# Words that say that a large number counts something else.
-_COUNTS = frozenset("bytes cost duration elapsed latency price tokens".split())
 
 
 def is_date(cell: object) -> bool:
@@ -300,28 +236,16 @@ def is_date(cell: object) -> bool:
     (True, True, False, False)
     """
     if isinstance(cell, str):
-        # Most cells are numbers; a date has a separator, a number of this length has none of them.
         text = cell.strip()
-        return 4 <= len(text) <= 40 and (
-            _DATE_TEXT.fullmatch(text) is not None or _TIME_TEXT.fullmatch(text) is not None
-        )
-    return isinstance(cell, date | time | np.datetime64 | pd.Period) and not _is_blank(cell)
-
-
-def _is_blank(cell: object) -> bool:
+        return 4 <= len(text) <= 40 and _DATE_OR_TIME.fullmatch(text) is not None
     # NaT is an object of several types of dates.
-    return cell is pd.NaT or (isinstance(cell, np.datetime64) and bool(np.isnat(cell)))
+    return isinstance(cell, date | time | np.datetime64 | pd.Period) and not pd.isna(cell)
 
 
 def date_in_numbers(name: str, numbers: FloatArray) -> str | None:
     """The first date, as text, if a column of numbers counts seconds or days, or spells dates.
 
-    Parameters
-    ----------
-    name : str
-        The name of the column: numbers of days are dates only if the name says so.
-    numbers : ndarray of shape (n,)
-        NaN where blank.
+    Numbers of days are dates only if the name of the column says so.
 
     Examples
     --------
@@ -330,31 +254,22 @@ def date_in_numbers(name: str, numbers: FloatArray) -> str | None:
     >>> date_in_numbers("score", np.array([45964.0])) is None
     True
     """
-    words = set(re.findall(r"[a-z]+", name.lower()))
-    if not len(numbers) or words & _COUNTS:
-        return None
     # Nearly every column of scores shows by a few cells that not all of them are so large.
-    if bool((numbers[:_SAMPLE] < _FIRST_DAY).any()):
+    if bool((numbers[:_SAMPLE] < _FIRST_DAY).any()) or _says(name, "counts") or not len(numbers):
         return None
     low, high = extremes_of(numbers)
     if not (low >= _FIRST_DAY and high < np.inf):  # also without any number
         return None
-    first = float(numbers[~np.isnan(numbers)][0])
+    present = numbers[~np.isnan(numbers)]
+    first = float(present[0])
     for tick in _TICKS:
         if low >= _FIRST * tick and high < _LAST * tick:
             return datetime.fromtimestamp(first / tick, UTC).date().isoformat()
-    if _spell_dates(numbers, low, high):
-        return pd.Timestamp(f"{first:.0f}").date().isoformat()
-    if words & _DATE_NAMES and low >= _FIRST_DAY and high < _LAST_DAY:
+    if low >= 19_000_101 and high < 21_000_000:  # dates without separators, such as 20251103
+        days, months = present % 100, present // 100 % 100
+        is_day = (days >= 1) & (days <= 31) & (months >= 1) & (months <= 12)
+        if (is_day & (present == np.floor(present))).all():
+            return pd.Timestamp(f"{first:.0f}").date().isoformat()
+    if _says(name, "dates") and high < _LAST_DAY:
         return (_SPREADSHEET_ZERO + timedelta(days=first)).date().isoformat()
     return None
-
-
-def _spell_dates(numbers: FloatArray, low: float, high: float) -> bool:
-    """Whether all numbers are dates written without separators, such as 20251103."""
-    if not (low >= 19_000_101 and high < 21_000_000):
-        return False
-    present = numbers[~np.isnan(numbers)]
-    days, months = present % 100, present // 100 % 100
-    is_day = (days >= 1) & (days <= 31) & (months >= 1) & (months <= 12)
-    return bool((is_day & (present == np.floor(present))).all())

@@ -10,17 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, named
-from rageval_report.scores.metric import Catalogue, normalise_name
+from rageval_report.scores.metric import WORDS, Catalogue, normalise_name
 from rageval_report.scores.query_ids import (
     QUERY_ID,
     SURE_ID_NAMES,
-    TEXTS,
     all_different,
     first_named,
     id_column_of,
@@ -30,15 +29,8 @@ from rageval_report.scores.query_ids import (
 )
 from rageval_report.scores.roles import Confidence, Role, Roles, columns_with_role, meaning_of
 
-# The surest names first.
-_PIPELINE_NAMES = (
-    *("pipeline", "pipeline_name", "pipeline_id", "system", "system_name", "run", "run_name"),
-    *("run_id", "variant", "experiment", "experiment_name", "app_version", "app_name", "app_id"),
-    *("config", "config_name", "configuration", "setup", "model", "model_name", "provider"),
-    *("retriever", "approach", "strategy", "method", "technique", "framework", "system_id"),
-)
-# These say "pipeline" and nothing else; the others may also be a detail of one pipeline.
-_SURE_NAMES = frozenset(("pipeline", "pipeline_name", "system", "system_name"))
+_PIPELINE_NAMES = WORDS["columns"]["pipeline"].split()
+_SURE_NAMES = frozenset(WORDS["columns"]["sure_pipeline"].split())
 # The meanings of names that pipelines may be called by: "top_k" divides a grid of experiments.
 _MAY_DIVIDE = (None, "a setting", "versions", "labels")
 
@@ -71,9 +63,8 @@ class PipelineColumns:
     def labels(self, frame: pd.DataFrame) -> pd.Series:
         """The name of the pipeline of each row."""
         for column in self.columns:
-            blank = frame[column].isna() | (frame[column].astype(str).str.strip() == "")
-            if blank.any():
-                rows = np.flatnonzero(blank.to_numpy()).tolist()
+            rows = _blank_rows(frame[column])
+            if rows:
                 raise DataError(
                     f"column {column!r} names the pipeline of each row; rows {named(rows)}, "
                     f"counted from 0, have a blank. Fill them, or pass "
@@ -149,10 +140,9 @@ def find_pipelines(
     if not table.by_name and not table.by_cells:
         return None  # before the ids and questions are hashed, which takes time
     for key in table.query_keys():
-        if not all_different(pd.Index(key.cells)):
-            decided = table.decide(key)
-            if decided is not None:
-                return decided
+        decided = None if all_different(pd.Index(key.cells)) else table.decide(key)
+        if decided is not None:
+            return decided
     # No query has two rows: only a column of a sure name can say that there are pipelines.
     if table.sure is not None:
         return PipelineColumns((table.sure,), "certain", "its name says so")
@@ -162,8 +152,7 @@ def find_pipelines(
     return None
 
 
-@dataclass(frozen=True)
-class _QueryKey:
+class _QueryKey(NamedTuple):
     """A column that identifies the queries, in every row."""
 
     column: str
@@ -182,34 +171,13 @@ class _DividedTable:
         self.ids = exact or near or id_column_of(frame.columns)
         self.question = question_text(frame)
         taken = {self.ids, self.question, *roles}
-        self._labels = [label for label in map(str, frame.columns) if label not in taken]
-
-    @cached_property
-    def by_name(self) -> list[str]:
-        """The columns that may name pipelines by their usual names, the surest first."""
-        names = [label for label in self._labels if _is_pipeline_name(label)]
-        names = [label for label in names if _are_names(self.frame[label])]
-        return sorted(names, key=lambda label: _PIPELINE_NAMES.index(normalise_name(label)))
-
-    @cached_property
-    def by_cells(self) -> list[str]:
-        """The columns that may name pipelines by their cells only."""
-        catalogue = Catalogue()
-        return [
-            label
-            for label in self._labels
-            if not _is_pipeline_name(label)
-            and not is_counter_name(label)
-            and normalise_name(label) not in TEXTS
-            and meaning_of(label) in _MAY_DIVIDE
-            and _may_name(self.frame[label])
-            and catalogue.find(label) is None
-        ]
-
-    @property
-    def sure(self) -> str | None:
-        """The column whose name means pipelines and nothing else."""
-        return next((name for name in self.by_name if normalise_name(name) in _SURE_NAMES), None)
+        labels = [label for label in map(str, frame.columns) if label not in taken]
+        named_so = [label for label in labels if _are_names(frame[label])]
+        self.by_name = sorted(named_so, key=_rank_of_name)  # the surest first
+        # The column whose name means pipelines and nothing else.
+        sure = (name for name in self.by_name if normalise_name(name) in _SURE_NAMES)
+        self.sure = next(sure, None)
+        self.by_cells = [label for label in labels if _may_name(frame[label])]
 
     def query_keys(self) -> Iterator[_QueryKey]:
         """The ids, then the questions, in which repeats may show if the ids number the rows."""
@@ -274,7 +242,7 @@ class _DividedTable:
     def _divides_most(self, label: str, key: _QueryKey) -> bool:
         """Whether there is a row for each value and most queries, and not by chance."""
         n_queries, cells = key.cells.nunique(), self.frame[label]
-        if n_queries < _FEWEST_QUERIES or any(map(_is_blank_text, cells.tolist())):
+        if n_queries < _FEWEST_QUERIES or _blank_rows(cells):
             return False
         # A few questions that appear twice in a set do not make pipelines of their categories.
         is_most = len(self.frame) / n_queries >= max(1.5, 0.5 * _count_values(cells))
@@ -283,13 +251,13 @@ class _DividedTable:
     def _check_alike(self, columns: Sequence[str], finding: str) -> None:
         """Refuse columns that divide the rows in different ways, unless the first is sure."""
         first, *others = columns
-        differing = [label for label in others if not self._are_alike(first, label)]
+        differing = []
+        for label in others:
+            pairs = self.frame[[first, label]].astype(str).drop_duplicates()
+            if not (pairs[first].is_unique and pairs[label].is_unique):
+                differing.append(label)
         if differing and first != self.sure:
             raise self.doubt(finding, [first, *differing])
-
-    def _are_alike(self, first: str, second: str) -> bool:
-        pairs = self.frame[[first, second]].astype(str).drop_duplicates()
-        return bool(pairs[first].is_unique and pairs[second].is_unique)
 
     def doubt(self, finding: str, columns: Sequence[str]) -> PipelineDoubtError:
         """The error with both readings, and what to type for each."""
@@ -314,8 +282,10 @@ def _stated(columns: Sequence[str], role: Role) -> str:
     return f"roles={dict.fromkeys(columns[:5], role)}"
 
 
-def _is_pipeline_name(column: str) -> bool:
-    return normalise_name(column) in _PIPELINE_NAMES
+def _rank_of_name(column: str) -> int:
+    """The place of a name among the usual ones, the surest first; -1 if it is none of them."""
+    name = normalise_name(column)
+    return _PIPELINE_NAMES.index(name) if name in _PIPELINE_NAMES else -1
 
 
 def _hashable(cells: pd.Series) -> pd.Series:
@@ -328,22 +298,35 @@ def _hashable(cells: pd.Series) -> pd.Series:
 
 
 def _are_names(cells: pd.Series) -> bool:
-    """Whether the cells of a column with a usual name may be names of pipelines."""
-    # Numbered runs are repeats of one pipeline, or scores: whoever means pipelines says so.
+    """Whether a column has a usual name of pipelines, and cells that may be names of them."""
     sample = cells.iloc[:_SAMPLE]
-    if not _are_texts(sample) or all(str(c).strip().isdigit() for c in sample.dropna().tolist()):
+    if _rank_of_name(str(cells.name)) < 0 or not _are_texts(sample):
+        return False
+    # Numbered runs are repeats of one pipeline, or scores: whoever means pipelines says so.
+    if all(str(cell).strip().isdigit() for cell in sample.dropna().tolist()):
         return False
     # As many values as rows: the ids of runs or traces.
     return 1 < _count_values(cells) <= min(_MOST_PIPELINES, max(len(cells) - 1, 2))
 
 
 def _may_name(cells: pd.Series) -> bool:
-    """Whether the cells of a column with another name may be names of pipelines, or a setting."""
-    sample = cells.iloc[:_SAMPLE]
+    """Whether a column with another name may name pipelines, or be a setting, by its cells."""
+    name, sample = str(cells.name), cells.iloc[:_SAMPLE]
+    meaning = meaning_of(name)
+    if _rank_of_name(name) >= 0 or is_counter_name(name) or meaning not in _MAY_DIVIDE:
+        return False
     # A metric of small whole numbers would tell repeated rows apart by chance; settings have names.
     is_number = pd.api.types.is_numeric_dtype(sample.dtype)
-    is_possible = meaning_of(str(cells.name)) is not None if is_number else _are_texts(sample)
-    return is_possible and 1 < _count_values(sample) <= max(len(sample) // 2, 1)
+    is_possible = meaning is not None if is_number else _are_texts(sample)
+    are_few = is_possible and 1 < _count_values(sample) <= max(len(sample) // 2, 1)
+    return are_few and Catalogue().find(name) is None
+
+
+def _blank_rows(cells: pd.Series) -> list[int]:
+    """The rows, counted from 0, without a cell or with white space only."""
+    blank = cells.isna() | (cells.astype(str).str.strip() == "")
+    rows: list[int] = np.flatnonzero(blank.to_numpy()).tolist()
+    return rows
 
 
 def _are_texts(cells: pd.Series) -> bool:
@@ -354,10 +337,6 @@ def _are_texts(cells: pd.Series) -> bool:
 
 def _is_blank(cell: object) -> bool:
     return cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell))
-
-
-def _is_blank_text(cell: object) -> bool:
-    return _is_blank(cell) or (isinstance(cell, str) and not cell.strip())
 
 
 def _count_values(cells: pd.Series) -> int:

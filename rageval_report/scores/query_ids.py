@@ -15,29 +15,18 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, did_you_mean, named
-from rageval_report.scores.metric import normalise_name
+from rageval_report.scores.metric import WORDS, normalise_name
 
 QUERY_ID = "query_id"
 
 # The names that frameworks give to columns of texts; such a column is never a metric.
-QUESTION = ("question", "questions", "query", "user_input", "input", "reference_question")
-ANSWER = (
-    *("answer", "answers", "predicted_answer", "predicted_answers", "response", "actual_output"),
-    *("output", "prediction", "predicted", "generated_answer", "llm_answer", "responses"),
+QUESTION, ANSWER, REFERENCE, CONTEXTS, REASON = (
+    tuple(WORDS["columns"][key].split())
+    for key in ("question", "answer", "reference", "contexts", "reason")
 )
-REFERENCE = (
-    *("reference", "references", "true_answer", "true_answers", "ground_truth", "ground_truths"),
-    *("golden_answer", "expected_output", "expected_answer", "reference_answer", "target"),
-    *("ground_truth_answers", "expected"),
-)
-CONTEXTS = ("context", "contexts", "retrieved_contexts", "retrieval_context", "retrieved")
-REASON = ("reason", "reasons", "explanation", "error")
-
 TEXTS = frozenset((*QUESTION, *ANSWER, *REFERENCE, *CONTEXTS, *REASON))
-
-# The surest names first: "id" alone may be the id of a row.
-_ID_NAMES = ("query_id", "queryid", "qid", "question_id", "sample_id", "example_id", "id", "_id")
-SURE_ID_NAMES = frozenset(_ID_NAMES[:6])
+_ID_NAMES = WORDS["columns"]["id"].split()
+SURE_ID_NAMES = frozenset(WORDS["columns"]["sure_id"].split())
 
 # The last word of a column that numbers the repeated rows of a query.
 _COUNTER = re.compile(
@@ -45,11 +34,7 @@ _COUNTER = re.compile(
     r"(_(no|nr|number|idx|index|id))?$"
 )
 
-# What a column of clusters is called, if its values are not the plural of it with an "s".
-_CLUSTERS = frozenset(
-    "article chat cluster conversation customer dialog dialogue document paper session source "
-    "source_document thread user".split()
-)
+_CLUSTERS = frozenset(WORDS["columns"]["cluster"].split())
 _SHORT_CLUSTERS = {"doc": "document", "source_doc": "source_document"}
 _OF_KEYS = re.compile(r"_(id|no|nr|number|name|key|uuid|hash)$")
 
@@ -123,6 +108,9 @@ class NoScoresError(DataError):
     """A table has no column of ids, or none of scores: it is probably another kind of file."""
 
 
+# -- columns by their names
+
+
 def question_text(frame: pd.DataFrame) -> str | None:
     """The column that holds the text of the question, if there is one; counts are no texts."""
     column = first_named(frame.columns, QUESTION)
@@ -163,58 +151,13 @@ def all_named(columns: Iterable[str], names: Iterable[str]) -> list[str]:
     return [by_name[name] for name in names if name in by_name]
 
 
-def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None, tuple[str, ...]]:
-    """The ids of records as texts, the column that they came from, and notes on guesses.
-
-    Rows that repeat a question are records of their own, with "#2", "#3" at the end of their ids.
-
-    Raises
-    ------
-    DataError
-        If there are none (`NoScoresError`), one is missing or blank, or they are neither texts nor
-        integers.
-    """
-    row_ids = _find_ids(frame, query_id)
-    question = row_ids.question
-    if question is None or row_ids.ids.is_unique or _are_numbered(frame, row_ids.ids):
-        return row_ids.ids, row_ids.column, row_ids.notes
-    n_before = row_ids.ids.groupby(row_ids.ids).cumcount()
-    ids = row_ids.ids.where(n_before == 0, row_ids.ids + "#" + (n_before + 1).astype(str))
-    note = (
-        f"{_count_repeats(frame[question], row_ids.ids)}; each such row counts as a query of its "
-        'own, with "#2", "#3" at the end of its id'
-    )
-    return ids, row_ids.column, (*row_ids.notes, note)
+def column_of_ids(columns: Iterable[str], query_id: str) -> str | None:
+    """The column that the caller names as that of the ids, exactly or in another spelling."""
+    every = list(columns)
+    return query_id if query_id in every else first_named(every, (normalise_name(query_id),))
 
 
-def unit_ids(
-    frame: pd.DataFrame, query_id: str
-) -> tuple[pd.Series, str | None, tuple[str, ...], bool]:
-    """The ids of scored queries, the column that they came from, notes, and if rows repeat them.
-
-    Rows of one question are repeats of one query, unless each belongs to another document; rows
-    with an id are, if a column such as "epoch" numbers them.
-    """
-    row_ids = _find_ids(frame, query_id)
-    if all_different(pd.Index(row_ids.ids)):
-        return row_ids.ids, row_ids.column, row_ids.notes, False
-    if _are_numbered(frame, row_ids.ids):
-        return row_ids.ids, row_ids.column, row_ids.notes, True
-    question = row_ids.question
-    if question is None:
-        return row_ids.ids, row_ids.column, row_ids.notes, False
-    clusters = [label for label in map(str, frame.columns) if cluster_noun(label) is not None]
-    for label in clusters:
-        if _tells_apart(row_ids.ids, frame[label]):
-            pairs = zip(frame[question], frame[label], strict=True)
-            ids = pd.Series([_id_of_text(f"{text}\n{of}") for text, of in pairs])
-            note = (
-                f"query ids are derived from the texts of columns {question!r} and {label!r}, "
-                "because questions repeat"
-            )
-            return ids, None, (note,), False
-    note = f"{_count_repeats(frame[question], row_ids.ids)}, and are repeats of one query"
-    return row_ids.ids, row_ids.column, (*row_ids.notes, note), True
+# -- the ids of rows
 
 
 class _RowIds(NamedTuple):
@@ -226,33 +169,83 @@ class _RowIds(NamedTuple):
     question: str | None = None
 
 
-def _find_ids(frame: pd.DataFrame, query_id: str) -> _RowIds:
-    column = (
-        query_id if query_id in frame else first_named(frame.columns, (normalise_name(query_id),))
+def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None, tuple[str, ...]]:
+    """The ids of records as texts, the column that they came from, and notes on guesses.
+
+    Rows that repeat a question are records of their own, with "#2", "#3" at the end of their ids.
+
+    Raises
+    ------
+    DataError
+        If there are none (`NoScoresError`), one is missing or blank, or they are neither texts nor
+        integers.
+    """
+    ids, column, notes, question = _find_ids(frame, query_id)
+    if question is None or ids.is_unique or _are_numbered(frame, ids):
+        return ids, column, notes
+    n_before = ids.groupby(ids).cumcount()
+    note = (
+        f"{_count_repeats(frame[question], ids)}; each such row counts as a query of its own, with "
+        '"#2", "#3" at the end of its id'
     )
+    numbered = ids.where(n_before == 0, ids + "#" + (n_before + 1).astype(str))
+    return numbered, column, (*notes, note)
+
+
+def unit_ids(
+    frame: pd.DataFrame, query_id: str
+) -> tuple[pd.Series, str | None, tuple[str, ...], bool]:
+    """The ids of scored queries, the column that they came from, notes, and if rows repeat them.
+
+    Rows of one question are repeats of one query, unless each belongs to another document; rows
+    with an id are, if a column such as "epoch" numbers them.
+    """
+    ids, column, notes, question = _find_ids(frame, query_id)
+    if all_different(pd.Index(ids)):
+        return ids, column, notes, False
+    are_numbered = _are_numbered(frame, ids)
+    if are_numbered or question is None:
+        return ids, column, notes, are_numbered
+    for label in filter(cluster_noun, map(str, frame.columns)):
+        if _tells_apart(ids, frame[label]):
+            pairs = zip(frame[question], frame[label], strict=True)
+            note = (
+                f"query ids are derived from the texts of columns {question!r} and {label!r}, "
+                "because questions repeat"
+            )
+            return (
+                pd.Series([_id_of_text(f"{text}\n{of}") for text, of in pairs]),
+                None,
+                (note,),
+                False,
+            )
+    note = f"{_count_repeats(frame[question], ids)}, and are repeats of one query"
+    return ids, column, (*notes, note), True
+
+
+def _find_ids(frame: pd.DataFrame, query_id: str) -> _RowIds:
+    column = column_of_ids(frame.columns, query_id)
     if column is not None:
-        return _RowIds(_as_text(frame[column]), column)
+        return _ids_of(frame[column], column)
     if query_id != QUERY_ID:
         raise DataError(
             f"query_id: no column is named {query_id!r}; columns: {named(frame.columns, 12)}"
         )
-    if normalise_name(str(frame.index.name)) in _ID_NAMES:
-        return _RowIds(_ids_of_index(frame.index))
+    index = frame.index
+    if normalise_name(str(index.name)) in _ID_NAMES:
+        return _ids_of(index)
     column = id_column_of(frame.columns)
     if column is not None:
-        note = f"query ids are taken from column {column!r}"
-        return _RowIds(_as_text(frame[column]), column, (note,))
-    if frame.index.name is not None or not pd.api.types.is_integer_dtype(frame.index.dtype):
-        return _RowIds(_ids_of_index(frame.index))
-    column = question_text(frame)
-    if column is not None:
-        note = f"query ids are derived from the text of column {column!r}"
-        return _RowIds(_ids_of_questions(frame[column]), None, (note,), column)
+        return _ids_of(frame[column], column, f"query ids are taken from column {column!r}")
+    if index.name is not None or not pd.api.types.is_integer_dtype(index.dtype):
+        return _ids_of(index)
+    question = question_text(frame)
+    if question is not None:
+        note = f"query ids are derived from the text of column {question!r}"
+        return _RowIds(_ids_of_questions(frame[question]), None, (note,), question)
     # A RangeIndex only numbers the rows: as ids it would pair any two tables by position.
-    if not isinstance(frame.index, pd.RangeIndex):
-        return _RowIds(
-            _ids_of_index(frame.index), None, ("query ids are the numbers of the index",)
-        )
+    if not isinstance(index, pd.RangeIndex):
+        return _ids_of(index, None, "query ids are the numbers of the index")
     raise NoScoresError(
         "no column holds query ids: expected a column 'query_id' (or pass its name: "
         "query_id=...), an index of ids, or a column of questions; columns: "
@@ -269,11 +262,11 @@ def _count_repeats(questions: pd.Series, ids: pd.Series) -> str:
 def _are_numbered(frame: pd.DataFrame, ids: pd.Series) -> bool:
     """Whether a column of whole numbers numbers the rows of each id."""
     counters = (frame[label] for label in map(str, frame.columns) if is_counter_name(label))
-    return any(_tells_apart(ids, cells) for cells in counters if _are_whole(cells))
-
-
-def _are_whole(cells: pd.Series) -> bool:
-    return bool(cells.astype(str).str.fullmatch(r"\d+(\.0)?").all())
+    return any(
+        _tells_apart(ids, cells)
+        for cells in counters
+        if cells.astype(str).str.fullmatch(r"\d+(\.0)?").all()
+    )
 
 
 def _tells_apart(ids: pd.Series, cells: pd.Series) -> bool:
@@ -283,24 +276,40 @@ def _tells_apart(ids: pd.Series, cells: pd.Series) -> bool:
     return not pairs.duplicated().any()
 
 
-def _ids_of_index(index: pd.Index) -> pd.Series:
-    if index.nlevels > 1:
-        raise DataError(
-            f"expected one id per query; the index has {index.nlevels} levels. Make columns of "
-            "them with reset_index(), and name the one that holds the ids: query_id=..."
+# -- ids as texts
+
+
+def _ids_of(cells: pd.Series | pd.Index, column: str | None = None, *notes: str) -> _RowIds:
+    """The ids in a column or an index, as texts."""
+    if isinstance(cells, pd.Index):
+        if cells.nlevels > 1:
+            raise DataError(
+                f"expected one id per query; the index has {cells.nlevels} levels. Make columns of "
+                "them with reset_index(), and name the one that holds the ids: query_id=..."
+            )
+        cells = cells.to_series()
+    _check_no_row(cells.isna(), "have none")
+    texts = _convert_ids(cells)
+    _check_no_row((texts == "") | texts.str.isspace(), "have a blank one")
+    if unicodedata.is_normalized("NFC", "".join(texts.tolist())):
+        return _RowIds(texts, column, notes)
+    composed = texts.map(_composed)
+    changed = texts[(composed != texts).to_numpy()].tolist()
+    # A table with both forms of a text means two queries by them.
+    if changed and composed.nunique() < texts.nunique():
+        return _RowIds(texts, column, notes)
+    if changed:
+        note = (
+            f"{len(changed)} query ids are converted to Unicode normal form C, so that ids that "
+            f"look the same are the same: {named(changed)}"
         )
-    return _as_text(index.to_series())
+        notes = (*notes, note)
+    return _RowIds(composed, column, notes)
 
 
-def _as_text(column: pd.Series) -> pd.Series:
-    _check_no_row(column.isna(), "have none")
-    text = _convert_ids(column)
-    _check_no_blank(text)
-    return text
-
-
-def _check_no_blank(text: pd.Series) -> None:
-    _check_no_row((text == "") | text.str.isspace(), "have a blank one")
+def _composed(text: str) -> str:
+    """A text in its Unicode normal form C: keyboards and file systems write accents in two ways."""
+    return unicodedata.normalize("NFC", text)
 
 
 def _check_no_row(is_wrong: pd.Series, problem: str) -> None:
@@ -311,39 +320,30 @@ def _check_no_row(is_wrong: pd.Series, problem: str) -> None:
 
 def _convert_ids(column: pd.Series) -> pd.Series:
     if pd.api.types.is_float_dtype(column.dtype):
-        return _convert_floats(column)
+        # Integers as texts; an empty cell, dropped since, made pandas read them as floats.
+        column = column.astype("float64")  # a half float cannot be compared with the limit
+        whole = (column == column.round()) & (column.abs() <= _MOST_EXACT)
+        if not whole.all():
+            wrong = named(column[~whole].tolist())
+            raise DataError(f"query ids must be texts or integers; got {wrong}")
+        return column.astype("int64").astype(str)
     kind = pd.api.types.infer_dtype(column, skipna=False)
     # An id may be a list among texts ("mixed"), among integers ("mixed-integer") or dates.
     is_plain = kind in ("string", "integer", "floating", "boolean")
     if kind == "bytes" or not (is_plain or all(map(pd.api.types.is_hashable, column.tolist()))):
         raise DataError(f"query ids must be texts or integers; got {column.iloc[0]!r}")
-    text = _to_valid_text(column)
-    if kind != "string" and text.nunique() < column.nunique():
-        repeated = sorted(set(text[text.duplicated()]))
+    try:
+        texts = column.astype(str)
+    except UnicodeError as exc:  # half characters, or bytes that are not UTF-8
+        shown = getattr(exc, "object", b"")
+        raise DataError(f"query ids must be valid texts; got {shown!r}: {exc}") from exc
+    if kind != "string" and texts.nunique() < column.nunique():
+        repeated = sorted(set(texts[texts.duplicated()]))
         raise DataError(
             "query ids of different types must not look the same, as 1 and '1' do: "
             f"{named(repeated)}; make them all texts"
         )
-    return text
-
-
-def _to_valid_text(column: pd.Series) -> pd.Series:
-    try:
-        return column.astype(str)
-    except UnicodeError as exc:  # half characters, or bytes that are not UTF-8
-        shown = getattr(exc, "object", b"")
-        raise DataError(f"query ids must be valid texts; got {shown!r}: {exc}") from exc
-
-
-def _convert_floats(column: pd.Series) -> pd.Series:
-    """Integers as texts; an empty cell, dropped since, made pandas read them as floats."""
-    column = column.astype("float64")  # a half float cannot be compared with the limit
-    whole = (column == column.round()) & (column.abs() <= _MOST_EXACT)
-    if not whole.all():
-        raise DataError(
-            f"query ids must be texts or integers; got {named(column[~whole].tolist())}"
-        )
-    return column.astype("int64").astype(str)
+    return texts
 
 
 def _ids_of_questions(questions: pd.Series) -> pd.Series:
@@ -380,7 +380,8 @@ def plain_text(text: str) -> str:
 
 def check_known_ids(ids: Iterable[str], known: Collection[str]) -> list[str]:
     """The ids that a user named, each once, after a check that all of them are there."""
-    wanted = list(dict.fromkeys(map(str, ids)))
+    texts = map(str, ids)
+    wanted = list(dict.fromkeys(text if text in known else _composed(text) for text in texts))
     unknown = [query_id for query_id in wanted if query_id not in known]
     if unknown:
         raise DataError(

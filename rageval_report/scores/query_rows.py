@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -21,16 +21,14 @@ import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, check_choice, named
 from rageval_report.scores.cells import read_cell, read_cells
-from rageval_report.scores.metric import normalise_name
-from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of, question_text
+from rageval_report.scores.metric import WORDS, normalise_name
+from rageval_report.scores.query_ids import QUERY_ID, column_of_ids, id_column_of, question_text
 from rageval_report.scores.roles import numbers_of
 from rageval_report.types import BoolArray, FloatArray
 
 Totals = Literal["auto", "drop", "keep"]
 TOTALS: tuple[Totals, ...] = ("auto", "drop", "keep")
 
-# Totals stand at the ends of a table; there their labels are read in any spelling.
-_ENDS = 100
 # The cells that show whether a column of texts holds numbers.
 _SAMPLE = 200
 
@@ -45,15 +43,11 @@ _FOOTER = re.compile(
     \s* (?:\( [\d.,]+ \s* \w+ \))? \s* \)? [.;]? \s*""",
     re.IGNORECASE | re.VERBOSE,
 )
-_UNITS = frozenset(
-    "% ms s sec seconds second us µs min minutes usd $ eur € tokens token unit units ratio percent "
-    "percentage fraction share score scores 0-1 0..1 [0,1] 1-5 0-100 number numeric text string "
-    "str int integer int64 int32 bigint float float64 float32 double real decimal varchar object "
-    "bool boolean f64 f32 i64 i32 utf8 id n/a -".split()
+_UNITS, _CERTAIN, _BESIDE = (
+    frozenset(WORDS["rows"][key].split()) for key in ("units", "certain", "beside")
 )
 # Of a row of units at least one cell must be a unit that is not also a word for "unscored".
 _UNSCORED = frozenset(("n/a", "-"))
-_WORDS = re.compile(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*")
 _DESCRIBED = frozenset(("count", "mean", "std", "min", "25%", "50%", "75%", "max"))
 
 
@@ -118,11 +112,11 @@ def query_rows(
     for row, reason in by_form:
         reasons.setdefault(reason, []).append(place(row))
     notes = [left_out_note(places, reason) for reason, places in reasons.items()]
-    if totals == "keep":
+    labels = _label_cells(frame, query_id)
+    if totals == "keep" or labels is None or not len(frame):
         return QueryRows(tuple(by_form), tuple(notes))
-    table = _LabelledTable(frame, query_id, place)
-    table.is_open[[row for row, _ in by_form]] = False
-    by_numbers, doubts = _total_rows(table, totals)
+    table = _LabelledTable(frame, labels, [row for row, _ in by_form], place)
+    by_numbers, doubts = table.total_rows(totals)
     notes += [f"left out {place(row)}: {reason}" for row, reason in by_numbers[:MOST_NAMED]]
     if len(by_numbers) > MOST_NAMED:
         others = named([place(row) for row, _ in by_numbers[MOST_NAMED:]]).replace("'", "")
@@ -159,10 +153,14 @@ def rows_without_content(
             "the columns are statistics (count, mean, std, ...), as describe() writes them, and "
             "the rows are metrics: expected one row per query and one column per metric"
         )
-    reasons = _sparse_rows(frame, labels)
+    # "#" begins a comment, unless most of the ids begin with it.
+    sample = _sample(labels)
+    n_comments = sum(isinstance(cell, str) and bool(_COMMENT.match(cell)) for cell in sample)
+    may_be_comment = 2 * n_comments <= len(sample)
+    reasons = _sparse_rows(frame, labels, may_be_comment=may_be_comment)
     # Where a column holds only numbers, no row can be a header, dashes, or units.
     if not any(_is_numeric(frame[name]) for name in frame.columns if name != labels.name):
-        by_texts = _rows_of_texts(frame, labels, place)
+        by_texts = _rows_of_texts(frame, labels, place, may_be_comment=may_be_comment)
         reasons = {**by_texts, **reasons} if len(by_texts) < len(frame) else reasons
     return [LeftOutRow(row, reasons[row]) for row in sorted(reasons)]
 
@@ -170,8 +168,7 @@ def rows_without_content(
 def _label_cells(frame: pd.DataFrame, query_id: str) -> pd.Series | None:
     """The cells that name the rows: the ids, an index of names, or the questions; else None."""
     names, index = [str(name) for name in frame.columns], frame.index
-    by_name = dict(zip(names, frame.columns, strict=True))
-    column = query_id if query_id in by_name else first_named(names, (normalise_name(query_id),))
+    column = column_of_ids(names, query_id)
     index_name = str(index.name)
     if column is None and (normalise_name(index_name) == QUERY_ID or id_column_of([index_name])):
         return index.to_series() if index.nlevels == 1 else None
@@ -179,25 +176,29 @@ def _label_cells(frame: pd.DataFrame, query_id: str) -> pd.Series | None:
     if column is None and index.nlevels == 1 and not pd.api.types.is_integer_dtype(index.dtype):
         return index.to_series()
     column = column or question_text(pd.DataFrame(columns=names))
-    return None if column is None else frame[by_name[column]]
+    return None if column is None else frame[frame.columns[names.index(column)]]
 
 
 def _is_numeric(cells: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(cells.dtype)
 
 
-def _sparse_rows(frame: pd.DataFrame, labels: pd.Series) -> dict[int, str]:
+def _sample(cells: pd.Series) -> list[object]:
+    return cells.iloc[:: math.ceil(len(cells) / _SAMPLE)].tolist()
+
+
+def _sparse_rows(frame: pd.DataFrame, labels: pd.Series, *, may_be_comment: bool) -> dict[int, str]:
     """The rows with no cell but the label: blank rows, comments, footers, dashes."""
     others = [frame[name] for name in frame.columns if name != labels.name]
     is_sparse = np.full(len(frame), bool(others))
     # Numbers first, because a column of numbers without NaN settles it in no time.
     for cells in sorted(others, key=lambda cells: not _is_numeric(cells)):
-        is_sparse &= cells.isna().to_numpy(dtype=bool) | (
-            False if _is_numeric(cells) or not is_sparse.any() else _is_blank_text(cells)
-        )
+        is_blank = cells.isna().to_numpy(dtype=bool, copy=True)
+        if not _is_numeric(cells) and (is_sparse & ~is_blank).any():
+            is_blank |= np.array([isinstance(c, str) and not c.strip() for c in cells], dtype=bool)
+        is_sparse &= is_blank
         if not is_sparse.any():
             return {}
-    may_be_comment = _may_be_comments(labels)
     reasons = {}
     for row in np.flatnonzero(is_sparse).tolist():
         text = _plain_text(labels.iloc[row])
@@ -206,22 +207,6 @@ def _sparse_rows(frame: pd.DataFrame, labels: pd.Series) -> dict[int, str]:
             reasons[row] = reason
     # A table of ids alone is a matter for the check of metrics.
     return reasons if len(reasons) < len(frame) else {}
-
-
-def _is_blank_text(cells: pd.Series) -> BoolArray:
-    if isinstance(cells.dtype, pd.StringDtype):
-        return cells.str.strip().eq("").fillna(True).to_numpy(dtype=bool)
-    return np.array([isinstance(cell, str) and not cell.strip() for cell in cells], dtype=bool)
-
-
-def _sample(cells: pd.Series) -> list[object]:
-    return cells.iloc[:: math.ceil(len(cells) / _SAMPLE)].tolist()
-
-
-def _may_be_comments(labels: pd.Series) -> bool:
-    """Whether "#" begins a comment, and not most of the ids."""
-    sample = _sample(labels)
-    return 2 * sum(isinstance(c, str) and bool(_COMMENT.match(c)) for c in sample) <= len(sample)
 
 
 def reason_of_line(line: str, *, may_be_comment: bool = True) -> str | None:
@@ -239,20 +224,21 @@ def reason_of_line(line: str, *, may_be_comment: bool = True) -> str | None:
     return "a comment" if may_be_comment and _COMMENT.match(line) else None
 
 
-def _rows_of_texts(frame: pd.DataFrame, labels: pd.Series, place: PlaceOfRow) -> dict[int, str]:
+def _rows_of_texts(
+    frame: pd.DataFrame, labels: pd.Series, place: PlaceOfRow, *, may_be_comment: bool
+) -> dict[int, str]:
     """The headers, dashes, units and comments of a table in which no column holds only numbers."""
     names = [str(name).strip() for name in frame.columns]
-    folded = {name.casefold() for name in names}
+    folded = [name.casefold() for name in names]
     label = str(labels.name).strip()
     numeric = [
         position
         for position, name in enumerate(frame.columns)
-        if names[position] != label and _holds_numbers(_sample(frame[name]))
+        if names[position] != label and _hold_numbers(_sample(frame[name]))
     ]
     texts = labels.astype(object).map(_plain_text).astype(str)
-    suspects = texts.str.casefold().isin(folded | _UNITS) | (texts == "")
+    suspects = texts.str.casefold().isin({*folded, *_UNITS}) | (texts == "")
     suspects |= texts.str.match(r"[-=:+|─━═#%]|//")
-    may_be_comment = _may_be_comments(labels)
     reasons = {}
     for row in np.flatnonzero(suspects.to_numpy(dtype=bool)).tolist():
         raw = [frame[name].iloc[row] for name in frame.columns]
@@ -262,21 +248,22 @@ def _rows_of_texts(frame: pd.DataFrame, labels: pd.Series, place: PlaceOfRow) ->
             continue
         if not filled:
             reasons[row] = "a blank row"
-        elif [cell.casefold() for cell in cells] == [name.casefold() for name in names]:
+        elif [cell.casefold() for cell in cells] == folded:
             reasons[row] = "the header once more"
         elif all(map(_DASHES.fullmatch, filled)) and any(len(cell) > 1 for cell in filled):
             reasons[row] = "a line of dashes"
         elif numeric and not _n_numbers(cells[position] for position in numeric):
             # Texts in all columns in which most other rows have numbers.
             own = cells[names.index(label)] if label in names else ""
-            are_names = {cell.casefold() for cell in filled} <= folded and len(filled) > 1
+            are_names = {cell.casefold() for cell in filled} <= {*folded} and len(filled) > 1
             if own.casefold() == label.casefold() or are_names:
                 raise DataError(
                     f"{place(row)} is another header ({', '.join(filled)}) than the first "
                     f"({', '.join(names)}): were two files with different columns joined? Read "
                     "them apart, or bring their columns into one order"
                 )
-            if _are_units(filled):
+            plain = {text.casefold().strip("()[] ") or text for text in filled}
+            if plain - _UNSCORED and all(x in _UNITS or f"[{x}]" in _UNITS for x in plain):
                 reasons[row] = "a row of units or types"
             elif may_be_comment and _COMMENT.match(filled[0]):
                 reasons[row] = "a comment"
@@ -292,17 +279,11 @@ def _is_missing(cell: object) -> bool:
     return cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell))
 
 
-def _are_units(filled: list[str]) -> bool:
-    plain = [text.casefold().strip("()[] ") or text for text in filled]
-    are_known = all(text in _UNITS or f"[{text}]" in _UNITS for text in plain)
-    return are_known and any(text not in _UNSCORED for text in plain)
-
-
 def _n_numbers(cells: Iterable[object]) -> int:
     return sum(not math.isnan(read_cell(cell).number) for cell in cells)
 
 
-def _holds_numbers(cells: Iterable[object]) -> bool:
+def _hold_numbers(cells: Iterable[object]) -> bool:
     """Whether at least half of the filled cells are numbers."""
     filled = [cell for cell in cells if _plain_text(cell)]
     return 2 * _n_numbers(filled) >= len(filled) > 0
@@ -310,148 +291,65 @@ def _holds_numbers(cells: Iterable[object]) -> bool:
 
 # -- the labels of totals
 
-# Words of English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish, Polish, Russian,
-# Chinese and Japanese, as spreadsheets and evaluation tools write them.
-_WORDS_OF_KIND = {
-    "mean": (
-        "mean means average averages avg ave mittel mittelwert durchschnitt moyenne media promedio "
-        "média gemiddelde medelvärde genomsnitt średnia среднее 平均 平均值 均值"
-    ),
-    "total": (
-        "total totals all overall sum aggregate aggregated summary gesamt insgesamt summe somme "
-        "ensemble totale suma soma somma totaal summa razem итого всего 合计 總計 总计 合計"
-    ),
-    "median": "median mediane médiane mediana медиана 中位数 中央値",
-    "standard deviation": "std stdev stddev sd deviation standardabweichung stdabw",
-    "standard error": "sem se stderr",
-    "variance": "var variance varianz",
-    "minimum": "min minimum",
-    "maximum": "max maximum",
-    "count": "count anzahl",
-}
-_KIND_OF = {word: kind for kind, words in _WORDS_OF_KIND.items() for word in words.split()}
-# These words are hardly ever the id of a query; the others may be, so that numbers must agree.
-_CERTAIN = frozenset(
-    "mean means average averages avg median std stdev stddev total totals all overall sum gesamt "
-    "mittelwert durchschnitt moyenne promedio".split()
-)
-# Words that may stand beside them, as in "macro average" and "Mean score of all queries".
-_BESIDE = frozenset(
-    "macro micro weighted grand score scores of the queries query questions question rows row "
-    "standard error dev row column".split()
-)
+_KIND_OF = {word: kind for kind, words in WORDS["totals"].items() for word in words.split()}
 _TOKEN = re.compile(r"\d+(?:\.\d+)?%|[^\W\d_]+")
 _SIZE = re.compile(r"[(\[]?\bn\s*=\s*[\d,. ]*\d[)\]]?")
 _QUANTILE = re.compile(r"(\d+(?:\.\d+)?)%")
+_WORD_ID = re.compile(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*")
 _LONGEST_LABEL = 40
 # At most this many labelled rows are compared; a table with more of them is one of words.
 _MOST_LABELS = 200
-
-
-def _spellings() -> frozenset[str]:
-    """The usual spellings of the words, to find them among millions of ids in one step."""
-    phrases = (
-        *(*_KIND_OF, "overall mean", "overall average", "grand total", "mean score", "std dev"),
-        *("macro average", "macro avg", "micro avg", "weighted avg", "average score"),
-        *(f"{percent}%" for percent in (1, 5, 10, 20, 25, 50, 75, 80, 90, 95, 99)),
-    )
-    frames = "{}|{}:|({})|[{}]|<{}>|*{}*|**{}**|_{}_|__{}__| {}|{} ".split("|")
-    cased = {form for word in phrases for form in (word, word.title(), word.upper())}
-    return frozenset(frame.format(word) for word in cased for frame in frames)
-
-
-_SPELLINGS = _spellings()
 
 
 def _kinds_of_label(label: object) -> frozenset[str]:
     """The statistics that a label names; none if it names no statistic."""
     if not isinstance(label, str) or len(label) > _LONGEST_LABEL:
         return frozenset()
-    text = _SIZE.sub("", label.casefold())
-    tokens = _TOKEN.findall(text)
-    # Digits that belong to no percentage number something: "mean 3" is an id.
-    if re.search(r"\d", _QUANTILE.sub("", text)):
+    text = label.casefold()
+    if "%" not in text and _KIND_OF.keys().isdisjoint(_TOKEN.findall(text)):  # as nearly always
         return frozenset()
+    text = _SIZE.sub("", text)
+    tokens = set(_TOKEN.findall(text))
     statistics = {token for token in tokens if token in _KIND_OF or _QUANTILE.fullmatch(token)}
-    if not statistics or not statistics | _BESIDE >= set(tokens):
+    # Digits that belong to no percentage number something: "mean 3" is an id.
+    if not statistics or tokens - statistics - _BESIDE or re.search(r"\d", _QUANTILE.sub("", text)):
         return frozenset()
     return frozenset(_KIND_OF.get(token, token) for token in statistics)
 
 
-def _is_certain_label(label: object) -> bool:
+def _is_certain_label(label: str) -> bool:
     """Whether a label hardly names a query: "mean" does not, "max" may."""
-    tokens = _TOKEN.findall(_SIZE.sub("", str(label).casefold()))
+    tokens = _TOKEN.findall(_SIZE.sub("", label.casefold()))
     return any(token in _CERTAIN or _QUANTILE.fullmatch(token) for token in tokens)
 
 
 # -- the numbers of totals
 
-
-class _NumberColumn(NamedTuple):
-    """A column of numbers, NaN where a cell holds none."""
-
-    name: str
-    numbers: FloatArray
+# The power of the deviation, and the root of the number of scores that divides it.
+_SPREADS = {"standard deviation": (1, 0.0), "standard error": (1, 0.5), "variance": (2, 0.0)}
+_MIDDLES = {"median": np.median, "minimum": np.min, "maximum": np.max}
 
 
-class _ColumnMatch(NamedTuple):
-    """What the number of one column is, if it is a statistic of the other rows."""
-
-    column: str
-    value: float
-    statistic: str | None
-    # Any statistic of a constant column is the constant, which shows nothing.
-    is_telling: bool
-
-
-def _match_column(
-    column: _NumberColumn, row: int, kinds: Iterable[str], members: BoolArray
-) -> _ColumnMatch:
-    value, cells = float(column.numbers[row]), column.numbers[members]
-    scored = cells[~np.isnan(cells)]
-    if not len(scored):
-        return _ColumnMatch(column.name, value, None, False)
-    is_telling = bool((scored != scored[0]).any())
-    # Scores near the largest float, or infinite ones, which are refused later, match no row.
-    with np.errstate(over="ignore", invalid="ignore"):
-        for kind in kinds:
-            for statistic, number in _statistics(kind, scored, len(cells)):
-                if _agrees(value, float(number)):
-                    return _ColumnMatch(column.name, value, statistic, is_telling)
-    return _ColumnMatch(column.name, value, None, is_telling)
-
-
-def _statistics(kind: str, scored: FloatArray, n_rows: int) -> Iterator[tuple[str, float]]:
+def _statistics(kind: str, scored: FloatArray, n_rows: int) -> list[tuple[str, float]]:
     """The numbers that a label of this kind may stand for, with their names."""
     n = len(scored)
     quantile = _QUANTILE.fullmatch(kind)
-    if quantile and float(quantile[1]) <= 100:
+    if quantile:
         share = float(quantile[1]) / 100
-        yield kind, np.quantile(scored, share)
-        yield kind, np.quantile(scored, share, method="lower")
-        yield kind, np.quantile(scored, share, method="higher")
-    elif kind in ("mean", "total"):
-        yield "mean", scored.sum() / n
-        yield "mean, unscored as 0", scored.sum() / n_rows  # many tools count a failed score as 0
-        if kind == "total":
-            yield "sum", scored.sum()
-    elif kind == "count":
-        yield kind, n
-        yield kind, n_rows
-    elif kind in _OF_SCORES:
-        yield kind, _OF_SCORES[kind](scored)
-    elif not quantile:
-        for degrees in (1, 0) if n > 1 else (0,):
-            deviation = scored.std(ddof=degrees)
-            error, variance = deviation / math.sqrt(n), deviation**2
-            yield kind, {"standard error": error, "variance": variance}.get(kind, deviation)
-
-
-_OF_SCORES: dict[str, Callable[[FloatArray], float]] = {
-    "median": lambda scored: float(np.median(scored)),
-    "minimum": lambda scored: float(scored.min()),
-    "maximum": lambda scored: float(scored.max()),
-}
+        methods: tuple[Literal["linear", "lower", "higher"], ...] = ("linear", "lower", "higher")
+        return [(kind, np.quantile(scored, share, method=m)) for m in methods if share <= 1]
+    if kind in ("mean", "total"):
+        total = scored.sum()
+        # Many tools count a failed score as 0.
+        means = [("mean", total / n), ("mean, unscored as 0", total / n_rows)]
+        return [*means, ("sum", total)] if kind == "total" else means
+    if kind in _SPREADS:
+        deviations = [scored.std(ddof=degrees) for degrees in ((1, 0) if n > 1 else (0,))]
+        power, root = _SPREADS[kind]
+        return [(kind, deviation**power / n**root) for deviation in deviations]
+    if kind == "count":
+        return [(kind, n), (kind, n_rows)]
+    return [(kind, float(_MIDDLES[kind](scored)))]
 
 
 def _agrees(value: float, statistic: float) -> bool:
@@ -470,67 +368,113 @@ def _agrees(value: float, statistic: float) -> bool:
     return is_rounded or (is_cut and value * statistic >= 0)
 
 
-# -- the rows of totals
+class _ColumnMatch(NamedTuple):
+    """What the number of one column is, if it is a statistic of the other rows."""
+
+    column: str
+    value: float
+    statistic: str | None
+    # Any statistic of a constant column is the constant, which shows nothing.
+    is_telling: bool
 
 
 class _LabelledTable:
     """The labels, the numbers and the texts of a table, each computed when they are needed."""
 
-    def __init__(self, frame: pd.DataFrame, query_id: str, place: PlaceOfRow):
-        self.frame, self.place = frame, place
-        self.labels = _label_cells(frame, query_id)
+    def __init__(
+        self, frame: pd.DataFrame, labels: pd.Series, left_out: list[int], place: PlaceOfRow
+    ):
+        self.frame, self.labels, self.place = frame, labels, place
         # The rows that may still be queries.
         self.is_open: BoolArray = np.ones(len(frame), dtype=bool)
+        self.is_open[left_out] = False
 
     @cached_property
-    def others(self) -> list[pd.Series]:
-        """The columns without the labels."""
-        label = None if self.labels is None else self.labels.name
-        return [self.frame[name] for name in self.frame.columns if name != label]
-
-    @cached_property
-    def numbers(self) -> list[_NumberColumn]:
+    def numbers(self) -> dict[str, FloatArray]:
         """The columns of numbers, also those that are written as texts."""
-        columns = []
-        for cells in self.others:
-            if _is_numeric(cells) and not pd.api.types.is_complex_dtype(cells.dtype):
-                columns.append(_NumberColumn(str(cells.name), numbers_of(cells)))
+        columns = {}
+        for name in self.frame.columns:
+            cells = self.frame[name]
+            if name == self.labels.name or pd.api.types.is_complex_dtype(cells.dtype):
+                continue
+            if _is_numeric(cells):
+                columns[str(name)] = numbers_of(cells)
             elif cells.dtype == object or isinstance(cells.dtype, pd.StringDtype):
                 present = [cell for cell in cells.iloc[: 2 * _SAMPLE] if not _is_missing(cell)]
-                simple = all(isinstance(cell, str | int | float) for cell in present)
-                if present and simple and 2 * _n_numbers(present) >= len(present):
-                    numbers = read_cells(cells.tolist()).numbers
-                    columns.append(_NumberColumn(str(cells.name), numbers))
+                are_simple = all(isinstance(cell, str | int | float) for cell in present)
+                if present and are_simple and 2 * _n_numbers(present) >= len(present):
+                    columns[str(name)] = read_cells(cells.tolist()).numbers
         return columns
 
     @cached_property
     def texts(self) -> list[pd.Series]:
         """The other columns."""
-        numeric = {column.name for column in self.numbers}
-        return [cells for cells in self.others if str(cells.name) not in numeric]
+        taken = {*self.numbers, str(self.labels.name)}
+        return [self.frame[name] for name in self.frame.columns if str(name) not in taken]
 
     @cached_property
     def has_words(self) -> bool:
         """Whether most ids are words, so that "total" may be one of them."""
-        if self.labels is None:
-            return False
         sample = [str(cell) for cell in _sample(self.labels) if not _kinds_of_label(cell)]
-        return 2 * sum(bool(_WORDS.fullmatch(cell)) for cell in sample) > len(sample)
+        return 2 * sum(bool(_WORD_ID.fullmatch(cell)) for cell in sample) > len(sample)
 
-    def own_text(self, row: int) -> str | None:
-        """A text that only this row has, as a question is; None if there is none."""
-        for cells in self.texts:
-            cell = cells.iloc[row]
-            if not isinstance(cell, str) or not cell.strip() or _kinds_of_label(cell):
-                continue
-            if len(cell.strip()) > 1 and not _DASHES.fullmatch(cell) and (cells == cell).sum() == 1:
-                return cell
-        return None
+    def total_rows(self, totals: Totals) -> tuple[list[LeftOutRow], list[str]]:
+        """The rows of totals, and notes on rows that may be some."""
+        cells = [] if _is_numeric(self.labels) else self.labels.tolist()
+        # Most ids end with a digit, or mix digits and letters: they are no words, and not blank.
+        words = [
+            (row, cell)
+            for row, cell in enumerate(cells)
+            if isinstance(cell, str)
+            and not cell[-1:].isdigit()
+            and (cell.isalpha() or not cell.isalnum())
+            and self.is_open[row]
+        ]
+        labelled = {row: cell for row, cell in words if _kinds_of_label(cell)}
+        is_blank = self.labels.isna().to_numpy(dtype=bool, copy=True)
+        is_blank[[row for row, cell in words if not cell.strip()]] = True
+        without_id = np.flatnonzero(is_blank & self.is_open).tolist()
+        if len(without_id) > _MOST_LABELS or len(without_id) == len(is_blank):
+            without_id = []
+        is_certain = any(map(_is_certain_label, labelled.values()))
+        if is_certain and len(labelled) == int(self.is_open.sum()):
+            raise DataError(
+                f"every row is a statistic ({named(labelled.values())}), as describe() writes "
+                "them, and none is a query: expected one row per query. Pass the scores of the "
+                'queries, or totals="keep" if these are the ids of queries'
+            )
+        if totals == "drop":
+            reason = '{!r} names a total, and totals="drop"'
+            return [LeftOutRow(row, reason.format(label)) for row, label in labelled.items()], []
+        if len(labelled) > _MOST_LABELS:
+            return [], []
+        suspects = {**labelled, **{row: self.other_label(row) for row in without_id}}
+        left_out: dict[int, str] = {}
+        # A query named "all" counts for the mean, so the comparison is repeated with what remained.
+        for not_members in (suspects, left_out):
+            for row in [row for row in suspects if row not in left_out]:
+                members = self.is_open.copy()
+                members[[row, *not_members]] = False
+                reason_of_row = self.reason_of_total(row, suspects[row], members)
+                if reason_of_row:
+                    left_out[row] = reason_of_row
+        doubts = [self.doubt(row, suspects[row]) for row in suspects if row not in left_out]
+        return [LeftOutRow(row, left_out[row]) for row in sorted(left_out)], [*filter(None, doubts)]
 
     def other_label(self, row: int) -> str:
         """The label of a total in another column of a row without an id; empty if there is none."""
         cells = [cells.iloc[row] for cells in self.texts]
         return next((cell for cell in cells if _kinds_of_label(cell)), "")
+
+    def has_own_text(self, row: int) -> bool:
+        """Whether the row has a text that no other row has, as a question is."""
+        for cells in self.texts:
+            cell = cells.iloc[row]
+            if not isinstance(cell, str) or len(cell.strip()) < 2 or _kinds_of_label(cell):
+                continue
+            if not _DASHES.fullmatch(cell) and (cells == cell).sum() == 1:
+                return True
+        return False
 
     def groups(self, row: int, members: BoolArray) -> list[BoolArray]:
         """The rows that a total may summarise: all, the block before or after it, its group."""
@@ -548,17 +492,81 @@ class _LabelledTable:
     def matches(self, row: int, label: str, members: BoolArray) -> list[_ColumnMatch]:
         """One per column in which the row has a number, for the group that fits best."""
         kinds = sorted(_kinds_of_label(label) or ("mean", "total"))
-        filled = [column for column in self.numbers if not math.isnan(column.numbers[row])]
         best: list[_ColumnMatch] = []
         for group in self.groups(row, members) if members.any() else ():
-            matches = [_match_column(column, row, kinds, group) for column in filled]
-            if not best or len(_agreeing(matches)) > len(_agreeing(best)):
+            matches = [
+                _match_column(name, float(numbers[row]), numbers[group], kinds)
+                for name, numbers in self.numbers.items()
+                if not math.isnan(numbers[row])
+            ]
+            if not best or _n_agreeing(matches) > _n_agreeing(best):
                 best = matches
         return best
 
+    def reason_of_total(self, row: int, label: str, members: BoolArray) -> str | None:
+        """Why a row is a total; None if it is not."""
+        matches, has_own_text = self.matches(row, label, members), self.has_own_text(row)
+        if not matches:
+            is_empty = all(math.isnan(numbers[row]) for numbers in self.numbers.values())
+            if is_empty and label and not has_own_text and _is_certain_label(label):
+                return f"{label!r} without a score is an empty total, not a query"
+            return None
+        # A constant column agrees with any total; it counts only where there is no other one.
+        matches = [match for match in matches if match.is_telling] or matches
+        agreeing = [match for match in matches if match.statistic is not None]
+        if has_own_text or 2 * len(agreeing) < len(matches):
+            return None
+        statistic = agreeing[0].statistic
+        values = ", ".join(
+            f"{match.column} {match.value:g}"
+            for match in agreeing[:3]
+            if match.statistic == statistic
+        )
+        what = f"{values} is the {statistic} of the other rows"
+        if label:
+            return f"{label!r} with {what}, not a query"
+        # Without a label only the numbers speak, and all of them must.
+        is_total = len(agreeing) == len(matches) and agreeing[0].is_telling
+        return f"it has no id, and {what}: a total, not a query" if is_total else None
 
-def _agreeing(matches: Iterable[_ColumnMatch]) -> list[_ColumnMatch]:
-    return [match for match in matches if match.statistic is not None]
+    def doubt(self, row: int, label: str) -> str | None:
+        """A note on a row that is kept, if it may be a total."""
+        if not label or self.has_own_text(row):
+            return None
+        values = ", ".join(
+            f"{name} {numbers[row]:g}"
+            for name, numbers in [*self.numbers.items()][:3]
+            if not math.isnan(numbers[row])
+        )
+        facts = (
+            f"{self.place(row)} is labelled {label!r}: is it a query or a total? Its values "
+            f"({values or 'none'}) are not the {' or '.join(sorted(_kinds_of_label(label)))} of "
+            "the other rows"
+        )
+        if _is_certain_label(label) and not self.has_words:
+            raise DataError(
+                f'{facts}. Pass totals="drop" to leave it out, or totals="keep" to count it as a '
+                "query"
+            )
+        return f'{facts}; it counts as a query. To leave it out, pass totals="drop"'
+
+
+def _n_agreeing(matches: Iterable[_ColumnMatch]) -> int:
+    return sum(match.statistic is not None for match in matches)
+
+
+def _match_column(name: str, value: float, cells: FloatArray, kinds: Iterable[str]) -> _ColumnMatch:
+    scored = cells[~np.isnan(cells)]
+    if not len(scored):
+        return _ColumnMatch(name, value, None, False)
+    is_telling = bool((scored != scored[0]).any())
+    # Scores near the largest float, or infinite ones, which are refused later, match no row.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for kind in kinds:
+            for statistic, number in _statistics(kind, scored, len(cells)):
+                if _agrees(value, float(number)):
+                    return _ColumnMatch(name, value, statistic, is_telling)
+    return _ColumnMatch(name, value, None, is_telling)
 
 
 def _block(members: BoolArray, row: int, step: int) -> BoolArray:
@@ -571,127 +579,3 @@ def _block(members: BoolArray, row: int, step: int) -> BoolArray:
         block[at] = True
         at += step
     return block
-
-
-def _total_rows(table: _LabelledTable, totals: Totals) -> tuple[list[LeftOutRow], list[str]]:
-    """The rows of totals, and notes on rows that may be some."""
-    labels = table.labels
-    if labels is None or not len(labels):
-        return [], []
-    n = len(labels)
-    ends = [
-        row
-        for row in sorted({*range(min(_ENDS, n)), *range(max(0, n - _ENDS), n)})
-        if table.is_open[row]
-    ]
-    labelled = {} if _is_numeric(labels) else _labelled_rows(table, labels, ends)
-    blank = _rows_without_label(table, labels, ends)
-    if not labelled and not blank:
-        return [], []
-    is_certain = any(map(_is_certain_label, labelled.values()))
-    if len(labelled) == int(table.is_open.sum()) and is_certain:
-        raise DataError(
-            f"every row is a statistic ({named(labelled.values())}), as describe() writes them, "
-            "and none is a query: expected one row per query. Pass the scores of the queries, or "
-            'totals="keep" if these are the ids of queries'
-        )
-    if totals == "drop":
-        return [
-            LeftOutRow(row, f'{label!r} names a total, and totals="drop"')
-            for row, label in labelled.items()
-        ], []
-    if len(labelled) > _MOST_LABELS:
-        return [], []
-    suspects = {**labelled, **blank}
-    left_out = _compare_with_others(table, suspects)
-    doubts = [_doubt(table, row, suspects[row]) for row in suspects if row not in left_out]
-    rows = [LeftOutRow(row, left_out[row]) for row in sorted(left_out)]
-    return rows, [doubt for doubt in doubts if doubt]
-
-
-def _labelled_rows(table: _LabelledTable, labels: pd.Series, ends: list[int]) -> dict[int, str]:
-    """The rows whose labels name a statistic: at the ends in any spelling, else in a usual one."""
-    cells = labels.tolist()
-    # Not Series.isin, which converts all spellings for every table.
-    rows = {row for row, cell in enumerate(cells) if isinstance(cell, str) and cell in _SPELLINGS}
-    return {
-        row: cells[row]
-        for row in sorted(rows.union(ends))
-        if table.is_open[row] and _kinds_of_label(cells[row])
-    }
-
-
-def _rows_without_label(
-    table: _LabelledTable, labels: pd.Series, ends: list[int]
-) -> dict[int, str]:
-    """The first and last rows without an id, with the label of a total in another column if any."""
-    is_blank = labels.isna().to_numpy(dtype=bool) & table.is_open
-    for row, cell in zip(ends, labels.iloc[ends].tolist(), strict=True):
-        is_blank[row] |= isinstance(cell, str) and not cell.strip()
-    rows = np.flatnonzero(is_blank).tolist()
-    if len(rows) > _MOST_LABELS or len(rows) == len(labels):
-        return {}
-    return {row: table.other_label(row) for row in rows}
-
-
-def _compare_with_others(table: _LabelledTable, suspects: dict[int, str]) -> dict[int, str]:
-    """The suspects whose numbers are statistics of other rows, with the reasons."""
-    left_out: dict[int, str] = {}
-    # A query named "all" counts for the mean, so the comparison is repeated with what remained.
-    for with_suspects in (False, True):
-        for row, label in suspects.items():
-            if with_suspects and row in left_out:
-                continue
-            members = table.is_open.copy()
-            members[list(left_out if with_suspects else suspects)] = False
-            members[row] = False
-            reason = _reason_of_total(table, row, label, members)
-            if reason:
-                left_out[row] = reason
-    return left_out
-
-
-def _reason_of_total(table: _LabelledTable, row: int, label: str, members: BoolArray) -> str | None:
-    matches = table.matches(row, label, members)
-    own_text = table.own_text(row)
-    if not matches:
-        is_empty = all(math.isnan(column.numbers[row]) for column in table.numbers)
-        if is_empty and label and own_text is None and _is_certain_label(label):
-            return f"{label!r} without a score is an empty total, not a query"
-        return None
-    # A constant column agrees with any total; it counts only where there is no other one.
-    matches = [match for match in matches if match.is_telling] or matches
-    agreeing = _agreeing(matches)
-    if own_text is not None or 2 * len(agreeing) < len(matches):
-        return None
-    statistic = agreeing[0].statistic
-    values = ", ".join(
-        f"{match.column} {match.value:g}" for match in agreeing[:3] if match.statistic == statistic
-    )
-    if label:
-        return f"{label!r} with {values} is the {statistic} of the other rows, not a query"
-    # Without a label only the numbers speak, and all of them must.
-    if len(agreeing) < len(matches) or not any(match.is_telling for match in agreeing):
-        return None
-    return f"it has no id, and {values} is the {statistic} of the other rows: a total, not a query"
-
-
-def _doubt(table: _LabelledTable, row: int, label: str) -> str | None:
-    """A note on a row that is kept, if it may be a total."""
-    if not label or table.own_text(row) is not None:
-        return None
-    values = ", ".join(
-        f"{column.name} {column.numbers[row]:g}"
-        for column in table.numbers[:3]
-        if not math.isnan(column.numbers[row])
-    )
-    facts = (
-        f"{table.place(row)} is labelled {label!r}: is it a query or a total? Its values "
-        f"({values or 'none'}) are not the {' or '.join(sorted(_kinds_of_label(label)))} of the "
-        "other rows"
-    )
-    if _is_certain_label(label) and not table.has_words:
-        raise DataError(
-            f'{facts}. Pass totals="drop" to leave it out, or totals="keep" to count it as a query'
-        )
-    return f'{facts}; it counts as a query. To leave it out, pass totals="drop"'

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from difflib import get_close_matches
@@ -20,15 +20,16 @@ import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, UnknownNameError, check_choice, named
 from rageval_report.scores.cells import (
+    CellColumn,
     ParsedCells,
+    ScoreRange,
     check_parsed,
     count_numbers,
     is_single_number,
     read_cells,
 )
-from rageval_report.scores.column_scale import CellColumn, ScoreRange
 from rageval_report.scores.guard import Doubt
-from rageval_report.scores.metric import Catalogue, Metric, normalise_name
+from rageval_report.scores.metric import WORDS, Catalogue, Metric, normalise_name
 from rageval_report.scores.numerals import (
     date_in_numbers,
     is_date,
@@ -48,7 +49,7 @@ Unreadable = Literal["raise", "failed"]
 Roles = Mapping[str, Role]
 
 # A table with more columns of numbers than this is probably transposed, or holds vectors.
-MOST_METRICS = 1000
+_MOST_METRICS = 1000
 
 # Why a column has its role, if somebody says so.
 STATED = "roles= says so"
@@ -157,58 +158,8 @@ _METRIC_WORDS = re.compile(
 )
 # What pandas, pyarrow and this library call a column whose name is blank.
 _UNNAMED = re.compile(r"(?i)unnamed:? ?\d+(_level_\d+)?|__index_level_\d+__")
-_WEIGHTS = frozenset(("weight", "weights", "sample_weight", "query_weight", "case_weight"))
-
-# Words of names, and what a column with such a name holds; none of them scores an answer.
-_MEANINGS: tuple[tuple[str, str], ...] = (
-    (
-        r"^(k|top_?k|top_?n|top_?p|temperature|max_tokens|alpha|beta|dimension|dimensions|rrf_k)$"
-        r"|^(chunk|overlap|window|context)_(size|overlap|length|window)$|^chunk_overlap$",
-        "a setting",
-    ),
-    (r"(^|_)(rank|ranks|ranking|position|offset)$|^rank_of_", "a rank or a position"),
-    (
-        r"^(n|nr|num|number_of|count|count_of|cnt)_|_(count|counts|cnt|calls|retries)$"
-        r"|^(count|counts|n|calls|retries)$",
-        "a count",
-    ),
-    (
-        r"^unnamed|(^|_)(idx|index|row|row_number|row_no|line|line_number)$|^level_\d+$"
-        r"|^(test|case|item|question|query|sample|record)_(number|num|no|nr)$",
-        "row numbers",
-    ),
-    (r"(^|_)(label|labels|class|classes|category_code|class_id)$", "labels"),
-    (r"(^|_)(version|revision|release|build)$", "versions"),
-    (
-        r"(^|_)(cluster|clusters|group|fold|split|stratum|bucket|segment|batch|shard|partition)$",
-        "groups of queries",
-    ),
-    (
-        r"(^|_)(length|len|chars|characters|words|sentences|bytes|size|lines)$|^(len|length)_",
-        "lengths",
-    ),
-    (r"_tokens?$|^tokens_|^token_count", "a count of tokens"),
-    (r"(^|_)(seed|random_state)$", "seeds"),
-    (
-        r"(^|_)(timestamp|timestamps|datetime|date|created|updated|started|ended|finished|ts|year)$"
-        r"|_at$|^(start|end|created|updated)_(time|date|ts|ms)$",
-        "times",
-    ),
-    (r"^(month|day|hour|week|weekday|quarter)$", "times"),
-    (
-        r"(^|_)(page|chunk|section|paragraph|passage|sheet|slide)s?_?(number|num|no|nr)?_?\d*$"
-        r"|(^|_)(turn|step|hop|hops|round|level|depth|epoch|attempt)$",
-        "a number of a part",
-    ),
-    (r"(^|_)(zip|zip_?code|postal_?code|postcode|plz)$", "codes"),
-    (r"(^|_)(threshold|cutoff)$", "thresholds"),
-    (
-        r"^(is_)?(un)?answerable$|^(is_)?impossible$|^has_|(^|_)difficulty$|^episode_done$",
-        "a property of the question",
-    ),
-    (r"(_id|_ids|_hash|_uuid|_guid)$|^(doc|chunk|node|passage|document)_?id$", "ids"),
-    (r"^(order|prompt_idx|test_idx|repetition)$", "row numbers"),
-)
+_WEIGHTS = frozenset(WORDS["columns"]["weight"].split())
+_MEANINGS = {meaning: "".join(lines.split()) for meaning, lines in WORDS["meanings"].items()}
 
 
 def meaning_of(column: str) -> str | None:
@@ -225,7 +176,7 @@ def meaning_of(column: str) -> str | None:
     if cluster_noun(column) is not None:
         return "groups of queries"
     # The module re keeps what it compiled; compiled on import, these would slow every script.
-    return next((meaning for pattern, meaning in _MEANINGS if re.search(pattern, name)), None)
+    return next((meaning for meaning, form in _MEANINGS.items() if re.search(form, name)), None)
 
 
 def is_blank_name(column: str) -> bool:
@@ -235,6 +186,9 @@ def is_blank_name(column: str) -> bool:
 
 def _meaning_of_numbers(cells: pd.Series) -> str | None:
     """What the cells of a column of numbers are, if they can hardly be scores."""
+    date = date_in_numbers(str(cells.name), numbers_of(cells))
+    if date is not None:
+        return f"dates, such as {cells.dropna().iloc[0]} for {date}"
     # A few cells rule out nearly every column of scores, without a copy of the whole column.
     first = cells.iloc[:_SAMPLE].dropna().to_numpy(dtype=np.float64)
     is_bool = pd.api.types.is_bool_dtype(cells.dtype)
@@ -246,9 +200,8 @@ def _meaning_of_numbers(cells: pd.Series) -> str | None:
     low, high = float(cells.min()), float(cells.max())
     if low >= _EPOCH_SECONDS:
         return "times or other numbers above a billion"
-    if low in (0.0, 1.0) and high - low == len(cells) - 1 and cells.is_unique:
-        return "row numbers"
-    return None
+    are_counted = low in (0.0, 1.0) and high - low == len(cells) - 1 and cells.is_unique
+    return "row numbers" if are_counted else None
 
 
 def may_be_metric(cells: pd.Series, catalogue: Catalogue) -> bool:
@@ -274,35 +227,66 @@ def _looks_numeric(cells: pd.Series, known: Metric | None) -> bool:
     are_durations = names_a_duration(name)
     n_numbers, n_texts = count_numbers(sample, are_durations=are_durations)
     if known is not None:
-        return n_numbers > 0 or any(_may_be_score(cell, name) for cell in sample)
+        # Dates and lists do not make a column of a known name a metric.
+        are_times = names_a_time(name)
+        return n_numbers > 0 or any(
+            are_times or not is_date(cell)
+            if isinstance(cell, str)
+            else isinstance(cell, timedelta) or is_single_number(cell)
+            for cell in sample
+        )
     if n_numbers == n_texts == 0:  # every cell of the sample failed: look at all cells
         n_numbers, n_texts = count_numbers(present, are_durations=are_durations)
     return n_numbers > 0 and n_numbers >= n_texts
 
 
-def _may_be_score(cell: object, name: str) -> bool:
-    """Whether a cell of a known metric makes its column one: dates and lists do not."""
-    if isinstance(cell, str):
-        return names_a_time(name) or not is_date(cell)
-    return isinstance(cell, timedelta) or is_single_number(cell)
+def numbers_of(cells: pd.Series) -> FloatArray:
+    """The cells as float64, NaN if empty; float64 cells are not copied."""
+    if isinstance(cells.dtype, np.dtype):
+        return cells.to_numpy(dtype=np.float64)
+    return cells.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 # -- all columns
 
 
+@dataclass(frozen=True)
+class MetricColumn:
+    """A column that is a metric, with what its cells say besides the numbers."""
+
+    cells: pd.Series  # numbers, named as in the table
+    known: Metric | None  # the entry in the catalogue
+    why: str
+    scale: ScoreRange | None = None  # written in the cells
+    are_shares: bool = False  # whether percent were read as shares of 1
+    words: frozenset[str] = frozenset()  # that were read as scores
+    are_objects: bool = False
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the caller names it as a metric."""
+        return self.why in (STATED, NAMED)
+
+    @property
+    def is_in_family(self) -> bool:
+        """Whether its tests count in a correction: if it is known, or requested.
+
+        Tokens and the like count only if the caller names them, whatever the format of the file
+        lists.
+        """
+        if self.known is not None:
+            return self.known.in_family or self.is_listed
+        return self.is_listed or self.why in (_DESCRIBED, _IN_FORMAT)
+
+
 @dataclass
-class ColumnRoles:
+class TableColumns:
     """The columns of a table, divided into metrics and details, with the reason for each."""
 
-    sources: dict[str, pd.Series] = field(default_factory=dict)  # by normalised name, as numbers
-    known: dict[str, Metric | None] = field(default_factory=dict)  # the entry in the catalogue
+    metrics: dict[str, MetricColumn] = field(default_factory=dict)  # by normalised name
     details: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # the guesses that were made
     states: dict[str, list[Any]] = field(default_factory=dict)  # why cells hold no number
-    scales: dict[str, ScoreRange] = field(default_factory=dict)  # written in the cells of a metric
-    shares: set[str] = field(default_factory=set)  # metrics whose percent are read as shares of 1
-    words: dict[str, set[str]] = field(default_factory=dict)  # that were read as scores
-    objects: set[str] = field(default_factory=set)  # metrics whose cells are objects
     decided: list[ColumnRole] = field(default_factory=list)  # in the order of the table
     renamed: dict[str, str] = field(default_factory=dict)  # details that belong to a metric
 
@@ -313,7 +297,9 @@ class ColumnRoles:
         self.details.append(label)
         self.decided.append(ColumnRole(label, role, confidence, why))
 
-    def add_metric(self, cells: pd.Series, known: Metric | None, why: str | None) -> None:
+    def add_metric(
+        self, cells: pd.Series, known: Metric | None, why: str | None, **facts: Any
+    ) -> None:
         """Add a column as a metric; without a reason, its name or its cells are the reason."""
         label = str(cells.name)
         name = normalise_name(label)
@@ -322,60 +308,51 @@ class ColumnRoles:
                 f"column {label!r} has no name that a metric can have; rename it, or leave it a "
                 "detail"
             )
-        if name in self.sources:
+        if name in self.metrics:
             raise DataError(
-                f"columns {self.sources[name].name!r} and {label!r} are both the metric {name!r}; "
-                "rename or drop one of them"
+                f"columns {self.metrics[name].cells.name!r} and {label!r} are both the metric "
+                f"{name!r}; rename or drop one of them"
             )
-        self.sources[name], self.known[name] = cells, known
         if why is None and known is not None:
             why = f"the known metric {known.title!r}"
         confidence: Confidence = "likely" if why is None else "certain"
         why = why or "it holds numbers, and its name is not known"
         self.decided.append(ColumnRole(label, "metric", confidence, why))
+        self.metrics[name] = MetricColumn(cells, known, why, **facts)
 
-    def is_in_family(self, name: str) -> bool:
-        """Whether the tests of a metric count in a correction: if it is known, or requested.
-
-        Tokens and the like count only if the caller names them, whatever the format of the file
-        lists.
-        """
-        known = self.known[name]
-        if known is not None:
-            return known.in_family or name in self.listed_by_caller
-        return name in self._metrics_because(STATED, NAMED, _DESCRIBED, _IN_FORMAT)
-
-    @property
-    def listed_by_caller(self) -> set[str]:
-        """The metrics that the caller names, by normalised name."""
-        return self._metrics_because(STATED, NAMED)
-
-    def _metrics_because(self, *reasons: str) -> set[str]:
-        return {
-            normalise_name(role.column)
-            for role in self.decided
-            if role.role == "metric" and role.why in reasons
-        }
+    def attach_states(self) -> None:
+        """Give the columns that the caller calls states or reasons the names of their metrics."""
+        for role in self.decided:
+            if role.why != STATED or role.role not in ("state", "reason"):
+                continue
+            spelled, names = normalise_name(role.column), list(self.metrics)
+            owners = names if len(names) == 1 else [n for n in names if spelled.startswith(f"{n}_")]
+            if not owners:
+                raise DataError(
+                    f"roles: column {role.column!r} is a {role.role}, but of which metric is not "
+                    f"clear; rename it to '<metric>_{role.role}', with one of {named(names)}"
+                )
+            # The longest name: "recall@5_note" belongs to "recall@5", not to "recall".
+            self.renamed[role.column] = f"{max(owners, key=len)}_{role.role}"
 
 
-def assign_roles(
-    frame: pd.DataFrame,
-    ids: pd.Series,
-    *,
-    id_column: str | None,
-    only: Collection[str] | None = None,
-    also: Collection[str] = (),
-    bounds: Mapping[str, ScoreRange] | None = None,
-    roles: Roles | None = None,
-    pipeline_columns: Collection[str] = (),
-    pipeline_confidence: Confidence = "certain",
-    unreadable: Unreadable = "raise",
-    by_caller: bool = True,
-) -> ColumnRoles:
+@dataclass(frozen=True, kw_only=True)
+class ColumnFacts:
+    """What is said about the columns of a table before their names and cells are asked."""
+
+    id_column: str | None = None
+    only: Collection[str] | None = None  # all metrics, if the caller or the format lists them
+    by_caller: bool = True  # whether the caller lists them, and not the format
+    also: Collection[str] = ()  # metrics that are described
+    bounds: Mapping[str, ScoreRange] = field(default_factory=dict)  # by normalised name
+    roles: Roles = field(default_factory=dict)
+    pipeline_columns: Collection[str] = ()
+    pipeline_confidence: Confidence = "certain"
+    unreadable: Unreadable = "raise"
+
+
+def assign_roles(frame: pd.DataFrame, ids: pd.Series, facts: ColumnFacts) -> TableColumns:
     """Decide what each column is: a metric, a detail, a state or reason, pipelines, or weights.
-
-    `only` has all metrics if the caller (`by_caller`) or the format of the file lists them; `also`
-    those that are described; `bounds` the bounds that are stated.
 
     Raises
     ------
@@ -383,26 +360,25 @@ def assign_roles(
         If no column is a metric, more than a thousand are, a cell of a metric holds text, or two
         columns whose names differ only in case or white space may both hold the ids.
     UnknownNameError
-        If `only` or `also` names a column that does not exist.
+        If a metric is named that does not exist.
     """
-    catalogue = Catalogue()
-    stated = dict(roles or {})
-    labels = [label for label in frame.columns if label != id_column]
+    only, roles = facts.only, facts.roles
+    labels = [label for label in frame.columns if label != facts.id_column]
+    sorter = _ColumnSorter(TableColumns(), Catalogue(), ids, facts)
+    columns = sorter.columns
     if only is None:
         _check_count(frame)
-    listed = _find_columns(frame, labels, also if only is None else only, catalogue)
-    why_listed = _DESCRIBED if only is None else NAMED if by_caller else _IN_FORMAT
-    columns = ColumnRoles()
-    sorter = _ColumnSorter(columns, catalogue, ids, unreadable, bounds or {})
+    listed = _find_columns(frame, labels, facts.also if only is None else only, sorter.catalogue)
+    why_listed = _DESCRIBED if only is None else NAMED if facts.by_caller else _IN_FORMAT
     for label in labels:
         kind = state_column_kind(label, labels)
-        if label in pipeline_columns:
-            why = "it names the pipeline of each row"
-            columns.add_detail(label, why, role="pipeline", confidence=pipeline_confidence)
-        elif stated.get(label) == "metric" or (label not in stated and label in listed):
-            sorter.add_metric(frame[label], STATED if label in stated else why_listed)
-        elif label in stated:
-            columns.add_detail(label, STATED, role=stated[label])
+        if label in facts.pipeline_columns:
+            why, confidence = "it names the pipeline of each row", facts.pipeline_confidence
+            columns.add_detail(label, why, role="pipeline", confidence=confidence)
+        elif roles.get(label) == "metric" or (label not in roles and label in listed):
+            sorter.add_metric(frame[label], STATED if label in roles else why_listed)
+        elif label in roles:
+            columns.add_detail(label, STATED, role=roles[label])
         elif kind is not None:
             why = f"it belongs to another column, by its name: {kind}s"
             columns.add_detail(label, why, role=kind)
@@ -410,47 +386,24 @@ def assign_roles(
             sorter.add_column(frame[label])
         else:
             columns.add_detail(label, "it is not in the list of metrics")
-    if not columns.sources:
+    if not columns.metrics:
         raise NoScoresError(_no_metric_message(frame[labels]))
-    columns.notes += _notes_on_similar_names(frame, id_column, {*stated, *listed})
+    columns.notes += _notes_on_similar_names(frame, facts.id_column, {*roles, *listed})
     if only is None and not listed:
         columns.notes += _doubts_on_objects(columns)
-    _attach_states(columns)
+    columns.attach_states()
     return columns
 
 
-def _doubts_on_objects(columns: ColumnRoles) -> list[str]:
+def _doubts_on_objects(columns: TableColumns) -> list[str]:
     """A doubt if all metrics are objects with a score, and no name is one of a metric."""
-    names = [str(cells.name) for cells in columns.sources.values()]
-    are_unknown = not any(columns.known.values()) and not any(map(_METRIC_WORDS.search, names))
-    if len(names) < 2 or columns.objects != set(columns.sources) or not are_unknown:
+    metrics = columns.metrics.values()
+    names = [str(metric.cells.name) for metric in metrics]
+    are_unknown = not any(metric.known or not metric.are_objects for metric in metrics)
+    if len(names) < 2 or not are_unknown or any(map(_METRIC_WORDS.search, names)):
         return []
-    listed = named(names)
-    doubt = Doubt(
-        "columns_of_pipelines",
-        f"columns {listed} hold objects with a score each, and none has the name of a metric: they "
-        "may be pipelines, which are to be compared, and not metrics of one pipeline",
-        "If they are pipelines, write one row per question and pipeline, with the columns "
-        f"'pipeline' and 'score'; if they are metrics, name them: metrics={names[:2]!r}",
-    )
+    doubt = Doubt.of("columns_of_pipelines", listed=named(names), first=names[:2])
     return [doubt.note]
-
-
-def _attach_states(columns: ColumnRoles) -> None:
-    """Give the columns that the caller calls states or reasons the names of their metrics."""
-    for role in columns.decided:
-        if role.why != STATED or role.role not in ("state", "reason"):
-            continue
-        spelled = normalise_name(role.column)
-        names = list(columns.sources)
-        owners = names if len(names) == 1 else [n for n in names if spelled.startswith(f"{n}_")]
-        if not owners:
-            raise DataError(
-                f"roles: column {role.column!r} is a {role.role}, but of which metric is not "
-                f"clear; rename it to '<metric>_{role.role}', with one of {named(names)}"
-            )
-        # The longest name: "recall@5_note" belongs to "recall@5", not to "recall".
-        columns.renamed[role.column] = f"{max(owners, key=len)}_{role.role}"
 
 
 def _find_columns(
@@ -472,9 +425,9 @@ def _find_columns(
 
 def _check_count(frame: pd.DataFrame) -> None:
     n_numeric = sum(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes)
-    if n_numeric > MOST_METRICS:
+    if n_numeric > _MOST_METRICS:
         raise DataError(
-            f"{n_numeric:,} columns hold numbers; expected at most {MOST_METRICS:,} metrics. Is "
+            f"{n_numeric:,} columns hold numbers; expected at most {_MOST_METRICS:,} metrics. Is "
             "the table transposed, or does it hold vectors? Keep the columns that are metrics, or "
             "name them: metrics=[...]"
         )
@@ -493,26 +446,22 @@ def resolver(columns: Iterable[object], catalogue: Catalogue | None = None) -> C
     spelled = {normalise_name(label): label for label in reversed(labels)}
 
     def resolve(name: str) -> str:
-        if name in labels:
-            return name
-        label = spelled.get(normalise_name(name))
-        return _find_synonym(name, labels, catalogue or Catalogue()) if label is None else label
+        label = name if name in labels else spelled.get(normalise_name(name))
+        if label is not None:
+            return label
+        known = catalogue or Catalogue()
+        metric = known.find(name)
+        pairs = ((label, known.find(label)) for label in labels if metric is not None)
+        synonyms = [
+            x for x, other in pairs if metric and other and other.known_as == metric.known_as
+        ]
+        if len(synonyms) > 1:
+            raise DataError(f"{name!r} may mean any of {named(synonyms)}; use one of these names")
+        if not synonyms:
+            raise UnknownNameError("metric", name, labels)
+        return synonyms[0]
 
     return resolve
-
-
-def _find_synonym(name: str, labels: list[str], catalogue: Catalogue) -> str:
-    """The one column that holds the same metric under another name."""
-    metric = catalogue.find(name)
-    synonyms = []
-    if metric is not None:
-        pairs = ((label, catalogue.find(label)) for label in labels)
-        synonyms = [label for label, other in pairs if other and other.known_as == metric.known_as]
-    if len(synonyms) > 1:
-        raise DataError(f"{name!r} may mean any of {named(synonyms)}; use one of these names")
-    if not synonyms:
-        raise UnknownNameError("metric", name, labels)
-    return synonyms[0]
 
 
 def _no_metric_message(frame: pd.DataFrame) -> str:
@@ -542,26 +491,24 @@ def _notes_on_similar_names(
     for spelled, group in groups.items():
         if not spelled or len(group) < 2 or any(label in stated for label in group):
             continue
-        if id_column in group:
-            _check_ids(frame, id_column, [label for label in group if label != id_column])
+        for other in group if id_column in group else ():
+            _check_ids(frame[id_column].astype(str), frame[other].astype(str))
         listed = " and ".join(map(repr, group))
         notes.append(f"columns {listed} differ only in case or white space, and all are kept")
     return notes
 
 
-def _check_ids(frame: pd.DataFrame, id_column: str, others: Iterable[str]) -> None:
+def _check_ids(ids: pd.Series, others: pd.Series) -> None:
     """Refuse another column of ids with other cells: rows would be paired by the wrong one."""
-    ids = frame[id_column].astype(str)
-    for other in others:
-        differing = (ids != frame[other].astype(str)).to_numpy()
-        if differing.any():
-            row = int(differing.argmax())
-            raise DataError(
-                f"columns {named([id_column, other])} differ only in case or white space, and may "
-                f"both hold the query ids: row {row}, counted from 0, has {ids.iloc[row]!r} and "
-                f"{str(frame[other].iloc[row])!r}. Rename or drop one of them, or say which it is: "
-                f"roles={{{id_column!r}: 'id'}}"
-            )
+    differing = (ids != others).to_numpy()
+    if differing.any():
+        row = int(differing.argmax())
+        raise DataError(
+            f"columns {named([ids.name, others.name])} differ only in case or white space, and may "
+            f"both hold the query ids: row {row}, counted from 0, has {ids.iloc[row]!r} and "
+            f"{others.iloc[row]!r}. Rename or drop one of them, or say which it is: "
+            f"roles={{{ids.name!r}: 'id'}}"
+        )
 
 
 # -- one column
@@ -571,21 +518,20 @@ def _check_ids(frame: pd.DataFrame, id_column: str, others: Iterable[str]) -> No
 class _ColumnSorter:
     """Sorts columns one by one into metrics and details."""
 
-    columns: ColumnRoles
+    columns: TableColumns
     catalogue: Catalogue
     ids: pd.Series
-    unreadable: Unreadable
-    bounds: Mapping[str, ScoreRange]
+    facts: ColumnFacts
 
     def add_column(self, cells: pd.Series) -> None:
         """Add a column as a metric or as a detail, depending on its name and its cells."""
         label = str(cells.name)
-        add_detail = self.columns.add_detail
+        add_detail, add_note = self.columns.add_detail, self.columns.notes.append
         known = self.catalogue.find(label)
         is_number, meaning = _has_numeric_type(cells), meaning_of(label)
         if is_blank_name(label):
             add_detail(label, "it has no name, as the index of a table", confidence="likely")
-            self.columns.notes.append(
+            add_note(
                 f"column {label!r} {_example(cells)} has no name, so it is taken for an index and "
                 "is a detail; if it is a metric, give it a name"
             )
@@ -606,7 +552,7 @@ class _ColumnSorter:
         else:
             add_detail(label, "it does not hold numbers")
             if known is not None:
-                self.columns.notes.append(
+                add_note(
                     f"column {label!r} has the name of a metric, but holds dates, lists or "
                     f"objects such as {_example(cells)[9:-1]}, and becomes a detail"
                 )
@@ -614,20 +560,14 @@ class _ColumnSorter:
     def _add_numbers(self, cells: pd.Series) -> None:
         label = str(cells.name)
         known = self.catalogue.search(label)
-        if known is not None:
-            self.columns.add_metric(cells, known, None)
-            return
         # Without a number and without a known name nothing shows that it is a metric.
-        if bool(cells.iloc[:1].isna().all() and cells.isna().all()):
+        if known is None and bool(cells.iloc[:1].isna().all() and cells.isna().all()):
             self.columns.add_detail(label, "it is empty", confidence="likely")
             self.columns.notes.append(f"column {label!r} is empty and becomes a detail")
             return
-        date = date_in_numbers(label, numbers_of(cells))
-        meaning = _meaning_of_numbers(cells)
-        if date is not None:
-            meaning = f"dates, such as {cells.dropna().iloc[0]} for {date}"
+        meaning = _meaning_of_numbers(cells) if known is None else None
         if meaning is None:
-            self.columns.add_metric(cells, None, None)
+            self.columns.add_metric(cells, known, None)
             return
         self.columns.add_detail(label, f"its cells are {meaning}", confidence="likely")
         self.columns.notes.append(
@@ -638,70 +578,50 @@ class _ColumnSorter:
     def add_metric(self, cells: pd.Series, why: str | None = None) -> None:
         """Add a column as a metric, with its cells read as scores."""
         label = str(cells.name)
-        name = normalise_name(label)
         known = self.catalogue.search(label)
         if _has_numeric_type(cells):
             self.columns.add_metric(cells, known, why)
             return
-        stated = self.bounds.get(name)
-        catalogued = None if known is None else known.bounds
-        column = CellColumn(label, self.ids.tolist(), stated, catalogued)
+        stated = self.facts.bounds.get(normalise_name(label))
+        column = CellColumn(label, self.ids.tolist(), stated, known.bounds if known else None)
         values = cells.tolist()
         parsed = read_cells(values, column)
         check_parsed(parsed, values, column)
-        if parsed.unread and self.unreadable == "raise":
+        unread = column.list_texts({row: str(values[row]) for row in parsed.unread})
+        if parsed.unread and self.facts.unreadable == "raise":
             raise DataError(
-                f"metric {label!r} must hold numbers; got {_list_unread(values, parsed, column)}. "
-                "Make them numbers, leave them empty if there is no score, or name the columns "
-                "that are metrics: metrics=[...]"
+                f"metric {label!r} must hold numbers; got {unread}. Make them numbers, leave them "
+                "empty if there is no score, or name the columns that are metrics: metrics=[...]"
             )
-        self.columns.add_metric(pd.Series(parsed.numbers, name=label), known, why)
+        self.columns.add_metric(
+            *(pd.Series(parsed.numbers, name=label), known, why),
+            scale=parsed.scale,
+            are_shares=parsed.are_shares,
+            words=frozenset(parsed.words),
+            are_objects=any(isinstance(value, Mapping) for value in values),
+        )
         self.columns.states |= state_columns(label, parsed.states, parsed.reasons)
         if parsed.other_fields:
             self.columns.states[f"{label}_details"] = list(parsed.other_fields)
-        if parsed.scale is not None:
-            self.columns.scales[name] = parsed.scale
-        if parsed.are_shares:
-            self.columns.shares.add(name)
-        self.columns.words[name] = set(parsed.words)
-        if any(isinstance(value, Mapping) for value in values):
-            self.columns.objects.add(name)
-        self.columns.notes += (*parsed.notes, *_parsing_notes(values, parsed, column))
+        self.columns.notes += parsed.notes
+        self.columns.notes += _notes_on_words(label, values, parsed)
+        if parsed.unread:
+            self.columns.notes.append(
+                f"{len(parsed.unread)} cells of {label!r} hold no score and count as failed: "
+                f"{unread}"
+            )
 
 
-def _list_unread(cells: list[Any], parsed: ParsedCells, column: CellColumn) -> str:
-    return column.list_texts({row: str(cells[row]) for row in parsed.unread})
-
-
-def _parsing_notes(cells: list[Any], parsed: ParsedCells, column: CellColumn) -> list[str]:
-    """Notes on words that were read as scores, and on cells that hold no score."""
-    notes = []
+def _notes_on_words(label: str, cells: list[Any], parsed: ParsedCells) -> Iterator[str]:
+    """Notes on words that mean "unscored", and on words that were read as scores."""
     unread = set(parsed.unread)
-    words = [
-        cell.strip()
-        for row, cell in enumerate(cells)
-        if isinstance(cell, str)
-        and cell.strip()
-        and math.isnan(parsed.numbers[row])
-        and row not in unread
-    ]
+    unscored = [row for row in np.flatnonzero(np.isnan(parsed.numbers)) if row not in unread]
+    texts = [cells[row].strip() for row in unscored if isinstance(cells[row], str)]
+    words = [text for text in texts if text]
     if words:
         quoted = named(sorted(set(words)), MOST_NAMED)
-        notes.append(f"{len(words)} cells of {column.name!r} say {quoted}: unscored")
+        yield f"{len(words)} cells of {label!r} say {quoted}: unscored"
     if parsed.words.keys() - {"true", "false"}:
         pairs = sorted(parsed.words.items())
         values = ", ".join(f"{word!r} is read as {number:g}" for word, number in pairs)
-        notes.append(f"{column.name!r}: {values}")
-    if unread:
-        notes.append(
-            f"{len(unread)} cells of {column.name!r} hold no score and count as failed: "
-            f"{_list_unread(cells, parsed, column)}"
-        )
-    return notes
-
-
-def numbers_of(cells: pd.Series) -> FloatArray:
-    """The cells as float64, NaN if empty; float64 cells are not copied."""
-    if isinstance(cells.dtype, np.dtype):
-        return cells.to_numpy(dtype=np.float64)
-    return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+        yield f"{label!r}: {values}"

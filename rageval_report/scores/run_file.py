@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any, TypedDict, Unpack
 
@@ -48,19 +48,27 @@ class SavedFacts(TypedDict, total=False):
 
 
 @dataclass(frozen=True, eq=False)
-class RunFile:
-    """The content of a run file, as `score_table` takes it."""
+class SavedFile:
+    """What every file says that holds an evaluation."""
 
-    name: str
-    rows: dict[str, list[Any] | pd.Series]  # query_id, the details, the metrics
-    metrics: dict[str, Metric]
+    name: str  # of the pipeline
+    version: str  # of rageval_report that wrote it
+    metrics: dict[str, Metric]  # by the column in the file
+    details: dict[str, SavedColumn]
     config: dict[str, Any]
     notes: tuple[str, ...]
-    created: datetime | None = None
-    correct: Correct | None = None
+    created: datetime | None
+    correct: Correct | None
+    results: dict[str, JsonObject]
+
+
+@dataclass(frozen=True, eq=False)
+class RunFile(SavedFile):
+    """The content of a run file, as `score_table` takes it."""
+
+    rows: dict[str, list[Any] | pd.Series]  # query_id, the details, the metrics
     # The columns of `rows` that are details under another name, because a metric has it.
-    detail_names: dict[str, str] = field(default_factory=dict)
-    results: dict[str, JsonObject] = field(default_factory=dict)
+    detail_names: dict[str, str]
 
 
 def described(evaluation: Scored, file_format: str, **facts: Unpack[SavedFacts]) -> dict[str, Any]:
@@ -206,62 +214,67 @@ def parse_run_document(document: Mapping[str, Any]) -> RunFile:
     DataError
         If a newer version wrote the document, or a part is missing or of another type.
     """
-    check_version(document, FORMAT_VERSION, "this run file has")
+    head = parse_head(document, "columns", FORMAT_VERSION, "this run file has")
     queries = get_field(document, "queries", list)
     if not all(isinstance(query, Mapping) for query in queries):
         raise DataError("field 'queries' of the file must be a list of objects")
-    metrics = parse_metrics(document)
     names = [str(name) for name in get_field(document, "details", list)]
-    columns = distinct_columns(names, {QUERY_ID, *metrics})
+    columns = distinct_columns(names, {QUERY_ID, *head["metrics"]})
     ids: list[Any] = [query.get("query_id") for query in queries]
     rows: dict[str, list[Any] | pd.Series] = {QUERY_ID: ids}
     details, scores, states = (
         [_part_of(query, part) for query in queries] for part in ("details", "scores", "states")
     )
-    saved = parse_columns(document, "columns")
     for name, column in columns.items():
-        cells = [of_query.get(name) for of_query in details]
+        cells, saved = [of_query.get(name) for of_query in details], head["details"].get(name)
         # An older file has no descriptions of its columns.
-        rows[column] = restore_column(cells, saved[name], ids) if name in saved else cells
-    rows |= {name: [of_query.get(name) for of_query in scores] for name in metrics}
-    rows |= _state_cells(rows, metrics, states)
-    correct, correct_notes = parse_correct(document)
-    notes = map(str, get_field(document, "notes", list))
-    return RunFile(
-        str(document.get("name") or "run"),
-        rows,
-        metrics,
-        dict(get_field(document, "config", dict)),
-        (*notes, *correct_notes, *changed_cells_notes(saved.values())),
-        parse_created(document.get("created")),
-        correct,
-        {column: name for name, column in columns.items() if column != name},
-        parse_results(document),
-    )
+        rows[column] = cells if saved is None else restore_column(cells, saved, ids)
+    rows |= {name: [of_query.get(name) for of_query in scores] for name in head["metrics"]}
+    rows |= _state_cells(rows, head["metrics"], states)
+    renamed = {column: name for name, column in columns.items() if column != name}
+    return RunFile(**head, rows=rows, detail_names=renamed)
 
 
-def parse_metrics(document: Mapping[str, Any]) -> dict[str, Metric]:
-    """The metrics of a file."""
+def parse_head(document: Mapping[str, Any], details: str, newest: int, what: str) -> dict[str, Any]:
+    """The fields of `SavedFile` in a document, of a format version up to the newest one."""
+    version = document.get("format_version")
+    if type(version) is not int or version < 1:
+        raise DataError(f"format_version must be an integer >= 1; got {version!r:.60}")
+    if version > newest:
+        raise DataError(
+            f"{what} format version {version}, written by rageval_report "
+            f"{document.get('version', 'of a later version')}; this is version {__version__}, "
+            f"which reads format versions up to {newest}: update rageval_report"
+        )
     catalogue = Catalogue()
-    return {
+    metrics = {
         str(name): metric_from_fields(str(name), fields, catalogue)
         for name, fields in get_field(document, "metrics", dict).items()
     }
-
-
-def parse_columns(document: Mapping[str, Any], name: str) -> dict[str, SavedColumn]:
-    """The descriptions of the details of a file."""
-    columns = get_field(document, name, dict)
-    return {column: SavedColumn.of_document(fields, column) for column, fields in columns.items()}
-
-
-def parse_results(document: Mapping[str, Any]) -> dict[str, JsonObject]:
-    """The tables that a file holds beside the scores; they must be JSON objects."""
-    results: dict[str, JsonObject] = get_field(document, "results", dict)
+    columns = {
+        column: SavedColumn.of_document(fields, column)
+        for column, fields in get_field(document, details, dict).items()
+    }
+    correct, correct_notes = parse_correct(document)
+    notes = map(str, get_field(document, "notes", list))
+    created = document.get("created")
+    if not isinstance(created, str | None):
+        raise DataError(f"field 'created' of the file must be a text; got {created!r:.60}")
+    results = get_field(document, "results", dict)
     for name, table in results.items():
         if not isinstance(table, Mapping):
             raise DataError(f"results: {name!r} must be an object; got {table!r:.60}")
-    return dict(results)
+    return {
+        "name": str(document.get("name") or ("run" if details == "columns" else "scores")),
+        "version": str(document.get("version", "of a later version")),
+        "metrics": metrics,
+        "details": columns,
+        "config": dict(get_field(document, "config", dict)),
+        "notes": (*notes, *correct_notes, *changed_cells_notes(columns.values())),
+        "created": None if created is None else time_of(created),
+        "correct": correct,
+        "results": dict(results),
+    }
 
 
 def distinct_columns(names: Iterable[str], reserved: Collection[str]) -> dict[str, str]:
@@ -282,28 +295,6 @@ def distinct_columns(names: Iterable[str], reserved: Collection[str]) -> dict[st
         taken.add(column)
         columns[name] = column
     return columns
-
-
-def parse_created(value: object) -> datetime | None:
-    """The time in the field "created" of a file, a text in ISO 8601; None if there is none."""
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise DataError(f"field 'created' of the file must be a text; got {value!r:.60}")
-    return time_of(value)
-
-
-def check_version(document: Mapping[str, Any], newest: int, what: str) -> None:
-    """Refuse a file that a later version wrote."""
-    version = document.get("format_version")
-    if type(version) is not int or version < 1:
-        raise DataError(f"format_version must be an integer >= 1; got {version!r:.60}")
-    if version > newest:
-        raise DataError(
-            f"{what} format version {version}, written by rageval_report "
-            f"{document.get('version', 'of a later version')}; this is version {__version__}, "
-            f"which reads format versions up to {newest}: update rageval_report"
-        )
 
 
 _KINDS = {list: "a list", dict: "an object", str: "a text", int: "an integer"}

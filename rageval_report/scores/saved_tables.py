@@ -7,35 +7,23 @@ NaN and not None. The description does, so that a saved table reads back as the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import pandas as pd
 
 from rageval_report.errors import DataError
-from rageval_report.scores.correct import Correct, parse_correct
-from rageval_report.scores.metric import Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.run_file import (
     SavedFacts,
-    check_version,
+    SavedFile,
     described,
     distinct_columns,
     get_field,
-    parse_columns,
-    parse_created,
-    parse_metrics,
-    parse_results,
+    parse_head,
 )
-from rageval_report.scores.saved_columns import (
-    Medium,
-    SavedColumn,
-    changed_cells_notes,
-    save_column,
-)
+from rageval_report.scores.saved_columns import Medium, save_column
 from rageval_report.scores.table import Scored
-from rageval_report.types import JsonObject
 
 TABLE_FORMAT = "rageval_report table"
 TABLE_FORMAT_VERSION = 1
@@ -49,21 +37,12 @@ COMPANION = ".meta.json"
 
 
 @dataclass(frozen=True, eq=False)
-class TableDescription:
+class TableDescription(SavedFile):
     """What a saved table says about itself."""
 
-    name: str  # of the pipeline
-    version: str  # of rageval_report that wrote it
     n_queries: int  # the number of rows when it was written; 0 if the file does not say
-    metrics: dict[str, Metric]  # by the column in the file
-    details: dict[str, SavedColumn]  # by the column in the file
-    notes: tuple[str, ...] = ()
-    config: dict[str, Any] = field(default_factory=dict)
-    created: datetime | None = None
-    correct: Correct | None = None
-    delimiter: str = ""  # of delimited text
-    is_neutralised: bool = False  # whether an apostrophe stands before each text that is a formula
-    results: dict[str, JsonObject] = field(default_factory=dict)
+    delimiter: str  # of delimited text
+    is_neutralised: bool  # whether an apostrophe stands before each text that is a formula
 
     @property
     def columns(self) -> list[str]:
@@ -128,29 +107,15 @@ def parse_table_description(document: object) -> TableDescription:
         raise DataError(f'expected an object with "format": "{TABLE_FORMAT}"')
     is_neutralised = document.get("formulas") == NEUTRALISED
     newest = NEUTRALISED_VERSION if is_neutralised else TABLE_FORMAT_VERSION
-    check_version(document, newest, "it has")
+    head = parse_head(document, "details", newest, "it has")
     if document.get("id") != QUERY_ID:
         raise DataError(f"id must be {QUERY_ID!r}; got {document.get('id')!r:.60}")
     delimiter = get_field(document, "delimiter", str)
     if delimiter not in ("", ",", "\t"):
         raise DataError(f"delimiter must be a comma or a tab; got {delimiter!r:.60}")
-    metrics = parse_metrics(document)
-    if not metrics:
+    if not head["metrics"]:
         raise DataError("metrics must have at least one entry")
-    details = parse_columns(document, "details")
-    correct, correct_notes = parse_correct(document)
-    notes = map(str, get_field(document, "notes", list))
+    n_queries = get_field(document, "n_queries", int)
     return TableDescription(
-        str(document.get("name") or "scores"),
-        str(document.get("version", "of a later version")),
-        get_field(document, "n_queries", int),
-        metrics,
-        details,
-        (*notes, *correct_notes, *changed_cells_notes(details.values())),
-        dict(get_field(document, "config", dict)),
-        parse_created(document.get("created")),
-        correct,
-        delimiter,
-        is_neutralised,
-        parse_results(document),
+        **head, n_queries=n_queries, delimiter=delimiter, is_neutralised=is_neutralised
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -33,24 +33,23 @@ from rageval_report.scores.query_ids import question_text as question_text
 from rageval_report.scores.query_rows import PlaceOfRow, Totals, position_of_row, query_rows
 from rageval_report.scores.roles import (
     STATED,
+    ColumnFacts,
     ColumnRole,
-    ColumnRoles,
     Confidence,
     Roles,
+    TableColumns,
     Unreadable,
     assign_roles,
     check_roles,
     columns_with_role,
     numbers_of,
 )
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray
 
 # A score outside its bounds is moved to the bound: silently if its distance is at most _ROUNDING of
 # the width of the bounds, with a note if it is at most _NEAR, as 1.0005 is for an average of marks.
 _ROUNDING = 1e-6
 _NEAR = 1e-3
-# From 3 on pandas copies what two frames share before one of them changes.
-_IS_COPY_ON_WRITE = int(pd.__version__.split(".")[0]) >= 3
 
 Duplicates = Literal["error", "mean"]
 DUPLICATES: tuple[Duplicates, ...] = ("error", "mean")
@@ -185,33 +184,40 @@ def score_table(
     if not is_one_pipeline:
         _check_one_pipeline(frame, query_id, stated)
     ids, id_column, id_notes, are_repeats = unit_ids(frame, query_id)
-    described = {name: change for name, change in (known or {}).items() if name in frame}
-    by_caller = metrics if isinstance(metrics, Mapping) else {}
+    of_file = {name: change for name, change in (known or {}).items() if name in frame}
+    of_caller = metrics if isinstance(metrics, Mapping) else {}
     if metrics is None or isinstance(metrics, Mapping):
-        listed = None if only is None else (*only, *by_caller)
+        listed = None if only is None else (*only, *of_caller)
     else:
         listed = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    bounds = stated_bounds(described, metrics)
-    columns = assign_roles(
-        *(frame, ids),
+    facts = ColumnFacts(
         id_column=id_column,
         only=listed,
-        also=(*described, *by_caller) if listed is None else (),
-        bounds=bounds,
+        by_caller=not isinstance(metrics, Mapping | None),
+        also=(*of_file, *of_caller) if listed is None else (),
+        bounds=stated_bounds(of_file, metrics),
         roles=stated,
         pipeline_columns=pipeline_columns,
         pipeline_confidence=pipeline_confidence,
-        by_caller=not isinstance(metrics, Mapping | None),
         unreadable=unreadable,
     )
-    bounded = [name for name, metric in columns.known.items() if metric and metric.bounds]
+    columns = assign_roles(frame, ids, facts)
+    with_bounds = {
+        name
+        for name, column in columns.metrics.items()
+        if column.scale is not None or (column.known is not None and column.known.bounds)
+    }
+    cells = [column.cells for column in columns.metrics.values()]
+    own = _own_block(cells, frame)
     block, doubts = without_missing_scores(
-        _score_block(columns, frame), list(columns.sources), {*bounds, *bounded, *columns.scales}
+        _copied_block(cells) if own is None else own.to_numpy(),
+        list(columns.metrics),
+        {*facts.bounds, *with_bounds},
     )
     descriptions, kind_notes = describe_metrics(
-        *(columns, block, ids),
-        by_caller=by_caller,
-        by_file=described,
+        *(columns.metrics, block, ids),
+        by_caller=of_caller,
+        by_file=of_file,
         scales=scales or {},
         by_name=only is None,
     )
@@ -219,7 +225,9 @@ def score_table(
         block, descriptions, ids, near=_ROUNDING if strict else _NEAR
     )
     index = pd.Index(ids, name=QUERY_ID)
-    scores = _score_frame(block, columns, frame).set_axis(index, axis=0)
+    # Neither the attributes of the caller's frame nor its subclass.
+    is_own = own is not None and np.shares_memory(own.to_numpy(), block)
+    scores = pd.DataFrame(own if is_own else block, copy=False).set_axis(index, axis=0)
     scores.columns = pd.Index(list(descriptions))
     details = _make_details(frame, columns).set_axis(index, axis=0)
     doubtful = (doubt.note for doubt in doubts)
@@ -276,19 +284,14 @@ def _with_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _make_details(frame: pd.DataFrame, columns: ColumnRoles) -> pd.DataFrame:
+def _make_details(frame: pd.DataFrame, columns: TableColumns) -> pd.DataFrame:
     """The details, with the reasons why cells hold no score where the frame has none."""
     details = frame[columns.details].rename(columns=columns.renamed)
-    states = {
-        name: details[name].where(details[name].notna(), pd.Series(cells, index=frame.index))
-        if name in details
-        else pd.Series(cells, index=frame.index, dtype=object)
-        for name, cells in columns.states.items()
-    }
-    return details.assign(**states) if states else details
-
-
-# -- repeated ids
+    for name, cells in columns.states.items():
+        states = pd.Series(cells, index=frame.index, dtype=None if name in details else object)
+        own = details[name].where(details[name].notna(), states) if name in details else states
+        details = details.assign(**{name: own})
+    return details
 
 
 def _average_repeats(table: ScoreTable) -> ScoreTable:
@@ -305,42 +308,29 @@ def _average_repeats(table: ScoreTable) -> ScoreTable:
     return replace(table, scores=scores, details=details, metrics=known, notes=(*table.notes, note))
 
 
-# -- metrics and scores
+# -- the block of scores
 
 
-def _score_block(columns: ColumnRoles, frame: pd.DataFrame) -> np.ndarray:
-    """All scores in one column-major block: that of the frame, or the only copy that is made."""
-    own = _own_columns(columns, frame)
-    if own is not None:
-        return own.to_numpy()
-    # Column-major, because every summary and comparison reads whole columns.
-    block = np.empty((len(frame), len(columns.sources)), dtype=np.float64, order="F")
-    for position, cells in enumerate(columns.sources.values()):
+def _copied_block(columns: Sequence[pd.Series]) -> FloatArray:
+    """All scores in one block; column-major, as every summary and comparison reads columns."""
+    block = np.empty((len(columns[0]), len(columns)), dtype=np.float64, order="F")
+    for position, cells in enumerate(columns):
         block[:, position] = numbers_of(cells)
     return block
 
 
-def _score_frame(block: np.ndarray, columns: ColumnRoles, frame: pd.DataFrame) -> pd.DataFrame:
-    """The scores as a frame that shares their block."""
-    own = _own_columns(columns, frame)
-    is_own = own is not None and np.shares_memory(own.to_numpy(), block)
-    # Neither the attributes of the caller's frame nor its subclass.
-    return pd.DataFrame(own if is_own else block, copy=False)
-
-
-def _own_columns(columns: ColumnRoles, frame: pd.DataFrame) -> pd.DataFrame | None:
-    """The metrics as columns of the frame, if these are one block that can be shared."""
-    if not _IS_COPY_ON_WRITE:
+def _own_block(columns: Sequence[pd.Series], frame: pd.DataFrame) -> pd.DataFrame | None:
+    """The metrics as columns of the frame, if these are one block that need not be copied."""
+    # From 3 on pandas copies what two frames share before one of them changes.
+    is_safe = int(pd.__version__.split(".")[0]) >= 3
+    if not is_safe or any(cells.dtype != np.float64 for cells in columns):
         return None
-    sources = list(columns.sources.values())
-    if any(cells.dtype != np.float64 for cells in sources):
-        return None
-    own = frame[[cells.name for cells in sources]]
+    own = frame[[cells.name for cells in columns]]
     # Of columns in several blocks pandas makes a copy in each call.
     block = own.to_numpy()
     is_shared = block.flags.f_contiguous and all(
         np.shares_memory(block[:, position], cells.to_numpy())
-        for position, cells in enumerate(sources)
+        for position, cells in enumerate(columns)
     )
     return own if is_shared else None
 
@@ -351,46 +341,38 @@ def _check_scores(
     """The scores, all finite and within the bounds of their metrics, and notes on moved ones."""
     notes = []
     for position, metric in enumerate(metrics.values()):
-        column = block[:, position]
+        name, column = metric.name, block[:, position]
         extremes = extremes_of(column)  # they show what is wrong without a copy of the column
         if math.isinf(extremes.low) or math.isinf(extremes.high):
             raise DataError(
-                f"scores must be finite, or NaN where unscored; {metric.name!r} has "
+                f"scores must be finite, or NaN where unscored; {name!r} has "
                 f"{_list_scores(np.isinf(column), column, ids)}"
             )
         low, high = metric.bounds or (-math.inf, math.inf)
         if not (extremes.low < low or extremes.high > high):
             continue
-        notes += _notes_on_moved(column, low, high, metric, ids, near)
+        width = high - low if math.isfinite(high - low) else 1.0
+        outside = np.fmax(low - column, column - high) / width
+        if (outside > near).any():
+            raise DataError(
+                f"{name!r} must lie between {low:g} and {high:g}; got "
+                f"{_list_scores(outside > near, column, ids)}. If it has another scale, pass "
+                f"metrics={{{name!r}: {{'bounds': (low, high)}}}}"
+            )
+        moved = outside > _ROUNDING
+        if moved.any():
+            notes.append(
+                f"{int(moved.sum())} scores of {name!r} lie slightly outside {low:g} to {high:g} "
+                f"and are moved to the bounds: {_list_scores(moved, column, ids)}"
+            )
         if not block.flags.writeable:  # it is that of the caller's frame
             block = block.copy(order="F")
         np.clip(column, low, high, out=block[:, position])
     return block, notes
 
 
-def _list_scores(is_wrong: np.ndarray, column: FloatArray, ids: pd.Series) -> str:
+def _list_scores(is_wrong: BoolArray, column: FloatArray, ids: pd.Series) -> str:
     rows = np.flatnonzero(is_wrong)
     listed = ", ".join(f"{column[row]:g} at {ids.iloc[row]!r}" for row in rows[:MOST_NAMED])
     more = len(rows) - MOST_NAMED
     return f"{listed} and {more} more" if more > 0 else listed
-
-
-def _notes_on_moved(
-    column: FloatArray, low: float, high: float, metric: Metric, ids: pd.Series, near: float
-) -> list[str]:
-    """The notes on scores that lie visibly outside the bounds, and are moved to the bounds."""
-    width = high - low if math.isfinite(high - low) else 1.0
-    outside = np.fmax(low - column, column - high) / width
-    wrong, moved = outside > near, outside > _ROUNDING
-    if wrong.any():
-        raise DataError(
-            f"{metric.name!r} must lie between {low:g} and {high:g}; got "
-            f"{_list_scores(wrong, column, ids)}. If it has another scale, pass "
-            f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
-        )
-    if not moved.any():
-        return []
-    return [
-        f"{int(moved.sum())} scores of {metric.name!r} lie slightly outside {low:g} to {high:g} "
-        f"and are moved to the bounds: {_list_scores(moved, column, ids)}"
-    ]

@@ -105,7 +105,8 @@ def save_scores(
     if suffix == _JSON_LINES:
         return write_atomically(path, _jsonl_text(evaluation, **facts))
     companion = Path(f"{path}{COMPANION}")
-    _check_companion(companion, force=force)
+    check_free(companion, force=force)
+    _check_companion(companion)
     text, document = _delimited_table(
         evaluation, suffix, path, neutralise_formulas=neutralise_formulas, **facts
     )
@@ -124,15 +125,15 @@ def check_spreadsheet_format(suffix: str) -> None:
         )
 
 
-def _check_companion(path: Path, *, force: bool) -> None:
+def _check_companion(path: Path) -> None:
     """Check that no file of somebody else has the name of the companion."""
-    check_free(path, force=force)
-    if not path.exists():
-        return
+    document: object = None
     try:
         document = parse_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return
     except (OSError, UnicodeDecodeError, NotJSONError):
-        document = None
+        pass
     if not isinstance(document, dict) or document.get("format") != TABLE_FORMAT:
         raise DataError(
             f"{path} would be replaced by the description of the scores, but holds something else; "

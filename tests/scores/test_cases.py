@@ -184,6 +184,17 @@ def test_a_question_about_several_documents_is_a_query_of_each(column):
     assert other_order.loc[0, "losses"] == 12
 
 
+def test_ids_that_differ_by_their_unicode_form_alone_are_one_query():
+    composed, decomposed = ["café", "über", "東京"], ["cafe\u0301", "u\u0308ber", "東京"]
+    ours, theirs = (
+        RAGPipelineEvaluation(name, {"query_id": ids, "recall": [0.5, 1.0, 0.25]})
+        for name, ids in (("ours", composed), ("theirs", decomposed))
+    )
+    assert compare(ours, theirs).frame.loc[0, "n"] == 3
+    assert any("2 query ids are converted to Unicode normal form C" in n for n in theirs.notes)
+    assert theirs.get_detailed_scores(query_ids=["cafe\u0301"]).index.tolist() == ["café"]
+
+
 # -- columns that are no metrics
 
 

@@ -1,6 +1,8 @@
 import json
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,9 +19,10 @@ from rageval_report import (
     rank,
 )
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.scores import Catalogue, normalise_name, score_table
+from rageval_report.scores import Catalogue, normalise_name
 from rageval_report.scores.metric import infer_metric, override_metric
 
+TABLES = tomllib.loads(Path(__file__).with_name("tables.toml").read_text(encoding="utf-8"))
 NAMES = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30) | st.from_regex(
     r"[ _-]*[A-Za-z]{1,5}([ _@-]{0,2}(at|cut)?[ _@-]{0,2}[0-9]{0,3})?[ _-]*", fullmatch=True
 )
@@ -33,64 +36,12 @@ def own_metric():
     METRICS._entries.pop("steps_saved")
 
 
-# -- spelling
+# -- names
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "reciprocal_rank",
-        "reciprocal rank",
-        "Reciprocal Rank",
-        "reciprocal-rank",
-        "reciprocalRank",
-        "ReciprocalRank",
-        " RECIPROCAL_RANK ",
-        "reciprocal  rank",
-    ],
-)
-def test_every_spelling_of_a_name_is_one_name(name):
-    assert normalise_name(name) == "reciprocal_rank"
-
-
-@pytest.mark.parametrize(
-    ("name", "spelled"),
-    [
-        ("AnswerLLMJudgeMetric", "answer_llm_judge_metric"),
-        ("LLMContextRecall", "llm_context_recall"),
-        ("NonLLMContextRecall", "non_llm_context_recall"),
-        ("MRRScore", "mrr_score"),
-        ("nDCG", "ndcg"),
-        ("rougeLSum", "rougelsum"),
-        ("chrF", "chrf"),
-        ("PDFs", "pdfs"),
-    ],
-)
-def test_capitals_within_a_name_are_a_word_where_words_stand_beside_them(name, spelled):
-    assert normalise_name(name) == spelled
-
-
-@pytest.mark.parametrize(
-    ("name", "spelled"),
-    [
-        ("nDCG@10", "ndcg@10"),
-        ("NDCG @ 10", "ndcg@10"),
-        ("ndcg_cut_10", "ndcg@10"),
-        ("recall_at_5", "recall@5"),
-        ("Recall at 5", "recall@5"),
-        ("recall_5", "recall@5"),
-        ("P_5", "p@5"),
-        ("success_1", "success@1"),
-        ("recall@05", "recall@5"),
-    ],
-)
-def test_every_spelling_of_a_cutoff_is_one_cutoff(name, spelled):
-    assert normalise_name(name) == spelled
-
-
-@pytest.mark.parametrize("name", ["rouge_1", "rouge_2", "top_5", "gpt_4", "f1"])
-def test_a_number_that_is_no_cutoff_stays_in_the_name(name):
-    assert normalise_name(name) == name
+@pytest.mark.parametrize(("name", "spellings"), TABLES["spelled"])
+def test_every_spelling_of_a_name_is_one_name(name, spellings):
+    assert {normalise_name(spelling) for spelling in spellings} == {name}
 
 
 @given(NAMES)
@@ -108,27 +59,9 @@ def test_an_alias_is_found_under_its_own_name_with_the_title_of_the_metric():
     assert found.title == "Reciprocal Rank@10"
 
 
-@pytest.mark.parametrize(
-    ("alias", "name"),
-    [
-        ("document_mrr", "reciprocal_rank"),  # Haystack
-        ("sas", "semantic_answer_similarity"),  # Haystack
-        ("answer_exact_match", "exact_match"),  # Haystack
-        ("llm_context_recall", "context_recall"),  # Ragas
-        ("NonLLMContextRecall", "non_llm_context_recall"),  # Ragas
-        ("nv_response_groundedness", "faithfulness"),  # Ragas
-        ("Contextual Relevancy", "context_relevance"),  # DeepEval
-        ("Hallucination", "hallucination"),  # DeepEval
-        ("Groundedness", "faithfulness"),  # TruLens
-        ("Answer Relevance", "answer_relevancy"),  # TruLens
-        ("recip_rank", "reciprocal_rank"),  # trec_eval
-        ("map", "average_precision"),  # trec_eval
-        ("Rprec", "r_precision"),  # trec_eval
-        ("faithfulness_score", "faithfulness"),
-    ],
-)
-def test_the_names_of_other_frameworks_are_known(alias, name):
-    assert Catalogue().find(alias).known_as == name
+@pytest.mark.parametrize(("name", "aliases"), TABLES["known_as"])
+def test_the_names_of_other_frameworks_are_known(name, aliases):
+    assert {Catalogue().find(alias).known_as for alias in aliases} == {name}
 
 
 def test_no_name_or_alias_means_two_metrics():
@@ -276,55 +209,6 @@ def test_a_change_that_says_nothing_is_refused(change):
 def test_a_field_that_a_metric_does_not_have_is_told_with_the_nearest():
     with pytest.raises(UnknownNameError, match=r"'bound'\. Did you mean 'bounds'"):
         override_metric(Metric("x"), {"bound": (0, 1)})
-
-
-def table_of(cells, name, **options):
-    ids = [f"q{i}" for i in range(len(cells))]
-    return score_table({"query_id": ids, name: cells}, **options)
-
-
-@pytest.mark.parametrize("name", ["groundedness", "Coherence", "answer_relevance", "correctness"])
-@pytest.mark.parametrize("cells", [[1, 4, 5, 3], [4.5, 3.0, np.nan], ["2", "5", "n/a"]])
-def test_a_judges_marks_have_the_bounds_of_their_scale_and_a_note(name, cells):
-    table = table_of(cells, name)
-    [metric] = table.metrics.values()
-    assert (metric.kind, metric.bounds) == ("ordinal", (1.0, 5.0))
-    assert any("read as marks from 1 to 5" in note for note in table.notes)
-
-
-@pytest.mark.parametrize("name", ["recall@5", "faithfulness", "bleu", "exact_match"])
-def test_percent_of_a_known_metric_are_kept_with_their_bounds_and_a_note(name):
-    table = table_of([85.0, 0.0, 32.5], name)
-    assert table.scores[name].tolist() == [85.0, 0.0, 32.5]
-    assert table.metrics[name].bounds == (0.0, 100.0)
-    assert any("read as percent, from 0 to 100: the largest is 85" in note for note in table.notes)
-
-
-@pytest.mark.parametrize(
-    ("name", "cells", "message"),
-    [
-        ("groundedness", [0, 4], r"has 0 at 'q0' and 4 at 'q1'\. Say on which scale .* metrics="),
-        ("faithfulness", [3, 7], r"has 3 at 'q0' and 7 at 'q1'\. Say"),
-        ("groundedness", [4, 0.5], r"on two scales: 0.5 at 'q1' and 4 at 'q0'\. Bring .* metrics="),
-        ("recall", [85, 1, 0], r"on two scales: 1 at 'q1' and 85 at 'q0'"),
-        ("recall@5", [0.5, 3], r"'recall@5' must lie between 0 and 1; got 3 at 'q1'"),
-        ("faithfulness", [0.5, 1.5], r"'faithfulness' must lie between 0 and 1; got 1.5 at 'q1'"),
-        ("recall", [50, 101], r"must lie between 0 and 1; got 50 at 'q0'"),
-        ("faithfulness", [-1, 4], r"must lie between 0 and 1; got -1 at 'q0'"),
-    ],
-)
-def test_a_scale_that_is_not_certain_is_an_error_with_two_cells(name, cells, message):
-    with pytest.raises(DataError, match=message):
-        table_of(cells, name)
-
-
-@pytest.mark.parametrize(
-    "change", [{"bounds": (0, 5)}, Metric("groundedness", kind="ordinal", bounds=(0, 5))]
-)
-def test_stated_bounds_settle_it(change):
-    table = table_of([0, 4], "groundedness", metrics={"groundedness": change})
-    assert table.metrics["groundedness"].bounds == (0.0, 5.0)
-    assert table.notes == ()
 
 
 # -- two pipelines

@@ -1,6 +1,3 @@
-import math
-
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,31 +12,6 @@ arrow_texts = pytest.mark.skipif(
 )
 
 # -- where the ids stand
-
-
-@pytest.mark.parametrize("column", ["query_id", "Query ID", "query-id", "QueryId"])
-def test_the_column_of_ids_is_found_in_any_spelling(column):
-    table = score_table({column: ["a"], "recall": [1.0]})
-    assert table.scores.index.tolist() == ["a"]
-    assert table.details.columns.empty
-
-
-@pytest.mark.parametrize("column", ["qid", "id", "_id", "question_id", "sample_id", "Example ID"])
-def test_other_usual_names_are_looked_for_and_that_is_noted(column):
-    table = score_table({"recall": [1.0], column: ["a"]})
-    assert table.scores.index.tolist() == ["a"]
-    assert table.notes == (f"query ids are taken from column {column!r}",)
-
-
-def test_the_caller_names_the_column_of_ids():
-    table = score_table({"query_id": ["x"], "my key": ["a"], "recall": [1.0]}, query_id="my key")
-    assert table.scores.index.tolist() == ["a"]
-    assert list(table.details) == ["query_id"]
-
-
-def test_a_column_of_ids_that_is_not_there_is_told_with_the_columns_that_are():
-    with pytest.raises(DataError, match=r"no column is named 'key'; columns: 'id', 'recall'"):
-        score_table({"id": ["a"], "recall": [1.0]}, query_id="key")
 
 
 def test_an_index_of_texts_holds_the_ids():
@@ -65,68 +37,6 @@ def test_an_index_of_levels_is_refused():
         score_table(pd.DataFrame({"recall": [0.5, 1.0]}, index=index))
 
 
-def test_a_table_without_ids_index_or_questions_is_refused():
-    with pytest.raises(DataError, match=r"no column holds query ids: .* columns: 'recall', 'note'"):
-        score_table({"recall": [1.0], "note": ["x"]})
-
-
-@pytest.mark.parametrize(
-    ("ids", "texts"),
-    [
-        ([1, 2], ["1", "2"]),
-        ([1.0, 2.0], ["1", "2"]),
-        (np.array([2**53, 0], dtype=float), ["9007199254740992", "0"]),
-        (pd.array([1, 2], dtype="UInt8"), ["1", "2"]),
-        (["001", "NA"], ["001", "NA"]),
-        (["nan", "null"], ["nan", "null"]),
-        ([" a", "a"], [" a", "a"]),
-        (["é", "e\u0301"], ["é", "e\u0301"]),
-        ([True, False], ["True", "False"]),
-    ],
-)
-def test_ids_are_texts_as_they_stand(ids, texts):
-    assert score_table({"query_id": ids, "recall": [1, 0]}).scores.index.tolist() == texts
-
-
-def test_duplicate_ids_are_named_up_to_five():
-    ids = [*"abcdefg", *"abcdef"]
-    message = (
-        r"query ids must be unique; these appear more than once: 'a', 'b', 'c', 'd', 'e' and 1 "
-        r"more\. "
-        r'To average repeated runs .* duplicates="mean"'
-    )
-    with pytest.raises(DataError, match=message):
-        score_table({"query_id": ids, "recall": [1.0] * 13})
-
-
-@pytest.mark.parametrize("missing", [None, math.nan, pd.NA])
-def test_missing_ids_are_told_by_row(missing):
-    message = r"every row needs a query id; rows 1, 3, counted from 0, have none"
-    with pytest.raises(DataError, match=message):
-        score_table({"query_id": ["a", missing, "c", missing], "recall": [1.0] * 4})
-
-
-@pytest.mark.parametrize("blank", ["", "  ", "\t\n", "\u00a0"])
-def test_blank_ids_are_told_by_row(blank):
-    with pytest.raises(DataError, match=r"rows 1, counted from 0, have a blank one"):
-        score_table({"query_id": ["a", blank], "recall": [1.0, 0.0]})
-
-
-def test_1_and_the_text_1_are_not_one_query():
-    message = (
-        r"query ids of different types must not look the same, as 1 and '1' do: '1'; make them all "
-        r"te"
-    )
-    with pytest.raises(DataError, match=message):
-        score_table({"query_id": [1, "1", "2"], "recall": [1.0] * 3})
-
-
-@pytest.mark.parametrize("ids", [[0.5, 1.0], [math.inf, 1.0], [1e300, 1.0], [2.0**53 + 2, 1.0]])
-def test_ids_are_no_fractions(ids):
-    with pytest.raises(DataError, match=r"query ids must be texts or integers; got"):
-        score_table({"query_id": ids, "recall": [1.0, 0.0]})
-
-
 @arrow_texts
 def test_ids_with_half_a_surrogate_pair_are_refused():
     frame = pd.DataFrame({"query_id": pd.Series(["a\ud83d", "b"], dtype=object), "recall": [1, 0]})
@@ -141,11 +51,6 @@ def ids_of(*questions):
     return score_table({"question": questions, "recall": [1.0] * len(questions)}).scores.index
 
 
-def test_the_id_of_a_question_is_always_the_same():
-    """The digest is BLAKE2b with 8 bytes, as coreutils' ``b2sum -l 64`` gives it."""
-    assert ids_of("Who wrote it?").tolist() == ["q-12a6a421271550ec"]
-
-
 def test_the_id_of_a_question_does_not_depend_on_white_space_or_composition():
     composed, decomposed = "Où est  l'été ?\n", "Ou\u0300 est l'e\u0301te\u0301\u00a0?"
     assert ids_of(composed).equals(ids_of(decomposed))
@@ -153,12 +58,6 @@ def test_the_id_of_a_question_does_not_depend_on_white_space_or_composition():
 
 def test_equal_questions_are_one_query():
     assert len(ids_of("same?", "other?", "same?", " same? ")) == 2
-
-
-@pytest.mark.parametrize("missing", [None, "", "  "])
-def test_without_ids_every_row_needs_a_question(missing):
-    with pytest.raises(DataError, match=r"no query ids, and rows 1, counted from 0, have no ques"):
-        ids_of("one?", missing, "three?")
 
 
 # -- the columns by name

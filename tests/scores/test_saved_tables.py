@@ -166,7 +166,7 @@ def test_any_evaluation_reads_back_equal(tmp_path_factory, suffix):
     details = FOR_PARQUET if suffix == "parquet" else DETAILS
 
     @given(evaluations(tuple(details)))
-    @settings(max_examples=40)
+    @settings(max_examples=20)
     def check(evaluation):
         assert_equal(saved_and_loaded(evaluation, tmp_path_factory.mktemp("x"), suffix), evaluation)
 
@@ -439,13 +439,6 @@ def test_a_cell_that_was_edited_is_read_as_it_is_now(tmp_path):
     path = RAGPipelineEvaluation("x", rows).save(tmp_path / "scores.jsonl")
     rewrite_rows(path, lambda lines: [row | {"asked": "today"} for row in lines])
     assert RAGPipelineEvaluation.load(None, path).details["asked"].tolist() == ["today", "today"]
-
-
-# -- the digests of rows
-
-
-def changed_row(rows, n, **cells):
-    return [row | cells if place == n else row for place, row in enumerate(rows)]
 
 
 # -- saving

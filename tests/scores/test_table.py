@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from rageval_report import Metric, RAGPipelineEvaluation
 from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
 from rageval_report.scores import score_table
-from rageval_report.scores import table as tables
 from rageval_report.scores.descriptions import SharedScale
 from rageval_report.scores.states import (
     states_frame,
@@ -168,32 +167,6 @@ def test_another_way_with_duplicates_is_told_with_the_known_ones():
 # -- scores that cannot be
 
 
-@pytest.mark.parametrize("data", [pd.DataFrame({"query_id": [], "recall": []}), {"recall": []}])
-def test_an_empty_table_is_refused(data):
-    with pytest.raises(DataError, match=r"data must have one row per query; the table is empty"):
-        score_table(data)
-
-
-@pytest.mark.parametrize("infinite", [math.inf, -math.inf])
-@pytest.mark.parametrize("name", ["faithfulness", "latency_ms", "vibes"])
-def test_infinite_scores_are_named_with_their_query(infinite, name):
-    message = rf"must be finite, or NaN where unscored; '{name}' has -?inf at 'b'"
-    with pytest.raises(DataError, match=message):
-        table_of(0.5, infinite, name=name)
-
-
-def test_scores_outside_their_bounds_are_named_up_to_five_with_what_to_do():
-    message = (
-        r"'faithfulness' must lie between 0 and 1; got 1.5 at 'b', -0.2 at 'd'\. If it has another "
-        r"scale, pass metrics=\{'faithfulness': \{'bounds': \(low, high\)\}\}"
-    )
-    with pytest.raises(DataError, match=message):
-        table_of(0.5, 1.5, 1.0, -0.2)
-    many = {"query_id": range(9), "recall": [5.0] * 9}
-    with pytest.raises(DataError, match=r"5 at '0', .*, 5 at '4' and 4 more\. If it has"):
-        score_table(many)
-
-
 def test_columns_of_one_name_are_refused():
     frame = pd.DataFrame([["a", 1.0, 2.0]], columns=["query_id", "recall", "recall"])
     message = (
@@ -224,25 +197,6 @@ def test_the_caller_cannot_tell_of_a_metric_that_is_not_there():
         table_of(1.0, metrics={"fathfulness": "lower"})
 
 
-def test_a_guessed_direction_is_noted_and_a_told_one_is_not():
-    (note,) = table_of(0.5, name="my_error_rate").notes
-    assert (
-        note
-        == "'my_error_rate' is not a known metric; because of its name, lower is taken as better"
-    )
-    told = table_of(0.5, name="my_error_rate", metrics={"my_error_rate": "lower"})
-    assert told.notes == ()
-
-
-def test_a_binary_metric_with_other_scores_is_a_proportion_and_that_is_noted():
-    table = table_of(1.0, 0.5, name="single_hit")
-    assert table.metrics["single_hit"].kind == "proportion"
-    assert table.notes == (
-        "'single_hit' should be 0 or 1, but some scores lie between them: it is read as a "
-        "proportion",
-    )
-
-
 # -- what the file says of metrics
 
 
@@ -258,27 +212,19 @@ def test_the_caller_goes_before_the_file():
     assert (metric.title, metric.greater_is_better) == ("Vibes!", True)
 
 
-def test_the_file_lists_its_metrics_and_the_caller_adds_some():
-    columns = {"query_id": ["a"], "recall": [1.0], "bleu": [0.5], "turn": [3]}
-    assert list(score_table(columns, only=["recall"]).scores) == ["recall"]
-    added = score_table(columns, only=["recall"], metrics={"turn": "lower"})
-    assert list(added.scores) == ["recall", "turn"]
-    assert list(score_table(columns, only=["recall"], metrics=["bleu"]).scores) == ["bleu"]
-
-
 # -- memory
 
 
 @arrow_texts
 def test_the_numbers_are_copied_once():
-    frame = pd.DataFrame(np.random.default_rng(0).random((200_000, 10))).add_prefix("metric_")
-    frame.index = pd.Index([f"query-{i}" for i in range(200_000)], name="query_id")
-    n_bytes = 200_000 * 10 * 8
+    frame = pd.DataFrame(np.random.default_rng(0).random((30_000, 10))).add_prefix("metric_")
+    frame.index = pd.Index([f"query-{i}" for i in range(30_000)], name="query_id")
+    n_bytes = 30_000 * 10 * 8
     tracemalloc.start()
     table = score_table(frame)
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(table.scores) == 200_000
+    assert len(table.scores) == 30_000
     assert held < 1.05 * n_bytes
     assert peak < 1.9 * n_bytes
 
@@ -314,15 +260,8 @@ def test_the_column_of_ids_has_a_role_that_is_certain_unless_it_is_guessed(colum
     assert decided.role == "id"
 
 
-def test_rows_of_two_pipelines_are_refused_with_both_ways_out():
+def test_rows_of_two_pipelines_are_kept_together_if_the_caller_says_so():
     data = {"query_id": list("aabb"), "model": list("xyxy"), "recall": [0.5] * 4}
-    with pytest.raises(DataError) as caught:
-        score_table(data)
-    assert str(caught.value) == (
-        "data holds 2 pipelines, 'x', 'y', in column 'model' (with it no 'query_id' appears twice, "
-        "and its name says so); one evaluation holds one pipeline. Make one of each with "
-        "read_scores(data), or keep all rows together with roles={'model': 'detail'}"
-    )
     together = score_table(data, is_one_pipeline=True, duplicates="mean")
     assert together.scores.index.tolist() == ["a", "b"]
     one = {**data, "query_id": list("abcd"), "model": ["x"] * 4}
@@ -341,60 +280,6 @@ def test_the_reasons_of_unread_cells_stand_in_the_details_where_the_table_has_no
     assert table.details["recall_state"].tolist()[1:] == ["failed", "failed", "skipped by hand"]
     assert table.details["recall_reason"].tolist()[1] == "broken"
     assert table.details.index.tolist() == IDS
-
-
-# -- scores near their bounds
-
-
-def near(score, **options):
-    """The score that a proportion gets in the table, and the notes."""
-    table = table_of(0.5, score, name="recall", **options)
-    return table.scores["recall"].tolist()[1], table.notes
-
-
-@pytest.mark.parametrize(
-    ("score", "moved", "is_noted"),
-    [(1 + 9e-7, 1.0, False), (1 + 2e-6, 1.0, True), (1 + 9e-4, 1.0, True), (-9e-4, 0.0, True)],
-)
-def test_a_score_slightly_outside_its_bounds_is_moved_with_a_note_if_it_shows(
-    score, moved, is_noted
-):
-    found, notes = near(score)
-    assert found == moved
-    expected = (
-        f"1 scores of 'recall' lie slightly outside 0 to 1 and are moved to the bounds: {score:g} "
-        "at 'b'"
-    )
-    assert notes == ((expected,) if is_noted else ())
-
-
-def test_strict_refuses_what_is_more_than_rounding():
-    assert near(1 + 9e-7, strict=True) == (1.0, ())
-    with pytest.raises(DataError, match="must lie between 0 and 1; got 1 at 'b'"):
-        near(1 + 2e-6, strict=True)
-
-
-def test_the_distance_from_a_bound_is_measured_in_widths_of_the_scale():
-    bounds = {"metrics": {"recall": {"bounds": (100, 300)}}}
-    scores = [200, 300.19, 99.81]
-    table = table_of(*scores, name="recall", **bounds)
-    assert table.scores["recall"].tolist() == [200, 300, 100]
-    assert "2 scores of 'recall' lie slightly outside 100 to 300" in table.notes[0]
-    with pytest.raises(DataError, match=r"between 100 and 300; got 300\.21 at 'b'"):
-        table_of(200, 300.21, name="recall", **bounds)
-
-
-# -- what the caller says
-
-
-def test_what_the_caller_describes_is_a_metric_beside_the_others():
-    columns = {"query_id": ["a", "b"], "recall": [1.0, 0.5], "turn": [3, 4]}
-    assert list(score_table(columns).scores) == ["recall"]
-    assert list(score_table(columns, metrics={"turn": "lower"}).scores) == ["recall", "turn"]
-    # What the file describes, but does not list, is a metric too.
-    known = {"turn": Metric("turn")}
-    assert list(score_table(columns, known=known).scores) == ["recall", "turn"]
-    assert list(score_table(columns, known=known, only=["recall"]).scores) == ["recall"]
 
 
 def test_stated_bounds_go_before_the_scale_that_the_pipelines_of_a_file_share():
@@ -419,19 +304,9 @@ def is_shared(scores: pd.DataFrame, frame: pd.DataFrame) -> bool:
     return np.shares_memory(scores.to_numpy(), frame["metric_0"].to_numpy())
 
 
-@pytest.fixture
-def copying(monkeypatch):
-    """Scores are always copied, as before pandas 3."""
-
-    def copied(frame: pd.DataFrame) -> pd.DataFrame:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tables, "_IS_COPY_ON_WRITE", False)
-            return score_table(frame).scores
-
-    return copied
-
-
-@pytest.mark.skipif(not tables._IS_COPY_ON_WRITE, reason="pandas copies on write from 3 on")
+@pytest.mark.skipif(
+    int(pd.__version__.split(".")[0]) < 3, reason="pandas copies on write from 3 on"
+)
 def test_columns_of_one_block_are_not_copied():
     frame = frame_of()
     scores = score_table(frame).scores
@@ -458,7 +333,7 @@ def test_a_change_of_the_scores_changes_no_frame():
     pd.testing.assert_frame_equal(frame, before)
 
 
-def test_scores_are_a_plain_frame_without_attributes_of_the_caller(copying):
+def test_scores_are_a_plain_frame_without_attributes_of_the_caller():
     class Table(pd.DataFrame):
         @property
         def _constructor(self) -> type[Table]:
@@ -469,7 +344,7 @@ def test_scores_are_a_plain_frame_without_attributes_of_the_caller(copying):
     scores = score_table(frame).scores
     assert type(scores) is pd.DataFrame
     assert scores.attrs == {}
-    pd.testing.assert_frame_equal(scores, copying(frame))
+    pd.testing.assert_frame_equal(scores, score_table(frame.to_dict("list")).scores)
     before = scores.copy()
     frame.loc[0, "metric_0"] = 5.0
     pd.testing.assert_frame_equal(scores, before)

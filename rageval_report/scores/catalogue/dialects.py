@@ -1,6 +1,6 @@
 """Dialects: the names and rules of other evaluation systems, with which their numbers come out.
 
-To add one, write a `Dialect` here, and its metrics as rows of `dialects.csv`. A metric whose
+To add one, add its rules to `dialects.toml`, and its metrics to `dialects.csv`. A metric whose
 definition differs from the one of the catalogue names the function that computes it.
 """
 
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import csv
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError, check_choice
@@ -27,7 +29,6 @@ DIALECT = "dialect"
 ANY_GRADE = 5e-324
 
 _K = "{k}"
-_PACKAGE = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class DialectMetric:
             row["metric"],
             tuple(map(int, row["cutoffs"].split())),
             row["is_default"] != "no",
-            f"{_PACKAGE}.{row['compute']}" if row["compute"] else None,
+            f"rageval_report.{row['compute']}" if row["compute"] else None,
             row["needs"],
             None if row["bounds"] == "none" else (0.0, 1.0),
         )
@@ -78,15 +79,9 @@ class DialectMetric:
         return replace(entry, compute=self.compute, needs=needs, kind=kind, bounds=self.bounds)
 
 
-def _metrics_by_dialect() -> dict[str, list[DialectMetric]]:
-    metrics: dict[str, list[DialectMetric]] = {}
-    with Path(__file__).with_name("dialects.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            metrics.setdefault(row["dialect"], []).append(DialectMetric.of_row(row))
-    return metrics
-
-
-_METRICS_OF = _metrics_by_dialect()
+_PLACE = Path(__file__)
+with _PLACE.with_suffix(".csv").open(encoding="utf-8", newline="") as _file:
+    _ROWS = list(csv.DictReader(_file))
 
 
 @dataclass(frozen=True)
@@ -96,9 +91,9 @@ class Dialect:
     name: DialectName
     system: str  # the system, and the version whose rules these are
     duplicates: Literal["error", "best", "keep"] | None = "keep"
-    no_relevant: Literal["skip", "zero"] | None = "skip"
+    no_relevant: Literal["skip", "zero"] | None = None
     level: Literal["auto", "chunk", "document"] | None = None
-    ties: Literal["docid", "input", "error"] | None = "input"
+    ties: Literal["docid", "input", "error"] | None = None
     relevance_level: float = ANY_GRADE
     percentile_method: DialectPercentiles = "linear"
     judges_unanswerable: bool = True  # the gold of a question without an answer counts all the same
@@ -106,21 +101,17 @@ class Dialect:
     denominators: str = ""  # what the metrics divide by, for the note
     failed: str = "a failed query is unscored"
 
-    @property
+    @cached_property
     def metrics(self) -> list[DialectMetric]:
         """Its metrics."""
-        return _METRICS_OF[self.name]
+        return [DialectMetric.of_row(row) for row in _ROWS if row["dialect"] == self.name]
 
     @property
     def note(self) -> str:
         """What the dialect fixes, in a sentence."""
-        rules = {
-            "duplicates": self.duplicates,
-            "no_relevant": self.no_relevant,
-            "level": self.level,
-            "ties": self.ties,
-            "percentiles": self.percentile_method,
-        }
+        names = ("duplicates", "no_relevant", "level", "ties", "percentile_method")
+        rules = {name.removesuffix("_method"): getattr(self, name) for name in names}
+        rules["percentiles"] = rules.pop("percentile")
         fixed = ", ".join(f"{name}={rule}" for name, rule in rules.items() if rule is not None)
         return (
             f"dialect: names and rules of {self.system}: {fixed}; {self.denominators}; gold of any "
@@ -187,46 +178,16 @@ def _show(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value:g}"
 
 
-DATAPIZZA = Dialect(
-    "datapizza",
-    "datapizza-ai (datapizza-ai-eval of September 2025)",
-    denominators="precision@k divides by k, also if less was retrieved",
-)
-# "single_hit" and "multi_hit" are the names of the modes of Haystack's DocumentRecallEvaluator; its
-# proposal of 2024 meant other metrics by them.
-HAYSTACK = Dialect(
-    "haystack",
-    "Haystack's evaluators (haystack-ai 3.4)",
-    no_relevant="zero",
-    percentile_method="exclusive",
-    denominators="there are no cutoffs, and recall divides by the distinct relevant documents",
-)
-# A repeated chunk gains in nDCG each time, so that a score may exceed 1.
-RAGBENCH = Dialect(
-    "ragbench",
-    "ragbench (ids as in January 2026; undefined values are null, as since August 2026)",
-    level="chunk",
-    percentile_method="upper",
-    denominators=(
-        "precision@k divides by min(k, distinct chunks among the first k); a repeat counts once, "
-        "but gains in nDCG again"
-    ),
-)
-WFGY = Dialect(
-    "wfgy",
-    "the gold and trace scorer of WFGY (August 2025)",
-    no_relevant=None,
-    ties=None,
-    denominators=(
-        "precision and chr divide by all answered questions, under-refusal by those without an "
-        "answer, over-refusal and recall (all gold or nothing) by those with one"
-    ),
-    failed="a failed query is an answered, wrong question",
-)
-
 DIALECTS: Registry[Dialect] = Registry(
-    DIALECT, {dialect.name: dialect for dialect in (DATAPIZZA, HAYSTACK, RAGBENCH, WFGY)}
+    DIALECT,
+    {
+        name: Dialect(cast("DialectName", name), **rules)
+        for name, rules in tomllib.loads(
+            _PLACE.with_suffix(".toml").read_text(encoding="utf-8")
+        ).items()
+    },
 )
+DATAPIZZA, HAYSTACK, RAGBENCH, WFGY = (DIALECTS[name] for name in DIALECT_NAMES)
 
 
 def dialect_of_name(name: DialectName | None) -> Dialect | None:

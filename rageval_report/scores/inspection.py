@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -16,7 +16,7 @@ from rageval_report.readers.base import Reader, ReaderOptions, ScoreFile
 from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.table_files import ScoreInput
 from rageval_report.results import Result
-from rageval_report.scores import Metric, normalise_name
+from rageval_report.scores import normalise_name
 from rageval_report.scores.pipelines import PipelineDoubtError
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles import ColumnRole, Roles, check_roles, count_roles
@@ -97,16 +97,22 @@ def inspect(
     )
     check_roles(roles, dict.fromkeys(str(c) for file in reading.files for c in file.frame))
     doubts: list[str] = []
-    doubtful: list[str] = []
-    evaluations: dict[str, RAGPipelineEvaluation] = {}
-    pipelines = _divide(reading, query_id, roles, totals, doubts, doubtful)
+    doubtful: Sequence[str] = ()
+    try:
+        pipelines = divide_pipelines(reading.files, reading.source, query_id, roles, totals)
+    except DataError as exc:
+        doubts.append(str(exc.__cause__ or exc))  # the title names the file
+        doubtful = exc.__cause__.columns if isinstance(exc.__cause__, PipelineDoubtError) else ()
+        # If it is doubtful which pipelines there are, the rows stay together.
+        pipelines = [replace(file, is_one_pipeline=True) for file in reading.files]
     try:
         pipelines = share_scales(pipelines, reading.source, query_id, roles, metrics)
     except DataError as exc:
         doubts.append(str(exc.__cause__ or exc))
+    runs: list[RAGPipelineEvaluation] = []
     for file in pipelines:
         try:
-            evaluations[file.pipeline] = RAGPipelineEvaluation.from_score_file(
+            run = RAGPipelineEvaluation.from_score_file(
                 *(None, file, path),
                 query_id=query_id,
                 metrics=metrics,
@@ -115,19 +121,21 @@ def inspect(
                 strict=strict,
                 roles=roles,
             )
+            runs.append(run)
         except DataError as exc:
             doubts.append(f"reading stops at pipeline {file.pipeline!r}: {exc}")
-    columns = _roles_of(reading, evaluations, doubtful)
+    columns = _roles_of(reading, runs, doubtful)
     doubts = list(dict.fromkeys(doubts))
-    notes = _notes(reading, reader, columns, pipelines, evaluations)
+    notes = [_format_note(reading, is_stated=reader is not None), *_notes(columns, pipelines, runs)]
     settings = {
         "reader": reading.reader,
         "rows": sum(len(file.frame) for file in pipelines),
         "pipelines": len(pipelines),
     }
+    rows = [_row_of(role, reading.files[0].frame, runs) for role in columns]
     return Inspection(
         f"{reading.source.name}: how it is read",
-        _frame_of(reading, columns, evaluations),
+        pd.DataFrame(rows, columns=None if rows else list(_HEADLINE)),
         settings,
         (*(f"doubt: {doubt}" for doubt in doubts), *notes),
         headline=_HEADLINE,
@@ -136,94 +144,50 @@ def inspect(
     )
 
 
-def _divide(
-    reading: FileReading,
-    query_id: str | None,
-    roles: Roles | None,
-    totals: Totals,
-    doubts: list[str],
-    doubtful: list[str],
-) -> list[ScoreFile]:
-    """The pipelines of the file; if it is doubtful which there are, the rows stay together."""
-    try:
-        return divide_pipelines(reading.files, reading.source, query_id, roles, totals)
-    except DataError as exc:
-        doubts.append(str(exc.__cause__ or exc))  # the title names the file
-        if isinstance(exc.__cause__, PipelineDoubtError):
-            doubtful += exc.__cause__.columns
-        return [replace(file, is_one_pipeline=True) for file in reading.files]
-
-
-# -- the table of columns
-
-
 def _roles_of(
-    reading: FileReading, evaluations: Mapping[str, RAGPipelineEvaluation], doubtful: Sequence[str]
+    reading: FileReading, runs: Sequence[RAGPipelineEvaluation], doubtful: Sequence[str]
 ) -> list[ColumnRole]:
     """The role of each column of the file, as the first pipeline has it."""
-    first = next(iter(evaluations.values()), None)
-    decided = [] if first is None else [ColumnRole(*row) for row in first.roles.to_numpy()]
+    decided = [ColumnRole(*row) for run in runs[:1] for row in run.roles.to_numpy()]
     by_column = {role.column: role for role in decided}
-    labels = dict.fromkeys(
-        [*(str(column) for file in reading.files[:1] for column in file.frame), *by_column]
-    )
+    labels = [*(str(column) for file in reading.files[:1] for column in file.frame), *by_column]
     for column in doubtful:
         why = "it may name pipelines; the first doubt says what to type"
         by_column[column] = ColumnRole(column, "pipeline", "doubtful", why)
-    why = "not decided, because reading stops before" if first is None else "not in this pipeline"
-    return [by_column.get(label, ColumnRole(label, "detail", "doubtful", why)) for label in labels]
+    why = "not in this pipeline" if runs else "not decided, because reading stops before"
+    return [
+        by_column.get(label, ColumnRole(label, "detail", "doubtful", why))
+        for label in dict.fromkeys(labels)
+    ]
 
 
-def _frame_of(
-    reading: FileReading,
-    columns: Iterable[ColumnRole],
-    evaluations: Mapping[str, RAGPipelineEvaluation],
-) -> pd.DataFrame:
-    first = next(iter(evaluations.values()), None)
-    rows = []
-    for role in columns:
-        metric = None
-        if role.role == "metric" and first is not None:
-            metric = first.metrics.get(normalise_name(role.column))
-        rows.append(
-            {
-                "column": role.column,
-                "role": role.role,
-                "confidence": role.confidence,
-                "why": role.why,
-                **_metric_columns(metric, evaluations.values()),
-                "examples": _examples(reading.files[0].frame, role.column),
-            }
-        )
-    return pd.DataFrame(rows, columns=None if rows else list(_HEADLINE))
-
-
-def _metric_columns(
-    metric: Metric | None, evaluations: Iterable[RAGPipelineEvaluation]
+def _row_of(
+    role: ColumnRole, frame: pd.DataFrame, runs: Sequence[RAGPipelineEvaluation]
 ) -> dict[str, object]:
-    n_scored = sum(
-        int(run.scores[metric.name].notna().sum())
-        for run in evaluations
-        if metric is not None and metric.name in run.scores
-    )
-    if metric is None:
-        return dict.fromkeys(_METRIC_COLUMNS, None)
-    low, high = metric.bounds or (None, None)
-    better = "higher" if metric.greater_is_better else "lower"
-    bounds = "no bounds" if low is None else f"{low:g} to {high:g}"
-    values = (f"{bounds}, {better}", metric.title, metric.kind, better, low, high, n_scored)
-    return dict(zip(_METRIC_COLUMNS, (*values, metric.in_family), strict=True))
-
-
-def _examples(frame: pd.DataFrame, label: str) -> str:
-    """The cells of the first rows, cut; a blank one is shown as such."""
-    if label not in frame:
-        return ""
-    cells = frame[label]
-    return " | ".join(_cut(cell) for cell in cells.iloc[:_N_EXAMPLES].tolist())
+    """The row of a column in the table, with what is known about it if it is a metric."""
+    name = normalise_name(role.column)
+    metric = runs[0].metrics.get(name) if role.role == "metric" and runs else None
+    facts: tuple[object, ...] = (None,) * len(_METRIC_COLUMNS)
+    if metric is not None:
+        low, high = metric.bounds or (None, None)
+        better = "higher" if metric.greater_is_better else "lower"
+        bounds = "no bounds" if low is None else f"{low:g} to {high:g}"
+        n_scored = sum(int(run.scores[name].count()) for run in runs if name in run.scores)
+        facts = (f"{bounds}, {better}", metric.title, metric.kind, better)
+        facts = (*facts, low, high, n_scored, metric.in_family)
+    cells = frame[role.column].iloc[:_N_EXAMPLES].tolist() if role.column in frame else []
+    return {
+        "column": role.column,
+        "role": role.role,
+        "confidence": role.confidence,
+        "why": role.why,
+        **dict(zip(_METRIC_COLUMNS, facts, strict=True)),
+        "examples": " | ".join(map(_cut, cells)),
+    }
 
 
 def _cut(cell: object) -> str:
+    """A cell, cut if it is long; a blank one is shown as such."""
     if cell is None or cell != cell:  # NaN differs from itself
         return "(blank)"
     text = " ".join(str(cell).split())
@@ -234,16 +198,12 @@ def _cut(cell: object) -> str:
 
 
 def _notes(
-    reading: FileReading,
-    reader: str | Reader | None,
     columns: Iterable[ColumnRole],
     files: Sequence[ScoreFile],
-    evaluations: Mapping[str, RAGPipelineEvaluation],
+    runs: Sequence[RAGPipelineEvaluation],
 ) -> Iterator[str]:
-    yield _format_note(reading, reader)
-    queries = ", ".join(f"{run.n_queries}" for run in list(evaluations.values())[:5])
     if len(files) == 1:
-        scored = f", {queries} queries" if queries else ""
+        scored = f", {runs[0].n_queries} queries" if runs else ""
         yield f"{len(files[0].frame)} rows of one pipeline, {files[0].pipeline!r}{scored}"
     else:
         counts = ", ".join(f"{file.pipeline!r} ({len(file.frame)})" for file in files[:5])
@@ -251,37 +211,14 @@ def _notes(
         n_rows = sum(len(file.frame) for file in files)
         yield f"{n_rows} rows of {len(files)} pipelines: {counts}{more}"
     yield count_roles(columns)
-    first = next(iter(evaluations.values()), None)
-    if first is not None:
-        outside = [metric.name for metric in first.metrics.values() if not metric.in_family]
-        if outside and len(outside) < len(first.metrics):
-            yield (
-                f"{named(outside)} would not count when p-values are corrected for several tests; "
-                "name all metrics to count them: metrics=[...]"
-            )
-    yield from dict.fromkeys(note for run in evaluations.values() for note in run.notes)
-    yield from _other_columns(evaluations)
-
-
-def _format_note(reading: FileReading, reader: str | Reader | None) -> str:
-    what = f"read as {reading.reader} ({reading.sentence})"
-    if reader is not None:
-        return f"{what}, because reader= says so"
-    if reading.why:
-        return f"{what}: {reading.why}"
-    marks = marks_of(reading.source)
-    own = marks.pop(reading.reader, 1.0)
-    near = {name: mark for name, mark in marks.items() if mark >= _NEAR}
-    others = ", ".join(
-        f"{name} {mark:.2f}" for name, mark in sorted(near.items(), key=lambda item: -item[1])[:3]
-    )
-    next_best = f"; the next: {others}" if others else ""
-    return f"{what}: its mark is the highest, {own:.2f} of 1{next_best}"
-
-
-def _other_columns(evaluations: Mapping[str, RAGPipelineEvaluation]) -> Iterator[str]:
-    """Pipelines that have other metrics than the first."""
-    runs = list(evaluations.values())
+    metrics = list(runs[0].metrics.values()) if runs else []
+    outside = [metric.name for metric in metrics if not metric.in_family]
+    if outside and len(outside) < len(metrics):
+        yield (
+            f"{named(outside)} would not count when p-values are corrected for several tests; "
+            "name all metrics to count them: metrics=[...]"
+        )
+    yield from dict.fromkeys(note for run in runs for note in run.notes)
     for run in runs[1:]:
         differing = sorted({*runs[0].metrics} ^ {*run.metrics})
         if differing:
@@ -289,3 +226,17 @@ def _other_columns(evaluations: Mapping[str, RAGPipelineEvaluation]) -> Iterator
                 f"pipelines {runs[0].name!r} and {run.name!r} differ in their metrics: "
                 f"{named(differing)}"
             )
+
+
+def _format_note(reading: FileReading, *, is_stated: bool) -> str:
+    what = f"read as {reading.reader} ({reading.sentence})"
+    if is_stated:
+        return f"{what}, because reader= says so"
+    if reading.why:
+        return f"{what}: {reading.why}"
+    marks = marks_of(reading.source)
+    own = marks.pop(reading.reader, 1.0)
+    nearest = sorted(marks.items(), key=lambda item: -item[1])[:3]
+    others = ", ".join(f"{name} {mark:.2f}" for name, mark in nearest if mark >= _NEAR)
+    next_best = f"; the next: {others}" if others else ""
+    return f"{what}: its mark is the highest, {own:.2f} of 1{next_best}"
