@@ -200,10 +200,14 @@ def load_dataset(
         records = _draw_evenly(parts, samples, rng)
     else:
         records = _draw_by_ratio(parts, samples, unanswerable_ratio, rng)
-    records = _with_unique_ids(records)
-    filled = {key for row in records for key, value in row.items() if value is not None}
-    keys = [key for key in dict.fromkeys(key for row in records for key in row) if key in filled]
-    return record_table([{key: row.get(key) for key in keys} for row in records])
+    return table_of_rows(_with_unique_ids(records))
+
+
+def table_of_rows(rows: Sequence[RecordFields]) -> pd.DataFrame:
+    """The table of records, without the fields that no row has."""
+    filled = {key for row in rows for key, value in row.items() if value is not None}
+    keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key in filled]
+    return record_table([{key: row.get(key) for key in keys} for row in rows])
 
 
 def load_corpus(

@@ -92,7 +92,7 @@ def test_a_draft_is_rejected_with_its_reason(kind, question, answer, told):
             return json.dumps({"question": question})
         return json.dumps({"answerable": True, "answer": answer, "evidence": ""})
 
-    texts = {name: "The river is 100 miles long." for name in "ab"}
+    texts = dict.fromkeys("ab", "The river is 100 miles long.")
     with pytest.warns(RagevalWarning, match=f"1 of 1 {kind} questions could not be made"):
         found = made(texts, ScriptedChat(model), {kind: 1})
     assert found.items == ()
