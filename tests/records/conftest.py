@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,20 +46,6 @@ def beir_folder(tmp_path: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
-
-
-@pytest.fixture
-def zipped(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
-    """A zip archive with these members."""
-
-    def pack(files: dict[str, str]) -> Path:
-        path = tmp_path / "tiny.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, text in files.items():
-                archive.writestr(name, text)
-        return path
-
-    return pack
 
 
 RIVERS = ("Seine", "Rhine", "Volga", "Tagus", "Oder", "Elbe", "Loire", "Danube")
