@@ -20,12 +20,10 @@ from typing import Any
 
 import pytest
 
-from rageval_report.judges import CHATS, Rubric
+from rageval_report.judges import CHATS
 
 Document = dict[str, Any]
 SECRET = "sk-very-secret-0123456789"
-TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
-FIVE = '{"reasoning": "so", "score": 5}'
 PROTOCOLS = tomllib.loads(Path(__file__).with_name("protocols.toml").read_text(encoding="utf-8"))
 ANTHROPIC_VERSIONS = ("2023-06-01", "2026-10-21")  # as documented, and as the library sends
 
@@ -57,13 +55,13 @@ def at(document: Any, path: str) -> Any:
     return document
 
 
-def fill(template: Any, values: Document) -> Any:
+def filled(template: Any, values: Document) -> Any:
     """A template with each $name filled in."""
     if isinstance(template, str):
         return values.get(template.removeprefix("$"), template) if "$" in template else template
     if isinstance(template, dict):
-        return {name: fill(part, values) for name, part in template.items()}
-    return [fill(part, values) for part in template] if isinstance(template, list) else template
+        return {name: filled(part, values) for name, part in template.items()}
+    return [filled(part, values) for part in template] if isinstance(template, list) else template
 
 
 def is_strict(schema: Any) -> bool:
@@ -110,7 +108,7 @@ def answer_of(name: str, said: Said) -> Document:
     protocol = PROTOCOLS[name]
     template = protocol.get("refused") if said.ending == "refusal" else None
     values = {"text": said.text, "stop": protocol["stops"][said.ending]}
-    document = fill(copy.deepcopy(template or protocol["answer"]), values)
+    document = filled(copy.deepcopy(template or protocol["answer"]), values)
     for counts, n in zip(("tokens", "received"), said.tokens or (), strict=False):
         places = list(protocol[counts].items())
         for path, shift in places:
@@ -130,6 +128,7 @@ class Provider:
     port: int = 0
     asked: list[Document] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
     wants: str | None = None
     keeps_schemas: bool = True
     under_way: int = 0
@@ -162,8 +161,9 @@ class Provider:
 
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        told = self.told(asked)
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.provider.requests.append((self.path, dict(self.headers.items()), body))
+        told = self.told(json.loads(body))
         content = told.body if isinstance(told.body, bytes) else json.dumps(told.body).encode()
         self.send_response(told.status)
         for name, value in {"content-length": str(len(content)), **told.headers}.items():
@@ -183,12 +183,12 @@ class Handler(BaseHTTPRequestHandler):
         provider.arrived.release()
         key = self.headers.get(protocol["key_header"])
         if provider.wants and key != protocol["scheme"] + provider.wants:
-            return Status(401, fill(protocol["error"], {"message": f"invalid key: {key}"}))
+            return Status(401, filled(protocol["error"], {"message": f"invalid key: {key}"}))
         fault = fault_of(name, asked, self.headers)
         if not fault and schema_of(protocol, asked) is not None and not provider.keeps_schemas:
             fault = "no such field: schema"
         if fault:
-            return Status(400, fill(protocol["error"], {"message": fault}))
+            return Status(400, filled(protocol["error"], {"message": fault}))
         said = provider.say(prompt)
         if isinstance(said, Status):
             return said
@@ -264,6 +264,11 @@ def chat_of(provider) -> Callable[..., Any]:
         return CHATS[name]("toy", **given)
 
     return make
+
+
+@pytest.fixture
+def fill() -> Callable[..., Any]:
+    return filled
 
 
 @pytest.fixture
