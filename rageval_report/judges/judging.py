@@ -56,6 +56,7 @@ from rageval_report.scores.states import (
     state_columns,
     states_of,
 )
+from rageval_report.types import FloatArray
 
 Judges = str | Rubric | Iterable[str | Rubric]
 
@@ -368,7 +369,9 @@ def _combine_judges(results: dict[str, Judged]) -> Judged:
     """The result of several judges: one score per query, and the results of each beside it."""
     first = next(iter(results.values()))
     rules: dict[str, CombiningRule] = {}
-    scores, states, notes = {}, {}, []
+    scores: dict[str, FloatArray] = {}
+    states: dict[str, list[Any]] = {}
+    notes: list[str] = []
     for name, metric in first.metrics.items():
         # The majority of yes and no, the mean of everything else.
         rules[name] = "majority" if metric.kind == "binary" else "mean"

@@ -182,7 +182,7 @@ class KeptChat:
         key = reply_key(
             model=chat.model, settings=chat.settings, message=message, judge=name, version=""
         )
-        reply = cache and cache.get(key)
+        reply = None if cache is None else cache.get(key)
         with self._lock:
             self.n_replayed += reply is not None
             self.n_asked += reply is None
@@ -712,7 +712,9 @@ def ground_truth(
                 continue
             items.append(
                 GoldenItem(
-                    *(query_id, question, (answer,)),
+                    query_id,
+                    str(question),
+                    (answer,),
                     relevant=dict(grades),
                     answerable=True,
                     metadata={

@@ -255,7 +255,7 @@ def qasper_rows(document: object) -> list[JsonObject]:
         document = [{**text, "id": str(name)} for name, text in papers if isinstance(text, dict)]
         document = document or None
     expected = 'papers with "full_text" and "qas", as an object by id or as rows'
-    rows = []
+    rows: list[JsonObject] = []
     for content in rows_with(document, "qas", expected):
         paper, sections = _text(content, "id"), to_mappings(content.get("full_text"))
         lists = (distinct_texts(to_list(section.get("paragraphs"))) for section in sections)
