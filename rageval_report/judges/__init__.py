@@ -18,7 +18,6 @@ from rageval_report.judges.chats import (
 from rageval_report.judges.judging import GrowingJudging as GrowingJudging
 from rageval_report.judges.judging import Judged, estimate, judge
 from rageval_report.judges.judging import growing_judging as growing_judging
-from rageval_report.judges.judging import judge_blocks as judge_blocks
 from rageval_report.judges.options import CallOptions, JudgeOptions
 from rageval_report.judges.preferences import Preferences, estimate_preference, prefer
 from rageval_report.judges.providers import (

@@ -14,12 +14,12 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning
+from rageval_report.files.digests import digest_of_parts
 from rageval_report.files.writing import OWNER_ONLY
-from rageval_report.judges.chats import Ending, Message, Reply
+from rageval_report.judges.chats import Message, Reply
 
 T = TypeVar("T")
 
@@ -45,6 +45,7 @@ _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM replies"  # noqa: S608
 _INSERT = f"INSERT OR REPLACE INTO replies VALUES ({','.join('?' * len(_COLUMNS))})"  # noqa: S608
 # Messages of SQLite quote the damaged text, which Python then cannot decode.
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
+_MAGIC = b"SQLite format 3\0"
 _COMPANIONS = ("-wal", "-shm")  # endings of the files that SQLite keeps next to its own
 
 CachedRow = tuple[Any, ...]  # the cells of a row, in the order of the columns
@@ -83,14 +84,15 @@ def reply_key(
 
 def row_digest(cells: CachedRow) -> bytes:
     """The digest of the cells of a row; a text is not the blob of its bytes."""
-    digest = blake2b(digest_size=16)
     # Not as JSON: its escapes of texts beyond ASCII took most of the time of `Cache.get`.
-    for cell in cells:
-        kind, text = ("text:", cell) if isinstance(cell, str) else ("number:", repr(cell))
-        is_blob = isinstance(cell, bytes)
-        part = b"blob:" + cell if is_blob else (kind + text).encode("utf-8", "surrogatepass")
-        digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.digest()
+    return digest_of_parts(map(_part, cells))
+
+
+def _part(cell: object) -> bytes:
+    if isinstance(cell, bytes):
+        return b"blob:" + cell
+    text = f"text:{cell}" if isinstance(cell, str) else f"number:{cell!r}"
+    return text.encode("utf-8", "surrogatepass")
 
 
 def is_whole(row: CachedRow) -> bool:
@@ -149,11 +151,8 @@ class Cache:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as exc:
-            raise DataError(
-                f"the cache {self.path}: its folder cannot be created: {exc.strerror}"
-            ) from exc
-        _create_private(self.path)
-        self._identity = _identity(self.path)
+            why = f"its folder cannot be created: {exc.strerror}"
+            raise DataError(f"the cache {self.path}: {why}") from exc
         try:
             self._database = self._open()
         except _UnfitError as exc:
@@ -162,12 +161,7 @@ class Cache:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -183,7 +177,7 @@ class Cache:
         found_key, judge, model, text, sent, received, _, ending, _ = row
         # The key that was asked for: a search in a damaged file may end at another row.
         if found_key == key and is_whole(row):
-            return Reply(text, sent, received, cast("Ending", ending), model=model)
+            return Reply(text, sent, received, ending, model=model)
         with self._lock:
             is_new = key not in self._damaged
             self._damaged.add(key)
@@ -192,11 +186,9 @@ class Cache:
             more = "; further ones are not named" if n == MOST_NAMED else ""
             # What is damaged may have another type.
             shown = found_key.hex() if isinstance(found_key, bytes) else repr(found_key)
-            warnings.warn(
+            _warn(
                 f"the cache {self.path}: the reply with the key {shown} (judge {judge!r}) is "
-                f"damaged; it is asked for again{more}",
-                RagevalWarning,
-                stacklevel=2,
+                f"damaged; it is asked for again{more}"
             )
         return None
 
@@ -211,7 +203,7 @@ class Cache:
         """The number and the size of the replies."""
         rows = self._use(lambda base: base.execute(_SELECT).fetchall()) or []
         by_judge = Counter((row[1], row[2]) for row in rows if is_whole(row))
-        paths = [self.path, *(_companion(self.path, ending) for ending in _COMPANIONS)]
+        paths = [_companion(self.path, ending) for ending in ("", *_COMPANIONS)]
         size = sum(path.stat().st_size for path in paths if path.exists())
         n = by_judge.total()
         return CacheStatus(self.path, n, size, dict(sorted(by_judge.items())), len(rows) - n)
@@ -252,6 +244,12 @@ class Cache:
     def _open(self) -> sqlite3.Connection:
         """Open the file; wait for another process that sets it up, or closes it as the last one."""
         deadline = time.monotonic() + _BUSY_SECONDS
+        # Before SQLite makes the file, because it holds questions and answers: it is its owner's
+        # alone, and so are the files that SQLite keeps next to it. Never a file that exists: to
+        # close it would end the locks that SQLite has on it in this process.
+        with suppress(OSError):
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_ONLY))
+        self._identity = _identity(self.path)
         while True:
             try:
                 return _set_up(self.path)
@@ -268,12 +266,10 @@ class Cache:
     def _open_anew(self, why: str) -> sqlite3.Connection:
         """Rename the file, and open a new one with the rows that can be read."""
         aside = _move_aside(self.path, why, self._identity)
-        _create_private(self.path)
         try:
             database = self._open()
         except _UnfitError as exc:
             raise DataError(f"the cache {self.path} cannot be used: {exc}") from exc
-        self._identity = _identity(self.path)
         if aside is not None:
             rows = _readable_rows(aside)
             with suppress(sqlite3.Error):  # on a full disk they are asked for again
@@ -286,7 +282,7 @@ class Cache:
         return database
 
 
-_NOT_KEPT = "from here on verdicts are not kept on disk"
+_NOT_KEPT = "from here on replies are not kept on disk"
 
 
 class _UnfitError(Exception):
@@ -371,12 +367,13 @@ def read_pragma(database: sqlite3.Connection, name: str) -> int:
 # -- the file
 
 
-def _create_private(path: Path) -> None:
-    # Before SQLite makes the file, because it holds questions and answers: it is its owner's
-    # alone, and so are the files that SQLite keeps next to it. Never a file that exists: to
-    # close it would end the locks that SQLite has on it in this process.
-    with suppress(OSError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_ONLY))
+def is_database(path: str | Path) -> bool:
+    """Whether a file is a database of SQLite, or may become one because it has no content."""
+    file = Path(path)
+    if not file.exists():
+        return True
+    with file.open("rb") as content:
+        return content.read(len(_MAGIC)) in (b"", _MAGIC)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

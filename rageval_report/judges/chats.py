@@ -11,7 +11,7 @@ import os
 import re
 import threading
 import tomllib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -265,11 +265,9 @@ def chats_of(chat: object) -> list[Chat]:
     if not chats:
         raise DataError("chat must be a chat model, or a list of at least one; got an empty list")
     # Two with the same settings would share the entries of the cache.
-    identities = Counter(
-        canonical_json({**judge.settings, "model": judge.model}) for judge in chats
-    )
-    for judge in chats:
-        if identities[canonical_json({**judge.settings, "model": judge.model})] > 1:
+    identities = [canonical_json({**judge.settings, "model": judge.model}) for judge in chats]
+    for judge, identity in zip(chats, identities, strict=True):
+        if identities.count(identity) > 1:
             raise DataError(
                 f"chat must be different judges; {judge.model!r} appears twice with the same "
                 "settings. To ask one judge several times, use n_repeats; callables get names "
@@ -281,14 +279,11 @@ def chats_of(chat: object) -> list[Chat]:
 def judge_names(chats: Sequence[Chat]) -> list[str]:
     """A name for each judge: its model, with the provider or a number if others have it too."""
     names = [chat.model for chat in chats]
-    providers = [chat.settings.get("provider", "chat") for chat in chats]
-    longer = [f"{name} ({provider})" for name, provider in zip(names, providers, strict=True)]
+    longer = [f"{chat.model} ({chat.settings.get('provider', 'chat')})" for chat in chats]
     names = [b if names.count(a) > 1 else a for a, b in zip(names, longer, strict=True)]
     numbers = [names[: place + 1].count(name) for place, name in enumerate(names)]
-    return [
-        f"{name} {number}" if names.count(name) > 1 else name
-        for name, number in zip(names, numbers, strict=True)
-    ]
+    pairs = zip(names, numbers, strict=True)
+    return [f"{name} {n}" if names.count(name) > 1 else name for name, n in pairs]
 
 
 _MAKERS = {word: maker for maker, words in WORDS["makers"].items() for word in words}

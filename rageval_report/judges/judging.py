@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Unpack
@@ -22,8 +21,6 @@ from rageval_report.judges.procedures import (
     as_rows,
     check_fields,
     gap_notes,
-    has_failed,
-    is_blank,
     judge_record,
     verdict_on,
     verdict_without_judging,
@@ -32,14 +29,11 @@ from rageval_report.judges.results import (
     CombiningRule,
     JudgeResult,
     ResultT,
-    combine_reasons,
+    combine_votes,
     family_note,
     fields_of_all,
     fields_of_session,
-    majority,
-    mean_vote,
     name_judges,
-    notes_on_votes,
     result_of_all,
 )
 from rageval_report.judges.rubric import JudgedRecord, Rubric, rubrics_of
@@ -52,11 +46,8 @@ from rageval_report.judges.sessions import (
 )
 from rageval_report.metrics.performance import Prices
 from rageval_report.records import record_table
-from rageval_report.records.cells import is_missing
-from rageval_report.records.table import concatenate_rows
 from rageval_report.scores import Metric
 from rageval_report.scores.states import (
-    ERROR,
     MISSING,
     REASON,
     SCORED,
@@ -68,7 +59,6 @@ from rageval_report.scores.states import (
 from rageval_report.types import FloatArray
 
 Judges = str | Rubric | Iterable[str | Rubric]
-Verdicts = dict[str, list[list[Verdict]]]  # by rubric, for each query in the order of the repeats
 
 REPEATS = "_repeats"  # the ending of the column with the scores of each repeat
 
@@ -235,11 +225,11 @@ class GrowingJudging:
     """The verdicts so far on records that come little by little; see `growing_judging`."""
 
     def __init__(self, sessions: list[JudgeSession], n_repeats: int, generator: str | None):
-        self._sessions = sessions
-        self._n_repeats = n_repeats
-        self._generator = generator
+        self._sessions, self._generator = sessions, generator
+        self._repeats = range(n_repeats)
         self._n_rows = 0
-        self._verdicts: list[Verdicts] = [{} for _ in sessions]
+        # By judge, rubric, row and repeat.
+        self._verdicts: dict[tuple[int, str, int, int], Verdict] = {}
 
     @property
     def is_stopped(self) -> bool:
@@ -255,95 +245,104 @@ class GrowingJudging:
             # Before the first call: a gap is cheaper to see before the judge is paid.
             self.announce(gaps)
         self.add(rows[self._n_rows :], rubrics)
-        return self.result(table, rubrics, gaps)
+        return self.combined(lambda seat: self._judged(seat, table, rubrics, gaps), _combine_judges)
 
     def announce(self, notes: tuple[str, ...]) -> None:
         """Tell the user what should be known before the first request."""
-        self._sessions[0].plan.announce(notes)
+        tell = self._sessions[0].plan.tell
+        for note in notes if tell is not None else ():
+            tell(note)  # type: ignore[misc]  # it is not None
 
     def add(self, rows: Sequence[JudgedRecord], rubrics: Sequence[Rubric]) -> None:
         """Judge further records."""
-        sessions, repeats = self._sessions, range(self._n_repeats)
-        judged: dict[tuple[int, str, int, int], Verdict] = {}
+        sessions, start = self._sessions, self._n_rows
 
         def work(place: tuple[int, Rubric, int, int]) -> None:
             row, rubric, repeat, seat = place
-            ask = sessions[seat].asker(rubric, repeat)
-            judged[row, rubric.name, repeat, seat] = verdict_on(rubric, rows[row], ask)
+            verdict = verdict_on(rubric, rows[row], sessions[seat].asker(rubric, repeat))
+            self._verdicts[seat, rubric.name, start + row, repeat] = verdict
 
         # Query by query, and each job for one judge after the other, so that an interrupted session
         # has whole queries to show.
-        places = (range(len(rows)), rubrics, repeats, range(len(sessions)))
+        places = (range(len(rows)), rubrics, self._repeats, range(len(sessions)))
         run_jobs(work, product(*places), math.prod(map(len, places)), sessions)
-        for seat, verdicts in enumerate(self._verdicts):
-            for name in (rubric.name for rubric in rubrics):
-                for row in range(len(rows)):
-                    keys = [(row, name, repeat, seat) for repeat in repeats]
-                    kept = [judged[key] for key in keys if key in judged]
-                    verdicts.setdefault(name, []).append(kept)
         self._n_rows += len(rows)
+
+    def verdicts(self, seat: int, rubric: Rubric) -> list[list[Verdict]]:
+        """The verdicts of a judge on each row, in the order of the repeats."""
+        places = [
+            [(seat, rubric.name, row, n) for n in self._repeats] for row in range(self._n_rows)
+        ]
+        return [[self._verdicts[key] for key in keys if key in self._verdicts] for keys in places]
 
     def combined(
         self,
-        result_of: Callable[[JudgeSession, Verdicts], ResultT],
+        result_of: Callable[[int], ResultT],
         combine: Callable[[dict[str, ResultT]], ResultT],
     ) -> ResultT:
         """The result of the only judge, or that of several together."""
-        pairs = zip(self._sessions, self._verdicts, strict=True)
-        return result_of_all(self._sessions, [partial(result_of, *pair) for pair in pairs], combine)
+        return result_of_all(self._sessions, result_of, combine)
 
-    def result(
-        self, table: pd.DataFrame, rubrics: Sequence[Rubric], gaps: tuple[str, ...]
+    def fields(
+        self,
+        seat: int,
+        rubrics: Sequence[Rubric],
+        n_scored: int,
+        notes: Sequence[str],
+        later_notes: Sequence[str],
+        settings: dict[str, Any],
+    ) -> dict[str, Any]:
+        """The fields that results of every kind have, for one judge."""
+        names = [rubric.name for rubric in rubrics]
+        return fields_of_session(
+            self._sessions[seat], names, n_scored, notes, later_notes, settings
+        )
+
+    def shown(self, seat: int, rubric: Rubric) -> list[Verdict]:
+        """For each row the first verdict with a score, else the first one, which says why not."""
+        reason = f"not asked: {self._sessions[seat].brake.reason or 'stopped'}"
+        unasked = Verdict(math.nan, reason, MISSING)
+        return [
+            min([*repeats, unasked], key=lambda verdict: verdict.state != SCORED)
+            for repeats in self.verdicts(seat, rubric)
+        ]
+
+    def family_note(self, seat: int, table: pd.DataFrame) -> list[str]:
+        """A note that a judge belongs to the family of the model that wrote the answers."""
+        return family_note(self._sessions[seat].chat.model, table, self._generator)
+
+    def _judged(
+        self, seat: int, table: pd.DataFrame, rubrics: Sequence[Rubric], gaps: tuple[str, ...]
     ) -> Judged:
-        """The result for all records so far, of which `table` contains what is to be kept."""
-
-        def judged(session: JudgeSession, verdicts: Verdicts) -> Judged:
-            known = {
-                name: [[v.score for v in repeats if v.state == SCORED] for repeats in queries]
-                for name, queries in verdicts.items()
-            }
-            means = {
-                name: [math.fsum(query) / len(query) if query else math.nan for query in queries]
-                for name, queries in known.items()
-            }
-            scores = pd.DataFrame(means, index=table.index, dtype=np.float64)
-            fields = fields_of_session(
-                session,
-                [rubric.name for rubric in rubrics],
-                int(scores.notna().to_numpy().sum()),
-                gaps,
-                family_note(session.chat.model, table, self._generator),
-            )
-            fields["settings"] |= {
-                "rubrics": {rubric.name: rubric.version for rubric in rubrics},
-                "n_repeats": self._n_repeats,
-            }
-            return Judged(
-                scores=scores,
-                records=table,
-                states=pd.DataFrame(self._state_columns(session, verdicts), index=table.index),
-                metrics={rubric.name: rubric.metric for rubric in rubrics},
-                noise=_noise_frame(known if self._n_repeats > 1 else {}),
-                **fields,
-            )
-
-        return self.combined(judged, _combine_judges)
-
-    def _state_columns(self, session: JudgeSession, verdicts: Verdicts) -> dict[str, list[Any]]:
+        """The result of one judge for all records so far."""
+        n_repeats = len(self._repeats)
+        known: dict[str, list[list[float]]] = {}
         columns: dict[str, list[Any]] = {}
-        for name, queries in verdicts.items():
-            shown = [shown_verdict(session, repeats) for repeats in queries]
+        for rubric in rubrics:
+            name, queries = rubric.name, self.verdicts(seat, rubric)
+            known[name] = [[v.score for v in each if v.state == SCORED] for each in queries]
+            shown = self.shown(seat, rubric)
             columns |= state_columns(name, [v.state for v in shown], [v.reason for v in shown])
-            if self._n_repeats > 1:
-                columns[name + REPEATS] = [[v.score for v in repeats] for repeats in queries]
-        return columns
-
-
-def shown_verdict(session: JudgeSession, repeats: Iterable[Verdict]) -> Verdict:
-    """The first verdict with a score, else the first one, which says why there is none."""
-    reason = f"not asked: {session.brake.reason or 'stopped'}"
-    unasked = Verdict(math.nan, reason, MISSING)
-    return min([*repeats, unasked], key=lambda verdict: verdict.state != SCORED)
+            if n_repeats > 1:
+                columns[name + REPEATS] = [[v.score for v in each] for each in queries]
+        means = {
+            name: [math.fsum(query) / len(query) if query else math.nan for query in queries]
+            for name, queries in known.items()
+        }
+        scores = pd.DataFrame(means, index=table.index, dtype=np.float64)
+        n_scored = int(scores.notna().to_numpy().sum())
+        versions = {rubric.name: rubric.version for rubric in rubrics}
+        return Judged(
+            scores=scores,
+            records=table,
+            states=pd.DataFrame(columns, index=table.index),
+            metrics={rubric.name: rubric.metric for rubric in rubrics},
+            noise=_noise_frame(known if n_repeats > 1 else {}),
+            **self.fields(
+                *(seat, rubrics, n_scored, gaps, self.family_note(seat, table)),
+                {"rubrics": versions, "n_repeats": n_repeats},
+            ),
+        )
 
 
 def _noise_frame(repeats: dict[str, list[list[float]]]) -> pd.DataFrame:
@@ -351,9 +350,7 @@ def _noise_frame(repeats: dict[str, list[list[float]]]) -> pd.DataFrame:
     rows = []
     for judge_name, queries in repeats.items():
         repeated = [np.asarray(query) for query in queries if len(query) > 1]
-        row: dict[str, object] = {"judge": judge_name, "n": len(repeated)}
-        row["n_repeats"] = max(map(len, repeated), default=0)
-        row |= dict.fromkeys(_SPREADS, math.nan)
+        within = between = unstable = math.nan
         if repeated:
             squares = math.fsum(float(((query - query.mean()) ** 2).sum()) for query in repeated)
             # The pooled variance of a one-way analysis of variance; queries may have different
@@ -362,12 +359,10 @@ def _noise_frame(repeats: dict[str, list[list[float]]]) -> pd.DataFrame:
             means = [float(query.mean()) for query in repeated]
             between = float(np.std(means, ddof=1)) if len(means) > 1 else math.nan
             unstable = sum(float(np.ptp(query)) > 0.0 for query in repeated) / len(repeated)
-            row |= dict(zip(_SPREADS, (within, between, unstable), strict=True))
-        rows.append(row)
-    return pd.DataFrame(rows, columns=["judge", "n", "n_repeats", *_SPREADS])
-
-
-_SPREADS = ("within_query_sd", "between_query_sd", "unstable")
+        n_repeats = max(map(len, repeated), default=0)
+        rows.append((judge_name, len(repeated), n_repeats, within, between, unstable))
+    spreads = ("within_query_sd", "between_query_sd", "unstable")
+    return pd.DataFrame(rows, columns=["judge", "n", "n_repeats", *spreads])
 
 
 def _combine_judges(results: dict[str, Judged]) -> Judged:
@@ -379,20 +374,18 @@ def _combine_judges(results: dict[str, Judged]) -> Judged:
     notes: list[str] = []
     for name, metric in first.metrics.items():
         # The majority of yes and no, the mean of everything else.
-        is_vote = metric.kind == "binary"
-        rules[name] = "majority" if is_vote else "mean"
+        rules[name] = "majority" if metric.kind == "binary" else "mean"
         votes = pd.DataFrame({judge: result.scores[name] for judge, result in results.items()})
-        values = votes.to_numpy(dtype=np.float64)
-        scores[name] = majority(values, math.nan) if is_vote else mean_vote(values)
-        combined, texts, marks = combine_reasons(
-            votes,
-            [_state_column(result, name) for result in results.values()],
-            [result.states.get(name + REASON, [None] * len(votes)) for result in results.values()],
+        no_reasons = [None] * len(votes)
+        combined = combine_votes(
+            *(name, rules[name], votes),
+            [_states_of(result, name) for result in results.values()],
+            [result.states.get(name + REASON, no_reasons) for result in results.values()],
         )
-        for row in np.flatnonzero(np.isnan(scores[name]) & votes.notna().any(axis=1).to_numpy()):
-            combined[row], texts[row] = MISSING, f"the judges are evenly split: {texts[row]}"
-        states |= {**state_columns(name, combined, texts), name + VOTES: marks}
-        notes += notes_on_votes(name, rules[name], votes, scores[name])
+        scores[name] = combined.scores
+        states |= state_columns(name, combined.states, combined.reasons)
+        states[name + VOTES] = combined.marks
+        notes += combined.notes
     return Judged(
         scores=pd.DataFrame(scores, index=first.scores.index),
         records=first.records,
@@ -403,7 +396,7 @@ def _combine_judges(results: dict[str, Judged]) -> Judged:
     )
 
 
-def _state_column(result: Judged, name: str) -> list[str]:
+def _states_of(result: Judged, name: str) -> list[str]:
     column = result.states.get(name + STATE)
     return list(map(str, states_of(result.scores[name]) if column is None else column))
 
@@ -444,22 +437,13 @@ def estimate(
     {'judge': ['faithfulness', 'coherence'], 'n_calls': [2, 1]}
     """
     rubrics, table = check_records(records, judges)
-    return estimate_calls(
-        as_rows(table),
-        rubrics,
-        chat,
-        n_repeats=n_repeats,
-        cache=cache,
-        prices=prices,
-        retry_unusable=retry_unusable,
-    )
+    return estimate_calls(as_rows(table), rubrics, chat, cache, prices, retry_unusable, n_repeats)
 
 
 def estimate_calls(
     rows: Sequence[JudgedRecord],
     rubrics: Sequence[Rubric],
     chat: object,
-    *,
     cache: Cache | str | Path | None,
     prices: Prices | None,
     retry_unusable: bool,
@@ -472,9 +456,8 @@ def estimate_calls(
         # Opening a cache creates its file, and an estimate leaves no trace.
         if isinstance(cache, str | Path):
             cache = stack.enter_context(Cache(cache)) if Path(cache).exists() else None
-        for (name, model), rubric in product(
-            zip(judge_names(models), models, strict=True), rubrics
-        ):
+        pairs = zip(judge_names(models), models, strict=True)
+        for (name, model), rubric in product(pairs, rubrics):
             rehearsal = Rehearsal(model, cache, rubric, retry_unusable)
             judged = [row for row in rows if verdict_without_judging(rubric, row) is None]
             for row, repeat in product(judged, range(n_repeats)):
@@ -485,53 +468,3 @@ def estimate_calls(
             counted.append({"judge_model": name, **counts})
     table = pd.DataFrame(counted)
     return table if len(models) > 1 else table.drop(columns="judge_model")
-
-
-# -- several tables
-
-
-def judge_blocks(
-    blocks: Callable[[], Iterable[pd.DataFrame]],
-    judges: str | Rubric | Iterable[str | Rubric],
-    chat: object,
-    *,
-    kept: Callable[[pd.DataFrame], pd.DataFrame],
-    n_repeats: int = 1,
-    generator: str | None = None,
-    **options: Unpack[CallOptions],
-) -> Judged:
-    """Like `judge`, for records that come as several tables, one in memory at a time."""
-    check_options("judge_blocks", options, JudgeOptions.__annotations__)
-    check_count("n_repeats", n_repeats)
-    rubrics = rubrics_of(judges)
-    gaps = _check_blocks(blocks(), rubrics)
-    tables = []
-    with growing_judging(chat, n_repeats=n_repeats, generator=generator, **options) as growing:
-        growing.announce(gaps)
-        for table in blocks():
-            growing.add(as_rows(table), rubrics)
-            tables.append(kept(table))
-        return growing.result(concatenate_rows(tables), rubrics, gaps)
-
-
-def _check_blocks(blocks: Iterable[pd.DataFrame], rubrics: Sequence[Rubric]) -> tuple[str, ...]:
-    """Check the fields of all tables together; returns the notes on their gaps."""
-    needs = list(dict.fromkeys(name for rubric in rubrics for name in rubric.needs))
-    distinct: dict[tuple[object, ...], JudgedRecord] = {}
-    rows: list[JudgedRecord] = []
-    for table in blocks:
-        for row in as_rows(table):
-            marks = {name: _mark(name, row.get(name)) for name in needs}
-            marks[ERROR] = "x" if has_failed(row.get(ERROR)) else None
-            rows.append(distinct.setdefault(tuple(marks.values()), marks))
-    whole = pd.DataFrame(rows, columns=[*needs, ERROR], dtype=object)
-    for rubric in rubrics:
-        check_fields(rubric, whole)
-    return gap_notes(rubrics, rows)
-
-
-def _mark(field_name: str, value: object) -> object:
-    """A small value that is missing, blank or filled as the given one is."""
-    if is_missing(value):
-        return None
-    return () if is_blank(field_name, value) else "x"

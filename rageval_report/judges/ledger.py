@@ -88,6 +88,11 @@ class Ledger:
             return None
         return self.limit - self.earlier - self.spent - self.reserved
 
+    @property
+    def committed(self) -> int:
+        """What this run and, if the budget includes them, the others have spent."""
+        return self.earlier + self.spent
+
     def reserve(self, amount: int, check: Callable[[], object] = lambda: None) -> bool:
         """Reserve what an attempt may cost at most; False if the budget is too small for it."""
         with self._changed:

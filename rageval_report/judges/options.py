@@ -111,12 +111,6 @@ class CallPlan:
             return None
         return Path(self.cache) if isinstance(self.cache, str | Path) else self.cache.path
 
-    def announce(self, notes: tuple[str, ...]) -> tuple[str, ...]:
-        """Call `tell` with each note; returns the same notes."""
-        for note in notes if self.tell is not None else ():
-            self.tell(note)  # type: ignore[misc]  # it is not None
-        return notes
-
 
 def check_count(name: str, value: object) -> None:
     """Check that an option is an integer from 1 on."""

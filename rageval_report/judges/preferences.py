@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
@@ -13,7 +13,7 @@ import pandas as pd
 
 from rageval_report.errors import AlignmentError, DataError, named
 from rageval_report.judges.cache import Cache
-from rageval_report.judges.judging import estimate_calls, growing_judging, shown_verdict
+from rageval_report.judges.judging import GrowingJudging, estimate_calls, growing_judging
 from rageval_report.judges.options import CallOptions, check_options
 from rageval_report.judges.procedures import (
     SAME_ANSWERS,
@@ -22,17 +22,8 @@ from rageval_report.judges.procedures import (
     check_fields,
     verdict_without_judging,
 )
-from rageval_report.judges.results import (
-    JudgeResult,
-    combine_reasons,
-    family_note,
-    fields_of_all,
-    fields_of_session,
-    majority,
-    notes_on_votes,
-)
+from rageval_report.judges.results import JudgeResult, combine_votes, fields_of_all
 from rageval_report.judges.rubric import JUDGES, JudgedRecord, Rubric
-from rageval_report.judges.sessions import JudgeSession
 from rageval_report.metrics.performance import Prices
 from rageval_report.records import record_table
 from rageval_report.scores.states import SCORED, VOTES
@@ -148,13 +139,11 @@ def prefer(
     """
     check_options("prefer", options, CallOptions.__annotations__)
     paired = pair_records(baseline, candidate, rubric)
-    notes = (*paired.notes, *paired.gap_notes())
     with growing_judging(chat, **options) as growing:
-        growing.announce(notes)
+        growing.announce(paired.notes)
         growing.add(paired.rows, [paired.rubric])
         return growing.combined(
-            lambda session, verdicts: _preferences_of(paired, session, verdicts, notes),
-            _combine_preferences,
+            lambda seat: _preferences_of(paired, growing, seat), _combine_preferences
         )
 
 
@@ -190,10 +179,7 @@ def estimate_preference(
     2
     """
     paired = pair_records(baseline, candidate, rubric)
-    rubrics = [paired.rubric]
-    table = estimate_calls(
-        paired.rows, rubrics, chat, cache=cache, prices=prices, retry_unusable=retry_unusable
-    )
+    table = estimate_calls(paired.rows, [paired.rubric], chat, cache, prices, retry_unusable)
     counts = ["n_queries", "n_not_judged"]
     return table.assign(**(table[counts] // len(ORDERS)))
 
@@ -206,17 +192,7 @@ class PairedRecords:
     old: pd.DataFrame
     new: pd.DataFrame
     rows: list[JudgedRecord]
-    notes: tuple[str, ...]  # which queries of one pipeline were left out
-
-    def gap_notes(self) -> tuple[str, ...]:
-        """A note on how many pairs are not judged."""
-        gaps = [row for row in self.rows if verdict_without_judging(self.rubric, row) is not None]
-        if not gaps:
-            return ()
-        return (
-            f"{self.rubric.name} is not judged on {len(gaps) // 2} of {len(self.old)} queries: one "
-            "side has no answer, or lacks a field that the rubric shows",
-        )
+    notes: tuple[str, ...]  # which queries of one pipeline were left out, how many are not judged
 
 
 def pair_records(baseline: object, candidate: object, rubric: str | Rubric) -> PairedRecords:
@@ -226,43 +202,43 @@ def pair_records(baseline: object, candidate: object, rubric: str | Rubric) -> P
         raise DataError(
             f"rubric must be of the kind 'preference'; {comparing.name!r} judges one answer"
         )
-    old = record_table(baseline, unretrieved_citations="keep")
-    new = record_table(candidate, unretrieved_citations="keep")
+    old, new = (record_table(data, unretrieved_citations="keep") for data in (baseline, candidate))
     shared = old.index[old.index.isin(new.index)]
     if not len(shared):
         raise AlignmentError("the two pipelines have no query id in common")
-    notes = tuple(
+    notes = [
         f"{len(unmatched)} queries that only the {side} has were left out: {named(unmatched)}"
-        for side, mine, other in (("baseline", old, new), ("candidate", new, old))
-        if len(unmatched := mine.index[~mine.index.isin(other.index)])
-    )
+        for side, mine in (("baseline", old), ("candidate", new))
+        if len(unmatched := mine.index[~mine.index.isin(shared)])
+    ]
     old, new = old.loc[shared], new.loc[shared]
     for table in (old, new):
         check_fields(comparing, table)
     rows: list[JudgedRecord] = []
+    n_gaps = 0
     for mine, other in zip(as_rows(old), as_rows(new), strict=True):
         # The record of the side that cannot be judged, if there is one: it says why.
         shown = mine if verdict_without_judging(comparing, other) is None else other
+        n_gaps += verdict_without_judging(comparing, shown) is not None
         rows += [
             {**shown, "first": first["answer"], "second": second["answer"]}
             for first, second in ((mine, other), (other, mine))
         ]
-    return PairedRecords(comparing, old, new, rows, notes)
+    if n_gaps:
+        notes.append(
+            f"{comparing.name} is not judged on {n_gaps} of {len(old)} queries: one side has no "
+            "answer, or lacks a field that the rubric shows"
+        )
+    return PairedRecords(comparing, old, new, rows, tuple(notes))
 
 
 # -- the result
 
 
-def _preferences_of(
-    paired: PairedRecords,
-    session: JudgeSession,
-    verdicts: Mapping[str, Sequence[Sequence[Verdict]]],
-    notes: tuple[str, ...],
-) -> Preferences:
+def _preferences_of(paired: PairedRecords, growing: GrowingJudging, seat: int) -> Preferences:
     rubric = paired.rubric
-    shown = [shown_verdict(session, repeats) for repeats in verdicts[rubric.name]]
-    pairs = list(zip(shown[::2], shown[1::2], strict=True))
-    combined = [_combine_orders(first, second) for first, second in pairs]
+    shown = growing.shown(seat, rubric)
+    combined = list(map(_combine_orders, shown[::2], shown[1::2]))
     columns: dict[str, list[Any]] = {
         order: [_CHOICES.get(verdict.score) for verdict in shown[place::2]]
         for place, order in enumerate(ORDERS)
@@ -274,19 +250,29 @@ def _preferences_of(
     scored = frame[frame[_NAME].notna()]
     position = _position_counts(scored)
     # Per side, because the judge may belong to the family of one side only.
-    families = [
+    later_notes = [
         f"{side}: {note}"
         for side, table in (("baseline", paired.old), ("candidate", paired.new))
-        for note in family_note(session.chat.model, table)
+        for note in growing.family_note(seat, table)
     ]
+    if position["n_decided"]:
+        later_notes.append(
+            f"position: of {position['n_decided']:.0f} choices {100 * position['first']:.0f} % "
+            "fell on the answer that came first; the order alone decided "
+            f"{position['n_flipped']:.0f} of {len(scored)} queries "
+            f"({position['first_flips']:.0f} for the first place), which count as undecided"
+        )
     # Ties without a call do not show that the judge works.
     n_scored = int((scored["reason"] != SAME_ANSWERS).sum())
-    fields = fields_of_session(
-        session, [rubric.name], n_scored, notes, [*families, *_position_note(position, len(scored))]
+    return Preferences(
+        frame=frame,
+        position=position,
+        **_count_preferences(frame[_NAME].to_numpy()),
+        **growing.fields(
+            *(seat, [rubric], n_scored, paired.notes, later_notes),
+            {"rubric": rubric.name, "rubric_version": rubric.version},
+        ),
     )
-    fields["settings"] |= {"rubric": rubric.name, "rubric_version": rubric.version}
-    counts = _count_preferences(frame[_NAME].to_numpy())
-    return Preferences(frame=frame, position=position, **counts, **fields)
 
 
 def _combine_orders(first: Verdict, second: Verdict) -> Verdict:
@@ -329,44 +315,26 @@ def _position_counts(scored: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _position_note(position: Mapping[str, float], n: int) -> tuple[str, ...]:
-    """A note on the preference of a judge for a place, if it chose at all."""
-    if not position["n_decided"]:
-        return ()
-    return (
-        f"position: of {position['n_decided']:.0f} choices {100 * position['first']:.0f} % fell on "
-        f"the answer that came first; the order alone decided {position['n_flipped']:.0f} of {n} "
-        f"queries ({position['first_flips']:.0f} for the first place), which count as undecided",
-    )
-
-
-# -- several judges
-
-
-def _combine_preferences(results: dict[str, Preferences]) -> Preferences:
+def _combine_preferences(results: Mapping[str, Preferences]) -> Preferences:
     """The preference of the majority of several judges, and the results of each beside it."""
-    votes = pd.DataFrame({judge: result.frame[_NAME] for judge, result in results.items()})
+    frames = {judge: result.frame for judge, result in results.items()}
     # Unlike yes and no, an even split is a verdict: undecided.
-    scores = majority(votes.to_numpy(dtype=np.float64), 0.5)
-    states, reasons, marks = combine_reasons(
-        votes,
-        [result.frame["state"] for result in results.values()],
-        [result.frame["reason"] for result in results.values()],
+    combined = combine_votes(
+        *(_NAME, "majority"),
+        pd.DataFrame({judge: frame[_NAME] for judge, frame in frames.items()}),
+        [frame["state"] for frame in frames.values()],
+        [frame["reason"] for frame in frames.values()],
+        tie=0.5,
     )
-    columns = {_NAME: scores, "state": states, "reason": reasons, f"{_NAME}{VOTES}": marks}
+    columns = {_NAME: combined.scores, "state": combined.states, "reason": combined.reasons}
     positions = [result.position for result in results.values()]
     totals = {name: sum(position[name] for position in positions) for name in positions[0]}
-    firsts = (p["n_decided"] * p["first"] for p in positions if p["n_decided"])
-    n_decided = totals["n_decided"]
-    totals["first"] = sum(firsts) / n_decided if n_decided else math.nan
+    firsts = sum(p["n_decided"] * p["first"] for p in positions if p["n_decided"])
+    totals["first"] = firsts / totals["n_decided"] if totals["n_decided"] else math.nan
+    index = next(iter(frames.values())).index
     return Preferences(
-        frame=pd.DataFrame(columns, index=votes.index),
+        frame=pd.DataFrame({**columns, f"{_NAME}{VOTES}": combined.marks}, index=index),
         position=totals,
-        **_count_preferences(scores),
-        **fields_of_all(
-            results,
-            notes_on_votes(_NAME, "majority", votes, scores),
-            ("rubric", "rubric_version"),
-            "majority",
-        ),
+        **_count_preferences(combined.scores),
+        **fields_of_all(results, combined.notes, ("rubric", "rubric_version"), "majority"),
     )

@@ -15,8 +15,8 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Unpack
 from urllib.parse import quote
 
@@ -122,14 +122,9 @@ class HttpChat:
     @property
     def settings(self) -> dict[str, object]:
         """Everything beside the model and the message that can change an answer; never a key."""
-        return {
-            "provider": self.wire.provider,
-            "url": redact_url(self.url),
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
-            "structured": self.structured,
-            "extra_body": self.extra_body,
-        }
+        names = ("max_tokens", "temperature", "structured", "extra_body")
+        own = {name: getattr(self, name) for name in names}
+        return {"provider": self.wire.provider, "url": redact_url(self.url), **own}
 
     @contextmanager
     def open(self) -> Iterator[Ask]:
@@ -142,24 +137,17 @@ class HttpChat:
         """The same; the function also takes what runs each attempt, as each may be billed."""
         url, added, keys = fill_request(self.url, self.extra_body)
         headers, signer = self._headers(), self._signer()
-        with http.Client(
-            timeout=self.timeout,
-            max_attempts=self.max_attempts,
-            max_wait=self.max_wait,
-            sleep=self.sleep,
-        ) as client:
+        names = ("timeout", "max_attempts", "max_wait", "sleep")
+        limits: Any = {name: getattr(self, name) for name in names}
+        with http.Client(**limits) as client:
 
             def ask(message: Message, run_attempt: RunAttempt) -> Reply:
                 body = self._body(message, added)
 
-                def send() -> Reply:
-                    return self._read(
-                        client.send(
-                            "POST", url, json=body, headers=headers, keys=keys, signer=signer
-                        )
-                    )
-
-                return client.retry(lambda: run_attempt(send))
+                send = partial(
+                    client.send, "POST", url, json=body, headers=headers, keys=keys, signer=signer
+                )
+                return client.retry(lambda: run_attempt(lambda: self._read(send())))
 
             yield ask
 
@@ -226,7 +214,15 @@ class HttpChat:
         return self.wire.provider == "bedrock" and self.key_variable == _SECRET_KEY
 
     def _signer(self) -> Signer | None:
-        return _boto_signer() if self._is_signed else None
+        if not self._is_signed:
+            return None
+        credentials = load("boto3:Session")().get_credentials()
+        if credentials is None:
+            raise DataError(
+                f"no key: Amazon Bedrock needs {_BEARER_TOKEN}, or credentials that boto3 finds, "
+                f"e.g. AWS_ACCESS_KEY_ID and {_SECRET_KEY}"
+            )
+        return _BotoSigner(credentials, region_from_environment())
 
     def _read(self, answer: HttpResponse) -> Reply:
         document, wire = answer.json(), self.wire
@@ -308,13 +304,10 @@ def _join_texts(content: object) -> str:
     """The text of an answer, or of its parts without the model's thoughts."""
     if isinstance(content, str):
         return content
-    parts = (
-        [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    )
     return "".join(
         str(part.get("text") or "")
-        for part in parts
-        if part.get("type") in (None, "text") and not part.get("thought")
+        for part in (content if isinstance(content, list) else [])
+        if isinstance(part, dict) and part.get("type") in (None, "text") and not part.get("thought")
     )
 
 
@@ -490,22 +483,6 @@ def bedrock_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     return _connect("bedrock", model, options, url)
 
 
-def _boto_signer() -> Signer:
-    credentials = load("boto3:Session")().get_credentials()
-    if credentials is None:
-        raise DataError(
-            f"no key: Amazon Bedrock needs {_BEARER_TOKEN}, or credentials that boto3 finds, "
-            f"e.g. AWS_ACCESS_KEY_ID and {_SECRET_KEY}"
-        )
-    return _BotoSigner(credentials, region_from_environment())
-
-
-def _import_untyped(place: str) -> ModuleType:
-    """A module of botocore, which has no types; see `load`."""
-    module: ModuleType = load(place)
-    return module
-
-
 @dataclass(frozen=True)
 class _BotoSigner:
     """Signs each attempt with what boto3 finds: Signature Version 4, whose time is that of now."""
@@ -523,11 +500,9 @@ class _BotoSigner:
         self, method: str, url: str, headers: Mapping[str, str], content: bytes
     ) -> Headers:
         """The headers that sign a request now."""
-        request = _import_untyped("botocore.awsrequest").AWSRequest(
-            method=method, url=url, headers=dict(headers), data=content
-        )
+        make_request = load("botocore.awsrequest:AWSRequest")
+        request = make_request(method=method, url=url, headers=dict(headers), data=content)
         # Temporary credentials are renewed here, so that a long judging goes on.
         frozen = self.credentials.get_frozen_credentials()
-        signature = _import_untyped("botocore.auth").SigV4Auth(frozen, "bedrock", self.region)
-        signature.add_auth(request)
+        load("botocore.auth:SigV4Auth")(frozen, "bedrock", self.region).add_auth(request)
         return {name.lower(): text for name, text in request.headers.items() if name not in headers}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,17 +39,18 @@ ResultT = TypeVar("ResultT", bound=JudgeResult)
 
 def result_of_all(
     sessions: Sequence[JudgeSession],
-    results_of: Sequence[Callable[[], ResultT]],
+    result_of: Callable[[int], ResultT],
     combine: Callable[[dict[str, ResultT]], ResultT],
 ) -> ResultT:
     """The result of the only judge, or that of several together."""
     if all(session.is_hopeless for session in sessions):
-        reasons = [session.brake.reason for session in sessions]
-        names = [f"{session.chat.model}: " if len(sessions) > 1 else "" for session in sessions]
-        raise JudgeError("; ".join(f"{a}{b}" for a, b in zip(names, reasons, strict=True)))
-    results = [result_of() for result_of in results_of]
+        is_one = len(sessions) == 1
+        raise JudgeError(
+            "; ".join(f"{'' if is_one else s.chat.model + ': '}{s.brake.reason}" for s in sessions)
+        )
     names = judge_names([session.chat for session in sessions])
-    return results[0] if len(results) == 1 else combine(dict(zip(names, results, strict=True)))
+    results = {name: result_of(seat) for seat, name in enumerate(names)}
+    return results[names[0]] if len(names) == 1 else combine(results)
 
 
 def fields_of_session(
@@ -57,35 +59,37 @@ def fields_of_session(
     n_scored: int,
     notes: Sequence[str],
     later_notes: Sequence[str],
+    settings: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The fields that results of every kind have: usage, notes, settings, how it ended."""
-    usage, brake = session.meter.table(judges), session.brake
-    refused = {"structured": False} if session.has_refused_schemas else {}
-    stopped = []
-    if brake.reason is not None:
+    chat, reason, failures = session.chat, session.brake.reason, session.meter.failures
+    usage = session.meter.table(judges)
+    stopped, schema, failure = [], [], None
+    if reason is not None:
         kept = "" if session.is_hopeless else ". What was judged so far is kept"
-        stopped = [f"stopped before the end: {brake.reason}{kept}"]
+        stopped = [f"stopped before the end: {reason}{kept}"]
+    how = f"the server of {chat.model} refused a JSON schema"
+    if not session.has_refused_schemas:
+        how = f"{chat.model} was sent no JSON schema"
+    if session.has_refused_schemas or chat.settings.get("structured") is False:
+        schema = [f"structured=False: {how}; the strict parser read its answers"]
+    # Why there is no verdict at all; an interruption by the user is not a failure.
+    if not n_scored and reason != INTERRUPTED:
+        if reason is not None:
+            failure = f"nothing was judged: {reason}"
+        elif failures:
+            [(first, n)] = failures.most_common(1)
+            total = failures.total()
+            failure = f"nothing was judged; of {total} failures {n} are this: {first}"
+    spending = _spending_notes(session)
+    refused = {"structured": False} if session.has_refused_schemas else {}
     return {
         "usage": usage,
-        "notes": (
-            *(*stopped, *notes, *_schema_note(session), *later_notes),
-            *(_usage_note(usage, session), *_spending_notes(session)),
-        ),
-        "settings": {"judge_model": session.chat.model, **session.chat.settings, **refused},
-        "is_interrupted": brake.reason == INTERRUPTED,
-        "failure": None if n_scored else _total_failure(session),
+        "notes": (*stopped, *notes, *schema, *later_notes, _usage_note(usage, session), *spending),
+        "settings": {"judge_model": chat.model, **chat.settings, **refused, **settings},
+        "is_interrupted": reason == INTERRUPTED,
+        "failure": failure,
     }
-
-
-def _total_failure(session: JudgeSession) -> str | None:
-    """Why there is no verdict at all; an interruption by the user is not a failure."""
-    stopped, failures = session.brake.reason, session.meter.failures
-    if stopped == INTERRUPTED or not (stopped or failures):
-        return None
-    if stopped:
-        return f"nothing was judged: {stopped}"
-    [(reason, n)] = failures.most_common(1)
-    return f"nothing was judged; of {failures.total()} failures {n} are this: {reason}"
 
 
 # -- notes
@@ -108,17 +112,6 @@ def family_note(judge: str, records: pd.DataFrame, generator: str | None = None)
     ]
 
 
-def _schema_note(session: JudgeSession) -> list[str]:
-    chat = session.chat
-    if session.has_refused_schemas:
-        why = f"the server of {chat.model} refused a JSON schema"
-    elif chat.settings.get("structured") is False:
-        why = f"{chat.model} was sent no JSON schema"
-    else:
-        return []
-    return [f"structured=False: {why}; the strict parser read its answers"]
-
-
 def _spending_notes(session: JudgeSession) -> list[str]:
     """What was not paid twice, what may have been billed, and what of the budget is spent."""
     meter, ledger = session.meter, session.ledger
@@ -136,13 +129,10 @@ def _spending_notes(session: JudgeSession) -> list[str]:
             f"been billed: {most:.4g} USD at most"
         )
     if ledger.max_cost is not None:
-        earlier = ""
-        if ledger.earlier:
-            earlier = f", {ledger.earlier / MICROS_PER_USD:.4g} of it by other runs with the cache"
-        notes.append(
-            f"at most {(ledger.earlier + ledger.spent) / MICROS_PER_USD:.4g} of the budget of "
-            f"{ledger.max_cost:g} USD is spent{earlier}"
-        )
+        earlier, total = (n / MICROS_PER_USD for n in (ledger.earlier, ledger.committed))
+        by_others = f", {earlier:.4g} of it by other runs with the cache" if earlier else ""
+        budget = f"the budget of {ledger.max_cost:g} USD"
+        notes.append(f"at most {total:.4g} of {budget} is spent{by_others}")
     return notes
 
 
@@ -177,16 +167,49 @@ def mean_vote(votes: FloatArray) -> FloatArray:
     return np.where(n > 0, np.nansum(votes, axis=1) / np.maximum(n, 1), np.nan)
 
 
-def combine_reasons(
-    votes: pd.DataFrame, states: Iterable[Iterable[Any]], reasons: Iterable[Iterable[Any]]
-) -> tuple[list[str], list[str], list[dict[str, float]]]:
-    """For each query one state, the reasons of all judges, and the score of each judge."""
-    marks = [dict(zip(map(str, votes), row, strict=True)) for row in votes.to_numpy().tolist()]
-    combined = [
-        next(state for state in _FIRST_STATES if state in row) for row in zip(*states, strict=True)
-    ]
-    by_query = zip(*reasons, strict=True)
-    return combined, list(map(_join_reasons, marks, by_query)), marks
+@dataclass(frozen=True, eq=False)
+class CombinedVotes:
+    """The scores of several judges together, with one state and all reasons for each query."""
+
+    scores: FloatArray
+    states: list[str]
+    reasons: list[str]
+    marks: list[dict[str, float]]
+    notes: list[str]
+
+
+def combine_votes(
+    name: str,
+    rule: CombiningRule,
+    votes: pd.DataFrame,
+    states: Iterable[Iterable[Any]],
+    reasons: Iterable[Iterable[Any]],
+    tie: float = math.nan,
+) -> CombinedVotes:
+    """Combine the scores of a metric, one column for each judge, and say how it was done."""
+    values = votes.to_numpy(dtype=np.float64)
+    scores = majority(values, tie) if rule == "majority" else mean_vote(values)
+    marks = [dict(zip(map(str, votes), row, strict=True)) for row in values.tolist()]
+    rows = zip(*states, strict=True)
+    combined = [next(state for state in _FIRST_STATES if state in row) for row in rows]
+    texts = list(map(_join_reasons, marks, zip(*reasons, strict=True)))
+    notes = [f"{name}: the {rule} of {votes.shape[1]} judges ({', '.join(map(str, votes))})"]
+    is_vote = ~np.isnan(values)
+    split = np.flatnonzero(np.isnan(scores) & is_vote.any(axis=1))
+    for row in split:
+        combined[row], texts[row] = MISSING, f"the judges are evenly split: {texts[row]}"
+    if len(split):
+        notes.append(
+            f"{name}: the judges are evenly split on {len(split)} of {len(votes)} queries, which "
+            "are unscored; an odd number of judges avoids most of it"
+        )
+    if n_partial := int((is_vote.any(axis=1) & ~is_vote.all(axis=1)).sum()):
+        pairs = zip(votes, (~is_vote).sum(axis=0), strict=True)
+        notes.append(
+            f"{name}: {n_partial} of {len(votes)} queries have scores of some judges only, which "
+            f"decide alone; unscored by {', '.join(f'{judge} {n}' for judge, n in pairs if n)}"
+        )
+    return CombinedVotes(scores, combined, texts, marks, notes)
 
 
 def _join_reasons(marks: Mapping[str, float], reasons: Sequence[Any]) -> str:
@@ -201,49 +224,29 @@ def _join_reasons(marks: Mapping[str, float], reasons: Sequence[Any]) -> str:
     return " / ".join(parts)
 
 
-def notes_on_votes(
-    name: str, rule: CombiningRule, votes: pd.DataFrame, scores: FloatArray
-) -> list[str]:
-    """How the judges were combined, and on how many queries some of them decide alone."""
-    is_vote = votes.notna().to_numpy()
-    notes = [f"{name}: the {rule} of {votes.shape[1]} judges ({', '.join(map(str, votes))})"]
-    n_split = int((np.isnan(scores) & is_vote.any(axis=1)).sum())
-    if n_split:
-        notes.append(
-            f"{name}: the judges are evenly split on {n_split} of {len(votes)} queries, which are "
-            "unscored; an odd number of judges avoids most of it"
-        )
-    n_partial = int((is_vote.any(axis=1) & ~is_vote.all(axis=1)).sum())
-    if n_partial:
-        missing = ", ".join(
-            f"{judge} {n}" for judge, n in zip(votes, (~is_vote).sum(axis=0), strict=True) if n
-        )
-        notes.append(
-            f"{name}: {n_partial} of {len(votes)} queries have scores of some judges only, which "
-            f"decide alone; unscored by {missing}"
-        )
-    return notes
-
-
 def fields_of_all(
     results: Mapping[str, JudgeResult], notes: Sequence[str], shared: Sequence[str], rule: object
 ) -> dict[str, Any]:
     """The fields that the result of several judges has, as `fields_of_session` for one."""
     first = next(iter(results.values()))
     failures = {judge: result.failure for judge, result in results.items() if result.failure}
-    own_settings = {
-        judge: {name: value for name, value in result.settings.items() if name not in shared}
-        for judge, result in results.items()
-    }
+    usage = name_judges({judge: result.usage for judge, result in results.items()})
+    costs = usage["cost_usd"]
+    total = [f"all judges together: {costs.astype(float).sum():.4g} USD"]
     return {
-        "usage": name_judges({judge: result.usage for judge, result in results.items()}),
+        "usage": usage,
         "notes": (
             *(f"{judge} gave no score at all: {why}" for judge, why in failures.items()),
-            *(*notes, *_notes_of_judges(results), *_total_cost_note(results)),
+            *(*notes, *_notes_of_judges(results), *([] if costs.isna().any() else total)),
         ),
         "settings": {
             "judge_model": " + ".join(results),
-            "judges": own_settings,
+            "judges": {
+                judge: {
+                    name: value for name, value in result.settings.items() if name not in shared
+                }
+                for judge, result in results.items()
+            },
             "combined_by": rule,
             **{name: first.settings[name] for name in shared},
         },
@@ -274,11 +277,3 @@ def _notes_of_judges(results: Mapping[str, JudgeResult]) -> list[str]:
         own = [note for note in result.notes if note not in shared]
         notes += [note if judge in note else f"{judge}: {note}" for note in own]
     return notes
-
-
-def _total_cost_note(results: Mapping[str, JudgeResult]) -> list[str]:
-    """What all judges cost, if each has a price."""
-    costs = [result.usage["cost_usd"] for result in results.values()]
-    if any(cost.isna().any() for cost in costs):
-        return []
-    return [f"all judges together: {sum(float(cost.sum()) for cost in costs):.4g} USD"]

@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, Unpack
+from typing import Generic, Protocol, TypeVar, Unpack
 
 import pandas as pd
 from tqdm import tqdm
@@ -127,11 +127,11 @@ class CachedReplies:
 
     def find(self, message: Message) -> tuple[Reply, bool]:
         """The reply to a message, and whether it is of a server that had refused the schema."""
-        is_sent = message.schema is not None and sends_schemas(self.chat)
-        plain = [replace(message, schema=None)] if is_sent else []
-        for variant in (message, *plain) if self.cache is not None else ():
-            reply = self.cache.get(self._key(variant)) if self.cache is not None else None
-            if reply is not None:
+        variants = [message]
+        if message.schema is not None and sends_schemas(self.chat):
+            variants.append(replace(message, schema=None))
+        for variant in variants if self.cache is not None else ():
+            if (reply := self.cache.get(self._key(variant))) is not None:  # type: ignore[union-attr]
                 return reply, variant is not message
         raise NotCachedError
 
@@ -142,13 +142,12 @@ class CachedReplies:
             self.cache.put(self._key(sent), reply, judge=judge, model=model)
 
     def _key(self, message: Message) -> bytes:
-        rubric = self.rubric
         return reply_key(
             model=self.chat.model,
             settings=self.chat.settings,
             message=message,
-            judge="" if rubric is None else rubric.name,
-            version="" if rubric is None else rubric.version,
+            judge=self.rubric.name if self.rubric else "",
+            version=self.rubric.version if self.rubric else "",
             repeat=self.repeat,
         )
 
@@ -205,24 +204,17 @@ class Meter:
 
     def count_answer(self, judge: str, reply: Reply) -> None:
         """Count a call that was answered."""
-        cost = cost_of(self.price, reply.prompt_tokens, reply.completion_tokens)
+        sent, received = reply.prompt_tokens, reply.completion_tokens
         with self.counting(judge) as usage:
             usage.n_calls += 1
-            usage.prompt_tokens = _add(usage.prompt_tokens, reply.prompt_tokens)
-            usage.completion_tokens = _add(usage.completion_tokens, reply.completion_tokens)
-            usage.cost_usd = _add(usage.cost_usd, cost)
+            usage.prompt_tokens = _add(usage.prompt_tokens, sent)
+            usage.completion_tokens = _add(usage.completion_tokens, received)
+            usage.cost_usd = _add(usage.cost_usd, cost_of(self.price, sent, received))
 
     def table(self, judges: Iterable[str]) -> pd.DataFrame:
         """One row per judge; also of those that were never asked."""
-        usages = {judge: self.by_judge.get(judge, Usage()) for judge in judges}
-        return pd.DataFrame([{"judge": name, **vars(usage)} for name, usage in usages.items()])
-
-    @property
-    def cost_usd(self) -> float | None:
-        """The cost of all judges; None if it is unknown."""
-        costs = [usage.cost_usd for usage in list(self.by_judge.values())]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
+        rows = [{"judge": name, **vars(self.by_judge.get(name, Usage()))} for name in judges]
+        return pd.DataFrame(rows)
 
 
 def _add(total: Number | None, more: Number | None) -> Number | None:
@@ -232,12 +224,12 @@ def _add(total: Number | None, more: Number | None) -> Number | None:
 class Brake:
     """Stops a session: after a hopeless failure, too many in a row, or an interruption."""
 
-    def __init__(self, give_up_after: int, on_stop: Callable[[], object] = lambda: None):
+    def __init__(self, give_up_after: int, on_stop: Callable[[], object]):
         self.reason: str | None = None
         self.is_failure = False
         self.has_succeeded = False
         self._give_up_after = give_up_after
-        self._on_stop = on_stop  # e.g. to wake calls that wait for the budget
+        self._on_stop = on_stop  # to wake calls that wait for the budget
         self._n_in_a_row = 0
         self._lock = threading.Lock()
 
@@ -363,17 +355,7 @@ class _Asker:
     cached: CachedReplies
 
     def __call__(self, step: JudgeStep[T]) -> T:
-        try:
-            return self._answer(step)
-        except NoVerdictError as exc:
-            with self.session.meter.counting(self.judge) as usage:
-                usage.n_failed += 1
-                self.session.meter.failures[str(exc)] += 1
-            raise
-
-    def _answer(self, step: JudgeStep[T]) -> T:
-        """The parsed reply to a step, of the cache as far as it has replies."""
-        session, n_asked = self.session, 0
+        session, n_asked, is_usable = self.session, 0, False
 
         def reply_to(message: Message) -> Reply:
             nonlocal n_asked
@@ -386,20 +368,27 @@ class _Asker:
             session.has_refused_schemas |= is_without_schema
             return reply
 
-        is_usable = False
+        failure = ""
         try:
-            result = ask_step(step, reply_to, session.chat.max_tokens)
-            is_usable = True
+            try:
+                result = ask_step(step, reply_to, session.chat.max_tokens)
+                is_usable = True
+            except NoVerdictError:
+                if n_asked or not session.plan.retry_unusable:
+                    raise
+                n_asked = 1
+                result = ask_step(step, self._ask, session.chat.max_tokens)
             return result
-        except NoVerdictError:
-            if n_asked or not session.plan.retry_unusable:
-                raise
-            n_asked = 1
-            return ask_step(step, self._ask, session.chat.max_tokens)
+        except NoVerdictError as exc:
+            failure = str(exc)
+            raise
         finally:
             with session.meter.counting(self.judge) as usage:
                 usage.n_cached += not n_asked
                 session.meter.n_unusable_cached += not (n_asked or is_usable)
+                usage.n_failed += bool(failure)
+                if failure:
+                    session.meter.failures[failure] += 1
 
     def _ask(self, message: Message) -> Reply:
         """The reply of the model, which is kept."""
@@ -408,12 +397,11 @@ class _Asker:
             reply = self._call(message)
         except NotAskedError:
             raise
-        except RagevalError as exc:
-            brake.record_failure(exc)
-            raise NoVerdictError(f"the judge could not be asked: {exc}") from exc
         except Exception as exc:  # a callable of the user may raise anything
             brake.record_failure(exc)
-            raise NoVerdictError(f"the chat client failed: {exc!r}") from exc
+            is_ours = isinstance(exc, RagevalError)
+            why = f"the judge could not be asked: {exc}"
+            raise NoVerdictError(why if is_ours else f"the chat client failed: {exc!r}") from exc
         brake.record_success()
         # Every answer was paid for, also one without a verdict.
         refused = self.session.has_refused_schemas
@@ -451,20 +439,21 @@ class _Asker:
             session.pace.wait()
             session.brake.check()
             cost = max_cost  # until more is known
-            try:
-                reply = send()
-            except Exception as exc:
-                if was_not_billed(exc):
-                    cost = 0
-                else:
-                    most = None if meter.price is None else max_cost / MICROS_PER_USD
-                    with meter.counting(self.judge) as usage:
-                        usage.n_unknown += 1
-                        usage.max_unknown_usd = _add(usage.max_unknown_usd, most)
-                raise
+            reply = send()
             meter.count_answer(self.judge, reply)
             cost = self._cost(reply, max_cost)
             return reply
+        except NotAskedError:
+            raise
+        except Exception as exc:
+            if was_not_billed(exc):
+                cost = 0
+            else:
+                most = None if meter.price is None else max_cost / MICROS_PER_USD
+                with meter.counting(self.judge) as usage:
+                    usage.n_unknown += 1
+                    usage.max_unknown_usd = _add(usage.max_unknown_usd, most)
+            raise
         finally:
             ledger.settle(max_cost, cost)
 
@@ -497,12 +486,10 @@ def _too_small(ledger: Ledger, max_cost: int) -> str:
     """Why a call does not start."""
     spent = earlier = ""
     if ledger.earlier:
-        earlier = (
-            f", {_usd(ledger.earlier)} of it by other runs with the same cache, which "
-            'max_cost_over="run" leaves out'
-        )
-    if ledger.spent or ledger.earlier:
-        spent = f" (at most {_usd(ledger.spent + ledger.earlier)} is spent{earlier})"
+        by_others = f"{_usd(ledger.earlier)} of it by other runs with the same cache"
+        earlier = f', {by_others}, which max_cost_over="run" leaves out'
+    if ledger.committed:
+        spent = f" (at most {_usd(ledger.committed)} is spent{earlier})"
     return (
         f"the budget of {ledger.max_cost:g} USD is too small for another call, which may "
         f"cost {_usd(max_cost)}{spent}"
@@ -525,14 +512,24 @@ def run_jobs(
     pool = ThreadPoolExecutor(plan.concurrency, thread_name_prefix="judge")
     # With disable=None tqdm shows the bar on a terminal only.
     bar = tqdm(total=n_jobs, desc="judging", leave=False, disable=None if plan.progress else True)
+
+    def wait_until(most: int) -> None:
+        """Wait until at most so many jobs are unfinished."""
+        nonlocal waiting
+        while len(waiting) > most:
+            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in finished:
+                future.result()  # raises what the job raised
+                if not bar.disable:
+                    bar.set_postfix(_shown_totals(sessions), refresh=False)
+                    bar.update()
+
     is_abandoned = False
     try:
         for job in jobs:
             waiting.add(pool.submit(work, job))
-            if len(waiting) >= _WAITING_PER_THREAD * plan.concurrency:
-                waiting = _wait_for_one(waiting, bar, sessions)
-        while waiting:
-            waiting = _wait_for_one(waiting, bar, sessions)
+            wait_until(_WAITING_PER_THREAD * plan.concurrency - 1)
+        wait_until(0)
     except KeyboardInterrupt:
         is_abandoned = True  # set back below, if no second interruption comes
         for session in sessions:
@@ -546,25 +543,13 @@ def run_jobs(
         bar.close()
 
 
-def _wait_for_one(
-    waiting: set[Future[object]], bar: tqdm[Any], sessions: Sequence[JudgeSession]
-) -> set[Future[object]]:
-    """Wait for at least one job; returns those that are not finished."""
-    finished, unfinished = wait(waiting, return_when=FIRST_COMPLETED)
-    for future in finished:
-        future.result()  # raises what the job raised
-        if not bar.disable:
-            bar.set_postfix(_shown_totals([session.meter for session in sessions]), refresh=False)
-            bar.update()
-    return unfinished
-
-
-def _shown_totals(meters: Sequence[Meter]) -> Mapping[str, object]:
+def _shown_totals(sessions: Sequence[JudgeSession]) -> Mapping[str, object]:
+    meters = [session.meter for session in sessions]
     usages = [usage for meter in meters for usage in list(meter.by_judge.values())]
+    costs = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
+    is_known = len(costs) == len(usages) and all(meter.price is not None for meter in meters)
     shown: dict[str, object] = {"failed": sum(usage.n_failed for usage in usages)}
-    costs = [None if meter.price is None else meter.cost_usd for meter in meters]
-    known = [cost for cost in costs if cost is not None]
-    return shown | ({"cost": f"{sum(known):.4f} USD"} if len(known) == len(costs) else {})
+    return shown | ({"cost": f"{sum(costs):.4f} USD"} if is_known else {})
 
 
 # -- a chat whose every request is within a budget, for work other than judging

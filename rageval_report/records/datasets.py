@@ -199,10 +199,14 @@ def load_dataset(
         records = _draw_evenly(parts, samples, rng)
     else:
         records = _draw_by_ratio(parts, samples, unanswerable_ratio, rng)
-    records = _with_unique_ids(records)
-    filled = {key for row in records for key, value in row.items() if value is not None}
-    keys = [key for key in dict.fromkeys(key for row in records for key in row) if key in filled]
-    return record_table([{key: row.get(key) for key in keys} for row in records])
+    return table_of_rows(_with_unique_ids(records))
+
+
+def table_of_rows(rows: Sequence[RecordFields]) -> pd.DataFrame:
+    """The table of records, without the fields that no row has."""
+    filled = {key for row in rows for key, value in row.items() if value is not None}
+    keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key in filled]
+    return record_table([{key: row.get(key) for key in keys} for row in rows])
 
 
 def load_corpus(
@@ -279,11 +283,13 @@ def _with_unique_ids(records: list[RecordFields]) -> list[RecordFields]:
         seen[query_id] += 1
         n = seen[query_id]
         record["query_id"] = query_id if n == 1 else f"{query_id}#{n}"
-    repeated = [query_id for query_id, n in seen.items() if n > 1]
-    if repeated:
-        message = f"several questions have the same id, and get a number each: {named(repeated)}"
-        warnings.warn(message, RagevalWarning, stacklevel=_CALLER)
+    if repeated := [query_id for query_id, n in seen.items() if n > 1]:
+        _warn(f"several questions have the same id, and get a number each: {named(repeated)}")
     return records
+
+
+def _warn(message: str, stacklevel: int = _CALLER + 1) -> None:
+    warnings.warn(message, RagevalWarning, stacklevel=stacklevel)
 
 
 # -- lists
@@ -302,18 +308,17 @@ def dataset_list() -> pd.DataFrame:
     >>> dataset_list()["dataset"].tolist()[:2]
     ['squad_v2', 'hotpotqa']
     """
-    rows = [
-        {
-            "dataset": dataset.name,
-            "questions": dataset.size,
-            "licence": dataset.licence,
-            "subsets": ", ".join(dataset.subsets),
-            "holds": dataset.sentence,
-            "homepage": dataset.homepage,
-        }
-        for dataset in DATASETS.loaded().values()
-    ]
-    return pd.DataFrame(rows)
+    columns = {
+        "dataset": "name",
+        "questions": "size",
+        "licence": "licence",
+        "subsets": "subsets",
+        "holds": "sentence",
+        "homepage": "homepage",
+    }
+    sets = DATASETS.loaded().values()
+    table = {name: [getattr(one, field) for one in sets] for name, field in columns.items()}
+    return pd.DataFrame({**table, "subsets": list(map(", ".join, table["subsets"]))})
 
 
 def dataset_counts(records: pd.DataFrame) -> pd.DataFrame:
@@ -358,14 +363,13 @@ def _draw_evenly(
     """The same number of questions from each part, as far as it has so many; all if None."""
     sizes = [len(part.rows) for part in parts]
     if samples is not None and samples > sum(sizes):
-        message = f"samples={samples}, but there are only {sum(sizes)} questions; all are used"
-        warnings.warn(message, RagevalWarning, stacklevel=_CALLER)
+        _warn(f"samples={samples}, but there are only {sum(sizes)} questions; all are used")
     records = []
     shares = sizes if samples is None else equal_shares(sizes, samples)
     for part, n in zip(parts, shares, strict=True):
         size = len(part.rows)
         # Sorted: the sample stands in the order of the data set.
-        places = range(size) if n >= size else np.sort(draw_rows(_row_keys(part), n, rng)).tolist()
+        places = range(size) if n >= size else sorted(draw_rows(_row_keys(part), n, rng).tolist())
         records += [part.at(place) for place in places]
     return records
 
@@ -376,16 +380,19 @@ def _draw_by_ratio(
     """Questions of which a given share has no answer; those that do not say so are left out."""
     rows = [(part, place) for part in parts for place in range(len(part.rows))]
     flags = [part.at(place).get("answerable") for part, place in rows]
-    without = [place for place, flag in enumerate(flags) if flag is not None and not flag]
-    answerable = [place for place, flag in enumerate(flags) if flag]
-    n_without, n_answerable = _sizes_at_ratio(len(without), len(answerable), samples, ratio)
-    keys = np.concatenate([_row_keys(part) for part in parts])
-    places = [
-        place
-        for group, n in ((without, n_without), (answerable, n_answerable))
-        for place in np.array(group, dtype=np.intp)[draw_rows(keys[group], n, rng)].tolist()
+    said = [flag is not None for flag in flags]
+    groups = [
+        np.array([s and bool(f) is a for f, s in zip(flags, said, strict=True)]).nonzero()[0]
+        for a in (False, True)
     ]
-    return [part.at(place) for part, place in (rows[number] for number in sorted(places))]
+    sizes = _sizes_at_ratio(len(groups[0]), len(groups[1]), samples, ratio)
+    keys = np.concatenate([_row_keys(part) for part in parts])
+    drawn = [
+        place
+        for group, n in zip(groups, sizes, strict=True)
+        for place in group[draw_rows(keys[group], n, rng)].tolist()
+    ]
+    return [rows[place][0].at(rows[place][1]) for place in sorted(drawn)]
 
 
 def _sizes_at_ratio(
@@ -410,11 +417,10 @@ def _sizes_at_ratio(
         (without, n) for without, n in sizes if without <= n_without and n - without <= n_answerable
     )
     if samples is not None and n < samples:
-        warnings.warn(
-            f"samples={samples}, but at unanswerable_ratio={ratio:g} there are only {n} questions; "
-            "all of them are used",
-            RagevalWarning,
-            stacklevel=_CALLER + 1,
+        at_ratio = f"at unanswerable_ratio={ratio:g}"
+        _warn(
+            f"samples={samples}, but {at_ratio} there are only {n} questions; all of them are used",
+            stacklevel=_CALLER + 2,
         )
     return without, n - without
 
@@ -487,22 +493,19 @@ def table_parts(
         if request.subset is not None and not subsets:
             raise DataError(f"{request.name} has no subsets; got {request.subset!r}")
         chosen = (request.subset,) if request.subset else subsets
-        if request.path is not None:
-            root = request.path
+        if (root := request.path) is not None:
             folders = [root / subset for subset in chosen if (root / subset).is_dir()] or [root]
             files = [file for path in folders for file in _files_in(path, request.split)]
             return [part(str(file), _read_document(file)) for file in files]
-        fetched = [
-            (name, place.rows(request.split or split))
-            for name, place in (
-                [(f"{request.name}/{subset}", replace(hub, config=subset)) for subset in chosen]
-                or [(request.title, hub)]
-            )
-        ]
+        places = {f"{request.name}/{subset}": replace(hub, config=subset) for subset in chosen}
+        fetched = {
+            name: place.rows(request.split or split)
+            for name, place in (places or {request.title: hub}).items()
+        }
         # A nested row holds many questions, so rows and questions cannot be matched by number.
         return [
             part(name, list(table)) if hub.is_nested else DatasetPart(name, table, record)
-            for name, table in fetched
+            for name, table in fetched.items()
         ]
 
     return parts

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -19,16 +18,21 @@ from rageval_report.errors import (
     ReaderError,
     UnknownNameError,
     check_choice,
-    describe_kind,
     named,
 )
 from rageval_report.files.source import Source, json_objects
 from rageval_report.files.writing import write_atomically
 from rageval_report.records import cells
 from rageval_report.records.cells import Span
-from rageval_report.records.datasets import Dataset, DatasetPart, DatasetRequest, RecordFields
+from rageval_report.records.datasets import (
+    Dataset,
+    DatasetPart,
+    DatasetRequest,
+    RecordFields,
+    table_of_rows,
+)
 from rageval_report.records.levels import FIELD_NAMES, GoldSection
-from rageval_report.records.table import FIELDS, record_table
+from rageval_report.records.table import FIELDS
 from rageval_report.scores.query_ids import QUERY_ID, plain_text
 from rageval_report.types import JsonObject
 
@@ -79,8 +83,9 @@ class GoldenItem:
     --------
     >>> GoldenItem("a", "Who wrote it?", references=("Ann",)).fingerprint
     '136acdf49d14'
-    >>> GoldenItem("a", "Who wrote it?", references=("Ann",)).as_dict()["references"]
-    ['Ann']
+    >>> item = GoldenItem("a", "Who wrote it?", references=("Ann",), metadata={"domain": "books"})
+    >>> item.as_dict()["references"], item.value_of("domain")
+    (['Ann'], 'books')
     """
 
     query_id: str
@@ -102,6 +107,10 @@ class GoldenItem:
         parts = [self.question, *self.references, "", *self.negative_references]
         text = "\n".join(parts).encode("utf-8", "surrogatepass")
         return blake2b(text, digest_size=6).hexdigest()
+
+    def value_of(self, key: str) -> Any:
+        """What the item says about a key of its metadata, or about "answerable"."""
+        return self.answerable if key == "answerable" else self.metadata.get(key)
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON object of the item, without empty fields."""
@@ -148,23 +157,23 @@ def read_golden(path: str | Path) -> list[GoldenItem]:
     are_lines = not isinstance(document, list)
     rows: Iterable[tuple[int, object]]
     rows = json_objects(source) if are_lines else enumerate(document, 1)
-    items: dict[str, tuple[int, GoldenItem]] = {}
+    items: list[GoldenItem] = []
+    places: dict[str, int] = {}
     for number, row in rows:
         try:
-            item = golden_item(row)
+            items.append(golden_item(row))
         except DataError as exc:
             where = "" if are_lines else f"entry {number}: "
             raise source.error(f"{where}{exc}", line=number if are_lines else None) from exc
-        if item.query_id in items:
-            units = "lines" if are_lines else "entries"
+        query_id = items[-1].query_id
+        if places.setdefault(query_id, number) != number:
             raise source.error(
-                f"the id {item.query_id!r} appears in {units} {items[item.query_id][0]} and "
-                f"{number}; give each question its own"
+                f"the id {query_id!r} appears in {'lines' if are_lines else 'entries'} "
+                f"{places[query_id]} and {number}; give each question its own"
             )
-        items[item.query_id] = (number, item)
     if not items:
         raise source.error("expected questions; there are none")
-    return [item for _, item in items.values()]
+    return items
 
 
 def write_golden(path: str | Path, items: Iterable[GoldenItem]) -> Path:
@@ -208,41 +217,31 @@ def golden_item(row: object) -> GoldenItem:
     question = _value(row, "question")
     if not isinstance(question, str) or not question.strip():
         raise DataError(f"every item needs a question, a text; got {question!r:.60}")
+    query_id = _value(row, "query_id")
+    if query_id is None:
+        # Without an id the question is its own: it keeps the same id in every file.
+        plain = plain_text(question).encode("utf-8", "surrogatepass")
+        query_id = "q-" + blake2b(plain, digest_size=8).hexdigest()
+    others = {str(key): value for key, value in row.items() if key not in _FIELD_KEYS}
     try:
-        grades, texts, spans, sections = _read_gold(row)
-        references = _read_texts(row, "references")
-        others = {str(key): value for key, value in row.items() if key not in _FIELD_KEYS}
-        metadata = {**_read_object(row, "metadata"), **others}
-        return GoldenItem(
-            query_id=_read_query_id(row, question),
-            question=question,
-            references=references,
-            negative_references=_read_texts(row, "negative_references"),
-            relevant=grades,
-            relevant_texts=texts,
-            relevant_spans=spans,
-            answerable=_read_answerable(row, metadata, references),
-            metadata=metadata,
-            provenance=_read_object(row, "provenance"),
-            relevant_sections=sections,
-        )
+        fields: dict[str, Any] = {
+            "query_id": cells.doc_id(query_id),
+            "question": question,
+            **_read_gold(row),
+            **{name: _read_texts(row, name) for name in ("references", "negative_references")},
+            "metadata": {**_read_object(row, "metadata"), **others},
+            "provenance": _read_object(row, "provenance"),
+        }
     except cells.CellError as exc:
         raise DataError(str(exc)) from exc
+    answerable = _read_answerable(row, fields["metadata"], fields["references"])
+    return GoldenItem(**fields, answerable=answerable)
 
 
 def _value(row: JsonObject, name: str) -> Any:
     """The first value that is not missing, under any name of the field."""
     values = (row[key] for key in (name, *ITEM_FIELDS[name]) if key in row)
     return next((value for value in values if not cells.is_missing(value)), None)
-
-
-def _read_query_id(row: JsonObject, question: str) -> str:
-    query_id = _value(row, "query_id")
-    if query_id is not None:
-        return cells.doc_id(query_id)
-    # Without an id the question is its own: it keeps the same id in every file.
-    plain = plain_text(question).encode("utf-8", "surrogatepass")
-    return "q-" + blake2b(plain, digest_size=8).hexdigest()
 
 
 def _read_texts(row: JsonObject, name: str) -> tuple[str, ...]:
@@ -264,40 +263,39 @@ def _read_object(row: JsonObject, name: str) -> dict[str, Any]:
     raise DataError(f"{name}: expected an object; got {value!r:.60}")
 
 
-def _read_gold(
-    row: JsonObject,
-) -> tuple[dict[str, float], tuple[str, ...], tuple[Span, ...], tuple[GoldSection, ...]]:
+def _read_gold(row: JsonObject) -> dict[str, Any]:
+    """The fields of the item that say what is relevant."""
     grades: dict[str, float] = {}
     spans: list[Span] = []
     sections: list[GoldSection] = []
     for name in ("relevant", "relevant_spans"):
-        value = _value(row, name)
-        if value is not None:
-            gold = cells.gold(value)
-            grades |= gold.grades
-            spans += [span for span, _ in gold.spans]
-            sections += gold.sections
-    written = _value(row, "relevant_sections")
-    for document, chunk, grade in [] if written is None else cells.graded_sections(written):
+        gold = cells.optional(cells.gold)(_value(row, name)) or cells.GoldCell()
+        grades |= gold.grades
+        spans += [span for span, _ in gold.spans]
+        sections += gold.sections
+    written = cells.optional(cells.graded_sections)(_value(row, "relevant_sections"))
+    for document, chunk, grade in written or []:
         grades.setdefault(chunk, 1.0 if grade is None else grade)
         sections.append((document, chunk, grades[chunk] if grade is None else grade))
     texts = list(_read_texts(row, "relevant_texts"))
-    for name in _PASSAGES:
-        value = row.get(name)
+    for value in (row.get(name) for name in _PASSAGES):
         for passage in [] if value is None else value if isinstance(value, list) else [value]:
             sections += _add_passage(passage, grades, texts)
-    return grades, _distinct(texts), tuple(dict.fromkeys(spans)), tuple(dict.fromkeys(sections))
+    return {
+        "relevant": grades,
+        "relevant_texts": _distinct(texts),
+        "relevant_spans": tuple(dict.fromkeys(spans)),
+        "relevant_sections": tuple(dict.fromkeys(sections)),
+    }
 
 
 def _add_passage(passage: object, grades: dict[str, float], texts: list[str]) -> list[GoldSection]:
     """Add a passage as other sets write it: a text, or an object with an id, a text or a fact."""
-    if isinstance(passage, str):
-        texts.append(passage)
-        return []
+    fields = {"text": passage} if isinstance(passage, str) else passage
     text, has_id = None, False
-    if isinstance(passage, Mapping):
-        text = passage.get("text", passage.get("fact"))
-        has_id = not _PASSAGE_IDS.isdisjoint(passage)
+    if isinstance(fields, Mapping):
+        text = fields.get("text", fields.get("fact"))
+        has_id = not _PASSAGE_IDS.isdisjoint(fields)
     if text is None and not has_id:
         raise DataError(f"expected a passage with a text or an id; got {passage!r:.60}")
     if isinstance(text, str):
@@ -332,12 +330,8 @@ def _read_answerable(
 def check_items(items: Iterable[GoldenItem]) -> list[GoldenItem]:
     """The items as a list, after a check that there are some and that each id is unique."""
     every = list(items)
-    for item in every:
-        if not isinstance(item, GoldenItem):
-            raise ArgumentKindError(
-                f"items must be golden items, which read_golden(path) gives; got "
-                f"{describe_kind(item)}"
-            )
+    if not all(isinstance(item, GoldenItem) for item in every):
+        raise ArgumentKindError("items must be golden items, which read_golden(path) gives")
     counts = Counter(item.query_id for item in every)
     repeated = [query_id for query_id, n in counts.items() if n > 1]
     if repeated:
@@ -347,22 +341,15 @@ def check_items(items: Iterable[GoldenItem]) -> list[GoldenItem]:
     return every
 
 
-def filled_keys(items: Iterable[GoldenItem]) -> set[str]:
-    """The keys of the metadata that some item has; also "answerable", if an item says so."""
-    keys = set()
-    for item in items:
-        keys |= {key for key, value in item.metadata.items() if value is not None}
-        keys |= set() if item.answerable is None else {"answerable"}
-    return keys
-
-
-def check_keys(items: Sequence[GoldenItem], by: Iterable[str]) -> tuple[str, ...]:
-    """The keys, after a check that some item has a value for each of them."""
-    keys, known = tuple(by), filled_keys(items)
-    for key in keys:
-        if key not in known:
-            raise UnknownNameError("key of the items", key, known)
-    return keys
+def check_keys(items: Sequence[GoldenItem], by: Iterable[str] | None) -> tuple[str, ...]:
+    """The keys, of which some item must have a value; if omitted, "query_type" if there is any."""
+    keys = ("query_type",) if by is None else tuple(by)
+    known = {*(key for item in items for key in item.metadata), "answerable"}
+    filled = {key for key in known if any(item.value_of(key) is not None for item in items)}
+    unknown = [key for key in keys if key not in filled]
+    if unknown and by is not None:
+        raise UnknownNameError("key of the items", unknown[0], filled)
+    return () if unknown else keys
 
 
 # -- records
@@ -398,13 +385,10 @@ def golden_records(items: Iterable[GoldenItem], *, gold: GoldKind = "auto") -> p
     {'d1': 1.0}
     """
     check_choice("gold", gold, get_args(GoldKind))
-    rows = [_record(item, gold) for item in check_items(items)]
-    keys = dict.fromkeys(key for row in rows for key in row)
-    filled = [key for key in keys if any(row.get(key) is not None for row in rows)]
-    return record_table([{key: row.get(key) for key in filled} for row in rows])
+    return table_of_rows([_record(item, gold) for item in check_items(items)])
 
 
-def _record(item: GoldenItem, gold: GoldKind) -> RecordFields:
+def _record(item: GoldenItem, gold: GoldKind = "auto") -> RecordFields:
     values: dict[str, Any] = {
         "ids": dict(item.relevant),
         "spans": [tuple(span) for span in item.relevant_spans],
@@ -413,21 +397,17 @@ def _record(item: GoldenItem, gold: GoldKind) -> RecordFields:
     }
     # Ids first: they are compared exactly, spans and texts need a match.
     kind = next((name for name in values if values[name]), "ids") if gold == "auto" else gold
-    metadata = {
-        f"{key}_given" if key in _RECORD_NAMES else key: value
-        for key, value in item.metadata.items()
-    }
+    field_name = {"spans": "relevant_spans", "texts": "relevant_texts"}.get(kind, "relevant")
+    sections = {"relevant_sections": list(item.relevant_sections) or None} if kind == "ids" else {}
     return {
-        **metadata,
+        **{f"{k}_given" if k in _RECORD_NAMES else k: v for k, v in item.metadata.items()},
         QUERY_ID: item.query_id,
         "question": item.question,
         "reference": list(item.references) or None,
         "negative_reference": list(item.negative_references) or None,
         "answerable": item.answerable,
-        "relevant": values[kind] or None if kind in ("ids", "documents") else None,
-        "relevant_sections": list(item.relevant_sections) or None if kind == "ids" else None,
-        "relevant_spans": values["spans"] or None if kind == "spans" else None,
-        "relevant_texts": values["texts"] or None if kind == "texts" else None,
+        field_name: values[kind] or None,
+        **sections,
     }
 
 
@@ -446,7 +426,7 @@ def _parts(request: DatasetRequest) -> list[DatasetPart]:
     if request.subset or request.split:
         raise DataError("a golden set has no subsets or splits; split it with split_golden")
     items = read_golden(request.path)
-    return [DatasetPart(str(request.path), items, partial(_record, gold="auto"))]
+    return [DatasetPart(str(request.path), items, _record)]
 
 
 GOLDEN = Dataset(
@@ -495,14 +475,14 @@ def highly_relevant(records: pd.DataFrame, *, grade: float | None = None) -> pd.
     ]
     if not any(high):
         raise DataError(f"no query has a document of grade {lowest:g} or higher")
-    rows = records[list(map(bool, high))].copy()
-    rows["relevant"] = pd.Series(list(filter(None, high)), index=rows.index, dtype=object)
+    rows = records.assign(relevant=pd.Series(high, index=records.index, dtype=object))
     if "relevant_sections" in rows:
         sections = [
             [section for section in cell or () if section[2] >= lowest] or None
             for cell in rows["relevant_sections"].tolist()
         ]
         rows["relevant_sections"] = pd.Series(sections, index=rows.index, dtype=object)
+    rows = rows[list(map(bool, high))]
     return rows.assign(highly_relevant_count=rows["relevant"].map(len))
 
 

@@ -28,12 +28,11 @@ _LONGEST_QUOTE = 200
 
 
 class GoldenFault(NamedTuple):
-    """One fault of a golden set."""
+    """One fault of a golden set; without a query id it is one of the whole set."""
 
-    check: str
     severity: Severity
     query_id: str
-    message: str
+    told: str
     other: str = ""
     value: float = math.nan
 
@@ -84,29 +83,6 @@ class GoldenCheckInput:
 Check = Callable[[GoldenCheckInput], Iterator[GoldenFault]]
 DraftFilter = Callable[[GoldenItem, Sequence[str]], str | None]
 
-_HERE = __name__
-CHECKS: Registry[Check] = Registry(
-    "check of golden sets",
-    {
-        "fields": f"{_HERE}:check_fields",
-        "duplicates": f"{_HERE}:check_duplicates",
-        "near_duplicates": f"{_HERE}:check_near_duplicates",
-        "spans": f"{_HERE}:check_spans",
-        "answers_in_contexts": f"{_HERE}:check_support",
-        "leakage": f"{_HERE}:check_leakage",
-        "balance": f"{_HERE}:check_balance",
-    },
-)
-FILTERS: Registry[DraftFilter] = Registry(
-    "filter of drafted questions",
-    {
-        "length": f"{_HERE}:reject_length",
-        "self_contained": f"{_HERE}:reject_leaning",
-        "supported": f"{_HERE}:reject_unsupported",
-        "not_leaking": f"{_HERE}:reject_leaking",
-    },
-)
-
 
 def check_golden(
     items: Iterable[GoldenItem],
@@ -155,11 +131,13 @@ def check_golden(
             raise DataError(f"{name} must be > 0 and <= 1; got {value!r}")
     optional = (*Limits.by, "answerable")
     check_keys(golden.items, [key for key in golden.limits.by if key not in optional])
-    functions = [CHECKS[name] for name in (CHECKS if checks is None else checks)]
-    faults = [fault for function in functions for fault in function(golden)]
+    rows = [
+        {"check": name, **fault._asdict()}
+        for name in (CHECKS if checks is None else checks)
+        for fault in CHECKS[name](golden)
+    ]
     columns = ["check", "severity", "query_id", "other", "value", "told"]
-    frame = pd.DataFrame(faults, columns=list(GoldenFault._fields))
-    return frame.rename(columns={"message": "told"})[columns]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _quote(text: str) -> str:
@@ -178,33 +156,28 @@ def check_fields(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     """Items that contradict themselves or lack what a metric needs; keys that look misspelt."""
     for item in golden.items:
         for severity, message in _field_faults(item):
-            yield GoldenFault("fields", severity, item.query_id, message)
+            yield GoldenFault(severity, item.query_id, message)
     keys = Counter(key for item in golden.items for key in item.metadata)
     for key, n in keys.items():
         # A misspelt field is read as metadata, so its gold would be lost without a word.
-        near = difflib.get_close_matches(key, ITEM_FIELDS, n=1, cutoff=0.8)
-        if near:
-            message = (
-                f"the key {key!r} (in {n} of {len(golden.items)} items) is metadata; did you mean "
-                f"{near[0]!r}?"
-            )
-            yield GoldenFault("fields", WARNING, "", message)
+        for near in difflib.get_close_matches(key, ITEM_FIELDS, n=1, cutoff=0.8):
+            of_items = f"(in {n} of {len(golden.items)} items)"
+            message = f"the key {key!r} {of_items} is metadata; did you mean {near!r}?"
+            yield GoldenFault(WARNING, "", message)
 
 
 def _field_faults(item: GoldenItem) -> Iterator[tuple[Severity, str]]:
-    has_gold = bool(item.relevant or item.relevant_texts or item.relevant_spans)
     if item.answerable is None:
         yield WARNING, "answerable is missing: nothing says whether the question has an answer"
     if item.answerable and not item.references:
         yield ERROR, "it has an answer, but no reference"
     if item.answerable is False and item.references:
         yield ERROR, "it has no answer, but references"
-    if item.answerable and not has_gold:
+    if item.answerable and not (item.relevant or item.relevant_texts or item.relevant_spans):
         yield WARNING, "it has no gold, so retrieval cannot be scored"
     wrong = set(map(_plain, item.negative_references))
-    both = [text for text in item.references if _plain(text) in wrong]
-    if both:
-        yield ERROR, f"{_quote(both[0])} is a reference and a negative reference"
+    for text in [text for text in item.references if _plain(text) in wrong][:1]:
+        yield ERROR, f"{_quote(text)} is a reference and a negative reference"
 
 
 # -- questions that are alike
@@ -217,7 +190,7 @@ def check_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
         plain = _plain(item.question) or item.question
         if plain in first:
             message = f"the question appears twice: {_quote(item.question)}"
-            yield GoldenFault("duplicates", ERROR, item.query_id, message, first[plain], 1.0)
+            yield GoldenFault(ERROR, item.query_id, message, first[plain], 1.0)
         first.setdefault(plain, item.query_id)
 
 
@@ -235,7 +208,7 @@ def check_near_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
         item, other = items[later], items[earlier]
         more = f", and {counts[later] - 1} others" if counts[later] > 1 else ""
         message = f"{_quote(item.question)} is nearly {_quote(other.question)}{more}"
-        yield GoldenFault("near_duplicates", WARNING, item.query_id, message, other.query_id, value)
+        yield GoldenFault(WARNING, item.query_id, message, other.query_id, value)
 
 
 # -- gold and answers
@@ -243,16 +216,14 @@ def check_near_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
 
 def check_spans(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     """Spans and ids of files that do not exist; spans beyond a file's end, or of another text."""
-    if golden.documents is None:
-        n = sum(bool(item.relevant_spans) for item in golden.items)
+    if golden.documents is not None:
+        for item in golden.items:
+            for message in _span_faults(item, golden.documents):
+                yield GoldenFault(ERROR, item.query_id, message)
+        yield from _id_faults(golden.items, golden.documents)
+    elif n := sum(bool(item.relevant_spans) for item in golden.items):
         message = f"the spans of {n} items were not compared with their files: no documents given"
-        if n:
-            yield GoldenFault("spans", WARNING, "", message)
-        return
-    for item in golden.items:
-        for message in _span_faults(item, golden.documents):
-            yield GoldenFault("spans", ERROR, item.query_id, message)
-    yield from _id_faults(golden.items, golden.documents)
+        yield GoldenFault(WARNING, "", message)
 
 
 def _span_faults(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]:
@@ -260,12 +231,11 @@ def _span_faults(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str
     paired = len(item.relevant_texts) == len(item.relevant_spans)
     texts = item.relevant_texts if paired else (None,) * len(item.relevant_spans)
     for span, text in zip(item.relevant_spans, texts, strict=True):
-        if span.filename not in documents:
+        document = documents.get(span.filename)
+        actual = "" if document is None else document[span.start : span.end]
+        if document is None:
             yield f"there is no document {span.filename!r}"
-            continue
-        document = documents[span.filename]
-        actual = document[span.start : span.end]
-        if span.end > len(document):
+        elif span.end > len(document):
             yield f"{span.name} ends beyond the file, which has {len(document)} characters"
         elif not actual.strip():
             yield f"{span.name} is blank"
@@ -277,25 +247,21 @@ def _id_faults(items: Sequence[GoldenItem], documents: Mapping[str, str]) -> Ite
     """Gold ids that name documents which do not exist; ids of another kind are ignored."""
     gold = [(item.query_id, name) for item in items for name, n in item.relevant.items() if n > 0]
     names = dict.fromkeys(name for _, name in gold)
-    suffixes = {_suffix(name) for name in documents} - {""}
+    suffixes = {PurePosixPath(name).suffix.lower() for name in documents} - {""}
     # Ids may be those of chunks or of a data base; they are taken for documents only if some of
     # them are, or if they look like the files.
     some_exist = any(name in documents for name in names)
     missing = {
         name
-        for name in names
-        if name not in documents and (some_exist or _suffix(name) in suffixes)
+        for name in names.keys() - documents.keys()
+        if some_exist or PurePosixPath(name).suffix.lower() in suffixes
     }
     for query_id, name in gold:
         if name in missing:
-            yield GoldenFault("spans", ERROR, query_id, f"there is no document {name!r}")
+            yield GoldenFault(ERROR, query_id, f"there is no document {name!r}")
     if len(missing) > 1:
         message = f"{len(missing)} of the {len(names)} documents that ids name do not exist"
-        yield GoldenFault("spans", WARNING, "", message, value=len(missing) / len(names))
-
-
-def _suffix(name: str) -> str:
-    return PurePosixPath(name).suffix.lower()
+        yield GoldenFault(WARNING, "", message, value=len(missing) / len(names))
 
 
 def _gold_texts(item: GoldenItem, documents: Mapping[str, str]) -> list[str]:
@@ -309,38 +275,34 @@ def _gold_texts(item: GoldenItem, documents: Mapping[str, str]) -> list[str]:
     return [text for text in texts if text.strip()]
 
 
-def _wordy_references(item: GoldenItem) -> list[str]:
-    """The references that say more than yes or no, which no gold contains."""
-    return [text for text in item.references if content_words(text) - YES_NO]
+def _shares(item: GoldenItem, texts: Sequence[str]) -> dict[str, float]:
+    """By reference the share of its words that texts contain; not of yes or no, which none does."""
+    wordy = [text for text in item.references if content_words(text) - YES_NO]
+    return {text: share_within(text, texts) for text in wordy}
 
 
 def check_support(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     """Answers whose words are not in their gold."""
     for item in golden.items:
-        texts, references = _gold_texts(item, golden.documents or {}), _wordy_references(item)
-        if item.answerable is False or not texts or not references:
-            continue
+        texts = _gold_texts(item, golden.documents or {})
+        shares = _shares(item, texts) if texts and item.answerable is not False else {}
         # The best of them: the other references may be worded otherwise.
-        best = max(share_within(reference, texts) for reference in references)
+        best = max(shares.values(), default=1.0)
         if best < golden.limits.support:
-            message = f"the gold contains {best:.0%} of the words of {_quote(references[0])}"
-            yield GoldenFault("answers_in_contexts", WARNING, item.query_id, message, value=best)
+            message = f"the gold contains {best:.0%} of the words of {_quote(next(iter(shares)))}"
+            yield GoldenFault(WARNING, item.query_id, message, value=best)
 
 
 def check_leakage(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     """Questions that contain their answer; a comparison names what it compares, so it may."""
     for item in golden.items:
-        references = _wordy_references(item)
-        if item.metadata.get("query_type") == "comparison" or not references:
-            continue
-        shares = [share_within(reference, [item.question]) for reference in references]
-        value = max(shares)
-        if value >= golden.limits.leak:
-            answer = references[shares.index(value)]
-            message = (
-                f"the question contains the answer: {_quote(answer)} in {_quote(item.question)}"
-            )
-            yield GoldenFault("leakage", WARNING, item.query_id, message, value=value)
+        is_comparison = item.metadata.get("query_type") == "comparison"
+        shares = {} if is_comparison else _shares(item, [item.question])
+        answer = max(shares, key=shares.__getitem__, default="")
+        if shares and shares[answer] >= golden.limits.leak:
+            pair = f"{_quote(answer)} in {_quote(item.question)}"
+            message = f"the question contains the answer: {pair}"
+            yield GoldenFault(WARNING, item.query_id, message, value=shares[answer])
 
 
 # -- the whole set
@@ -350,10 +312,7 @@ def check_balance(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     """Types with too few queries for a statement, and one type that outweighs the others."""
     n, limits = len(golden.items), golden.limits
     for key in dict.fromkeys((*limits.by, "answerable")):
-        values = [
-            item.answerable if key == "answerable" else item.metadata.get(key)
-            for item in golden.items
-        ]
+        values = [item.value_of(key) for item in golden.items]
         counts = Counter(_UNSAID if value is None else str(value) for value in values)
         for value, count in counts.most_common() if set(counts) != {_UNSAID} else ():
             # A set of a single type is a choice, not an imbalance.
@@ -363,7 +322,21 @@ def check_balance(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
                 message = f"only {count} of {n} queries have {key} {value}"
             else:
                 continue
-            yield GoldenFault("balance", WARNING, "", message, value=count / n)
+            yield GoldenFault(WARNING, "", message, value=count / n)
+
+
+CHECKS: Registry[Check] = Registry(
+    "check of golden sets",
+    {
+        "fields": check_fields,
+        "duplicates": check_duplicates,
+        "near_duplicates": check_near_duplicates,
+        "spans": check_spans,
+        "answers_in_contexts": check_support,
+        "leakage": check_leakage,
+        "balance": check_balance,
+    },
+)
 
 
 # -- drafts: each filter returns why it rejects an item, or None
@@ -381,9 +354,9 @@ _LEANING = re.compile(
 def reject_length(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
     """Reject questions with fewer than 3 or more than 60 words."""
     n = len(words_of(item.question))
-    if _FEWEST_WORDS <= n <= _MOST_WORDS:
-        return None
-    return f"the question has {n} words; expected {_FEWEST_WORDS} to {_MOST_WORDS}"
+    is_fine = _FEWEST_WORDS <= n <= _MOST_WORDS
+    told = f"the question has {n} words; expected {_FEWEST_WORDS} to {_MOST_WORDS}"
+    return None if is_fine else told
 
 
 def reject_leaning(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
@@ -394,19 +367,30 @@ def reject_leaning(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # 
 
 def reject_unsupported(item: GoldenItem, contexts: Sequence[str]) -> str | None:
     """Reject answers of which the text contains less than half of the words."""
-    for answer in _wordy_references(item):
-        share = share_within(answer, contexts)
-        if share < Limits.support:
-            return f"the text contains {share:.0%} of the words of {answer!r:.60}"
-    return None
+    faults = (
+        f"the text contains {share:.0%} of the words of {answer!r:.60}"
+        for answer, share in _shares(item, contexts).items()
+        if share < Limits.support
+    )
+    return next(faults, None)
 
 
 def reject_leaking(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
     """Reject questions that contain their answer."""
-    for answer in _wordy_references(item):
-        if share_within(answer, [item.question]) >= Limits.leak:
-            return f"the question contains its answer {answer!r:.60}"
-    return None
+    shares = _shares(item, [item.question])
+    leaked = (answer for answer, share in shares.items() if share >= Limits.leak)
+    return next((f"the question contains its answer {answer!r:.60}" for answer in leaked), None)
+
+
+FILTERS: Registry[DraftFilter] = Registry(
+    "filter of drafted questions",
+    {
+        "length": reject_length,
+        "self_contained": reject_leaning,
+        "supported": reject_unsupported,
+        "not_leaking": reject_leaking,
+    },
+)
 
 
 # -- words, runs of characters and their overlap
@@ -436,7 +420,7 @@ def words_of(text: str) -> list[str]:
 
 def content_words(text: str) -> set[str]:
     """The words that have a meaning of their own."""
-    return {word for word in words_of(text) if word not in _EMPTY}
+    return set(words_of(text)) - _EMPTY
 
 
 def share_within(text: str, others: Iterable[str]) -> float:
@@ -448,14 +432,13 @@ def share_within(text: str, others: Iterable[str]) -> float:
 
 def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
     """The size of the intersection over that of the union; 0 if both sets are empty."""
-    n_common = len(first & second)
-    n_union = len(first) + len(second) - n_common
-    return n_common / n_union if n_union else 0.0
+    union = first | second
+    return len(first & second) / len(union) if union else 0.0
 
 
 def _runs(text: str) -> frozenset[str]:
     """The runs of three characters of a text's words; a shorter text is one run."""
-    plain = " ".join(words_of(text))
+    plain = _plain(text)
     starts = range(max(1, len(plain) - _N_LETTERS + 1))
     return frozenset(plain[i : i + _N_LETTERS] for i in starts) if plain else frozenset()
 

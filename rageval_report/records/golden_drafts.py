@@ -1,27 +1,24 @@
 """A golden set from documents, and references for judged documents, written by a chat model.
 
 Questions are drafted from passages, answered in a separate request, filtered, and kept with their
-provenance. Each reply is on disk before the next question is asked, so that a run that was stopped
-can continue.
+provenance. Each reply is in a `Cache` before the next question is asked, so that a run that was
+stopped can continue.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import threading
 import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from importlib import resources
 from itertools import islice
 from pathlib import Path
 from string import Template
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,9 +33,8 @@ from rageval_report.errors import (
     UnknownNameError,
     named,
 )
-from rageval_report.files.digests import looks_sealed, open_line, seal_line
 from rageval_report.files.source import Source
-from rageval_report.files.writing import open_private, write_whole
+from rageval_report.judges.cache import Cache, is_database, reply_key
 from rageval_report.judges.chats import Ask, Chat, Message, as_chat
 from rageval_report.judges.parsing import find_objects, quote_beginning, remove_thoughts
 from rageval_report.records.cells import Span
@@ -59,17 +55,12 @@ _ROUNDS = 3  # the number of questions to try per passage
 _CANDIDATES = 50  # passages to compare for a second hop, so that the work stays linear
 _MOST_EXAMPLES = 5
 
-AskText = Callable[[Message], str]
-
 
 def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 # -- the prompts: a file of templates, each with a version
-
-_PROMPTS = "prompts.toml"
-_PROMPT_FIELDS = frozenset(("version", "system", "user"))
 
 # The places that each template may contain; it must contain the first.
 _PLACES: dict[str, tuple[str, ...]] = {
@@ -124,23 +115,24 @@ def load_prompts(path: str | Path | None = None) -> dict[str, Prompt]:
     >>> load_prompts()["answer"].label
     'answer@1'
     """
-    texts = {_PROMPTS: resources.files(__package__).joinpath(_PROMPTS).read_text(encoding="utf-8")}
-    if path is not None:
-        texts[str(path)] = Source(path).text
+    own = Path(__file__).with_name("prompts.toml")
     prompts: dict[str, Prompt] = {}
-    for name, text in texts.items():
+    for file in (own,) if path is None else (own, path):
         try:
-            tables = tomllib.loads(text)
-            prompts |= {key: _make_prompt(key, table) for key, table in tables.items()}
+            tables = tomllib.loads(Source(file).text)
+            prompts |= {name: _make_prompt(name, table) for name, table in tables.items()}
+        except ReaderError:
+            raise
         except (ValueError, RecursionError, UnknownNameError) as exc:  # not TOML, or not a prompt
-            raise ReaderError(str(exc), name) from exc
+            raise ReaderError(str(exc), file) from exc
     return prompts
 
 
 def _make_prompt(name: str, table: object) -> Prompt:
     if name not in _PLACES:
         raise UnknownNameError("prompt", name, _PLACES)
-    if not isinstance(table, Mapping) or not {"version", "user"} <= set(table) <= _PROMPT_FIELDS:
+    known = {"version", "user", "system"}
+    if not isinstance(table, Mapping) or not {"version", "user"} <= set(table) <= known:
         raise DataError(f"the prompt {name!r} needs version and user, and may have system")
     fields = {key: str(value) for key, value in table.items()}
     template, places = Template(fields["user"]), _PLACES[name]
@@ -159,7 +151,7 @@ def _prompts_of(prompts: str | Path | Mapping[str, Prompt] | None) -> dict[str, 
     return {**load_prompts(), **own}
 
 
-# -- the journal of replies
+# -- replies, which a file keeps
 
 _MOST_FAILURES = 5  # in a row: then the chat is most likely down
 
@@ -172,69 +164,32 @@ class ChatFailedError(Exception):
         self.is_down = is_down
 
 
-class ReplyJournal:
-    """Replies by message, in JSON Lines with a checksum per line; in memory without a path."""
+@dataclass
+class KeptChat:
+    """Asks a chat, or answers from the replies that a cache keeps."""
 
-    def __init__(self, path: str | Path | None = None):
-        self.path = None if path is None else Path(path)
-        self.n_asked = self.n_replayed = self._n_lines = self._n_failures = 0
-        self._replies: dict[str, str] = {}
-        self._lock = threading.Lock()
-        if self.path is not None and self.path.exists():
-            self._read(self.path)
+    chat: Chat
+    ask: Ask
+    cache: Cache | None = None
+    n_asked: int = 0
+    n_replayed: int = 0
+    _n_failures: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def _read(self, path: Path) -> None:
-        content = path.read_bytes()
-        *lines, incomplete = content.split(b"\n")
-        damaged = []
-        for number, line in enumerate(lines, 1):
-            opened = open_line(line)
-            if opened is None and looks_sealed(line):
-                damaged.append(f"line {number}")
-                continue
-            try:
-                entry = json.loads(line if opened is None else opened[0])
-                self._replies[str(entry["key"])] = str(entry["reply"])
-            except (ValueError, TypeError, KeyError) as exc:
-                message = "expected a key and a reply; is this another file?"
-                raise ReaderError(message, path, number) from exc
-        self._n_lines = len(lines)
-        if damaged:
-            warnings.warn(
-                f"{path}: the journal is damaged: {named(damaged)}; what is lost is asked again",
-                RagevalWarning,
-                stacklevel=4,  # the caller of the function with the journal
-            )
-        if incomplete:  # the process was killed while writing
-            os.truncate(path, len(content) - len(incomplete))
-
-    @contextmanager
-    def open(self, chat: Chat) -> Iterator[AskText]:
-        """A context that yields a function which asks the chat, or answers from the journal."""
-        with chat.open() as ask, self._open_file() as file:
-            settings = json.dumps([chat.model, dict(chat.settings)], default=str).encode()
-
-            def answer(message: Message) -> str:
-                digest = blake2b(settings, digest_size=16)
-                digest.update(json.dumps([message.system, message.user]).encode())
-                key = digest.hexdigest()
-                with self._lock:
-                    if key in self._replies:
-                        self.n_replayed += 1
-                        return self._replies[key]
-                reply = self._ask(ask, message)
-                with self._lock:
-                    self._append(file, json.dumps({"key": key, "reply": reply}).encode())
-                    self._replies[key] = reply
-                    self.n_asked += 1
-                return reply
-
-            yield answer
-
-    def _ask(self, ask: Ask, message: Message) -> str:
-        """A reply; `ChatFailedError` if there is none, and the fifth time in a row its cause."""
+    def __call__(self, message: Message) -> str:
+        """The text of a reply; `ChatFailedError` if there is none."""
+        chat, cache, name = self.chat, self.cache, "golden"
+        key = reply_key(
+            model=chat.model, settings=chat.settings, message=message, judge=name, version=""
+        )
+        reply = None if cache is None else cache.get(key)
+        with self._lock:
+            self.n_replayed += reply is not None
+            self.n_asked += reply is None
+        if reply is not None:
+            return reply.text
         try:
-            reply = ask(message)
+            reply = self.ask(message)
         # Mistakes of the set-up: every further question would fail in the same way.
         except (DataError, MissingDependencyError):
             raise
@@ -247,36 +202,22 @@ class ReplyJournal:
         self._n_failures = 0
         if reply.ending != "end":
             raise ChatFailedError(f"the chat's answer is incomplete: {reply.ending}")
+        if cache is not None:
+            cache.put(key, reply, judge=name, model=chat.model)
         return reply.text
 
-    @contextmanager
-    def _open_file(self) -> Iterator[BinaryIO | None]:
-        if self.path is None:
-            yield None
-            return
-        try:
-            file = os.fdopen(open_private(self.path), "ab", buffering=0)
-        except OSError as exc:
-            raise self._unwritable(exc) from exc
-        with file:
-            yield file
 
-    def _append(self, file: BinaryIO | None, entry: bytes) -> None:
-        if file is None:
-            return
-        place = os.fstat(file.fileno()).st_size
-        try:
-            write_whole(file, seal_line(entry, self._n_lines + 1))
-            # Each reply was paid for, so it must survive a power cut too.
-            os.fsync(file.fileno())
-        except OSError as exc:
-            # Half a line would join the next one and spoil both.
-            file.truncate(place)
-            raise self._unwritable(exc, "; its entries are kept") from exc
-        self._n_lines += 1
-
-    def _unwritable(self, exc: OSError, more: str = "") -> DataError:
-        return DataError(f"{self.path}: the journal cannot be written: {exc.strerror}{more}")
+@contextmanager
+def kept_chat(
+    chat: Chat | Callable[[str], Any], journal: str | Path | None = None
+) -> Iterator[KeptChat]:
+    """A chat whose replies are kept in the file `journal`, if there is one."""
+    # A cache moves a file of something else aside; this one was named by the user.
+    if journal is not None and not is_database(journal):
+        raise ReaderError("expected a file of replies; is this another file?", journal)
+    model = as_chat(chat)
+    with model.open() as ask, nullcontext() if journal is None else Cache(journal) as cache:
+        yield KeptChat(model, ask, cache)
 
 
 # -- passages
@@ -298,8 +239,7 @@ def passages_of(documents: Mapping[str, str], *, longest: int, shortest: int) ->
             f"shortest and longest must be 1 <= shortest <= longest; got {shortest} and {longest}"
         )
     passages = []
-    for name in documents:
-        text = documents[name]
+    for name, text in documents.items():
         pieces: list[list[int]] = []
         for low, high in _paragraphs(text, longest):
             if pieces and high - pieces[-1][0] <= longest:
@@ -366,7 +306,7 @@ _MAP_IN_ORDER: MapDrafts = map
 class _Drafter:
     """Turns plans into drafts."""
 
-    ask: AskText
+    ask: KeptChat
     prompts: Mapping[str, Prompt]
     examples: Sequence[GoldenItem]
     n_negatives: int
@@ -384,18 +324,19 @@ class _Drafter:
             return Draft(plan, None, str(exc), question)
 
     def _ask_question(self, plan: DraftPlan) -> str:
-        alike = [
-            item
+        questions = (
+            item.question
             for item in self.examples
             if item.metadata.get("query_type", plan.kind) == plan.kind
-        ]
-        lines = [f"- {item.question}" for item in alike[:_MOST_EXAMPLES]]
-        message = self.prompts[KINDS[plan.kind]].message(
+        )
+        lines = [f"- {question}" for question in islice(questions, _MOST_EXAMPLES)]
+        document = self._ask_object(
+            KINDS[plan.kind],
             context=plan.context,
             examples="\n".join(["Questions of the kind that is wanted:", *lines]) if lines else "",
             avoid="\n".join(f"- Do not ask again: {question}" for question in plan.avoid),
         )
-        return _read_text(self._ask_object(message), "question")
+        return _read_text(document, "question")
 
     def _complete(self, plan: DraftPlan, question: str) -> GoldenItem:
         answer = self._ask_answer(question, plan.context)
@@ -408,8 +349,7 @@ class _Drafter:
         item = self._make_item(plan, question, answer)
         contexts = [passage.text for passage in plan.passages]
         for find_fault in self.filters:  # before further requests to the model
-            reason = find_fault(item, contexts)
-            if reason is not None:
+            if (reason := find_fault(item, contexts)) is not None:
                 raise _RejectedError(reason)
         if answer is None:
             return item
@@ -417,12 +357,11 @@ class _Drafter:
         for passage in plan.passages if len(plan.passages) > 1 else ():
             if self._ask_answer(question, passage.text) is not None:
                 raise _RejectedError(f"{passage.span.name} alone is enough for it")
-        return self._with_negatives(plan, item) if self.n_negatives else item
+        return self._with_negatives(plan, item, answer[0]) if self.n_negatives else item
 
     def _ask_answer(self, question: str, context: str) -> tuple[str, str] | None:
         """The answer in the text and its evidence; None if the text contains none."""
-        message = self.prompts["answer"].message(context=context, question=question)
-        document = self._ask_object(message)
+        document = self._ask_object("answer", context=context, question=question)
         if not isinstance(document.get("answerable"), bool):
             raise _RejectedError(
                 f"answerable must be true or false; the model gave {document!r:.80}"
@@ -435,7 +374,6 @@ class _Drafter:
         self, plan: DraftPlan, question: str, answer: tuple[str, str] | None
     ) -> GoldenItem:
         gold = [] if answer is None else _evidence(plan.passages, answer[1])
-        labels = [self.prompts[name].label for name in (KINDS[plan.kind], "answer")]
         return GoldenItem(
             # From the question's words, so that the same question has the same id in every run.
             query_id=f"gen-{_digest(' '.join(words_of(question)))}",
@@ -447,34 +385,27 @@ class _Drafter:
             metadata={"query_type": plan.kind},
             provenance={
                 **self.origin,
-                "prompts": labels,
+                "prompts": [self.prompts[name].label for name in (KINDS[plan.kind], "answer")],
                 "passages": [list(passage.span) for passage in plan.passages],
                 "texts": [_digest(passage.text) for passage in plan.passages],
                 "rageval_report": __version__,
             },
         )
 
-    def _with_negatives(self, plan: DraftPlan, item: GoldenItem) -> GoldenItem:
-        [answer] = item.references
-        prompt = self.prompts["negatives"]
-        message = prompt.message(
-            question=item.question, answer=answer, context=plan.context, n=self.n_negatives
-        )
-        answers = self._ask_object(message).get("answers")
+    def _with_negatives(self, plan: DraftPlan, item: GoldenItem, answer: str) -> GoldenItem:
+        n, about = self.n_negatives, {"question": item.question, "answer": answer}
+        answers = self._ask_object("negatives", **about, context=plan.context, n=n).get("answers")
         texts = [text.strip() for text in answers or () if isinstance(text, str) and text.strip()]
         wrong = [text for text in dict.fromkeys(texts) if words_of(text) != words_of(answer)]
         if not wrong:
             raise _RejectedError("the model gave no wrong answers to it")
-        labels = [*item.provenance["prompts"], prompt.label]
-        return replace(
-            item,
-            negative_references=tuple(wrong[: self.n_negatives]),
-            provenance={**item.provenance, "prompts": labels},
-        )
+        labels = [*item.provenance["prompts"], self.prompts["negatives"].label]
+        provenance = {**item.provenance, "prompts": labels}
+        return replace(item, negative_references=tuple(wrong[:n]), provenance=provenance)
 
-    def _ask_object(self, message: Message) -> dict[str, Any]:
+    def _ask_object(self, prompt: str, **values: object) -> dict[str, Any]:
         """The one JSON object in the model's answer, with or without prose around it."""
-        text = remove_thoughts(self.ask(message))
+        text = remove_thoughts(self.ask(self.prompts[prompt].message(**values)))
         documents = find_objects(text)
         # Of several objects it is not known which one is meant.
         if len(documents) != 1:
@@ -623,16 +554,13 @@ def generate_golden(
     for kind in kinds:
         if kind not in KINDS:
             raise UnknownNameError("kind of question", kind, KINDS)
-    model = as_chat(chat)
     passages = passages_of(Documents(documents), longest=longest, shortest=shortest)
     if not passages:
         raise DataError("documents must contain text; there is none")
-    templates = _prompts_of(prompts)
-    checks = [FILTERS[name] for name in filters or FILTERS]
+    templates, checks = _prompts_of(prompts), [FILTERS[name] for name in filters or FILTERS]
     collection = _Collection(existing, near)
-    origin = {"source": "generated", "model": model.model, "seed": seed}
-    replies = ReplyJournal(journal)
-    with replies.open(model) as ask:
+    with kept_chat(chat, journal) as ask:
+        origin = {"source": "generated", "model": ask.chat.model, "seed": seed}
         drafter = _Drafter(ask, templates, examples, n_negatives, checks, origin)
         for kind, n in kinds.items():
             plans = _plans(passages, kind, seed, collection)
@@ -641,8 +569,7 @@ def generate_golden(
             while batch := list(islice(plans, goal - len(collection.items))):
                 for draft in (map or _MAP_IN_ORDER)(drafter.draft, batch):
                     collection.add(draft)
-            n_missing = goal - len(collection.items)
-            if n_missing:
+            if n_missing := goal - len(collection.items):
                 warnings.warn(
                     f"{n_missing} of {n} {kind} questions could not be made; see what was "
                     "rejected, or give more documents",
@@ -650,7 +577,7 @@ def generate_golden(
                     stacklevel=2,
                 )
     rejected = pd.DataFrame(collection.rejected, columns=["kind", "passage", "question", "reason"])
-    return Generated(tuple(collection.items), rejected, replies.n_asked, replies.n_replayed)
+    return Generated(tuple(collection.items), rejected, ask.n_asked, ask.n_replayed)
 
 
 def _plans(
@@ -663,10 +590,9 @@ def _plans(
     rng = np.random.default_rng([seed, *kind.encode()])
     words = {passage.span: frozenset(content_words(passage.text)) for passage in passages}
     for _ in range(_ROUNDS):
-        for position in rng.permutation(len(ordered)).tolist():
-            chosen: tuple[Passage, ...] = (ordered[position],)
+        for first in (ordered[place] for place in rng.permutation(len(ordered)).tolist()):
+            chosen: tuple[Passage, ...] = (first,)
             if kind == "multi_hop":
-                first = ordered[position]
                 others = [passage for passage in ordered if passage is not first]
                 if not others:
                     continue
@@ -771,31 +697,31 @@ def ground_truth(
     if first < 1:
         raise DataError(f"first must be an integer >= 1; got {first}")
     queries, texts = highly_relevant(records, grade=grade), _document_texts(corpus)
-    model, replies = as_chat(chat), ReplyJournal(journal)
     prompt = _prompts_of(prompts)["ground_truth"]
-    provenance = {"source": "ground truth", "model": model.model, "prompts": [prompt.label]}
     skipped: dict[str, ChatFailedError] = {}
     items = []
-    questions = queries["question"].tolist() if "question" in queries else [None] * len(queries)
-    rows = zip(map(str, queries.index), questions, queries["relevant"].tolist(), strict=True)
-    with replies.open(model) as ask:
-        for query_id, question, grades in rows:
+    with kept_chat(chat, journal) as ask:
+        origin = {"source": "ground truth", "model": ask.chat.model, "prompts": [prompt.label]}
+        for query_id, row in zip(map(str, queries.index), queries.to_dict("records"), strict=True):
+            question, grades = row.get("question"), row["relevant"]
             documents = [name for name in grades if name in texts][:first]
             try:
                 answer = _ask_reference(ask, prompt, question, [texts[name] for name in documents])
             except ChatFailedError as exc:
                 skipped[query_id] = exc
                 continue
-            used = {"highly_relevant_count": len(grades), "context_documents": documents}
             items.append(
                 GoldenItem(
                     query_id,
-                    question,
+                    str(question),
                     (answer,),
                     relevant=dict(grades),
                     answerable=True,
-                    metadata=used,
-                    provenance=provenance,
+                    metadata={
+                        "highly_relevant_count": len(grades),
+                        "context_documents": documents,
+                    },
+                    provenance=origin,
                 )
             )
     down = [query_id for query_id, reason in skipped.items() if reason.is_down]
@@ -806,13 +732,14 @@ def ground_truth(
             f"{skipped[down[0]]}. The other replies are kept in this file: run it again to go on. "
             f"Without a reference: {named(down)}"
         )
-    n_without = len(records) - len(queries)
-    if n_without:
-        message = f"{n_without} queries have no highly relevant document, and are left out"
-        warnings.warn(message, RagevalWarning, stacklevel=2)
+    messages = []
+    if n_without := len(records) - len(queries):
+        messages.append(f"{n_without} queries have no highly relevant document, and are left out")
     if skipped:
         listed = named(f"{query_id} ({reason})" for query_id, reason in skipped.items())
-        warnings.warn(f"no answer was written for {listed}", RagevalWarning, stacklevel=2)
+        messages.append(f"no answer was written for {listed}")
+    for message in messages:
+        warnings.warn(message, RagevalWarning, stacklevel=2)
     if not items:
         raise DataError("no query could be given an answer; the warnings say why")
     return items
@@ -826,7 +753,7 @@ def _document_texts(corpus: Mapping[str, str] | pd.DataFrame) -> Mapping[str, st
     return {str(name): f"{title}\n{text}".strip() for name, title, text in rows}
 
 
-def _ask_reference(ask: AskText, prompt: Prompt, question: object, documents: Sequence[str]) -> str:
+def _ask_reference(ask: KeptChat, prompt: Prompt, question: object, documents: list[str]) -> str:
     if not isinstance(question, str):
         raise ChatFailedError("no question")
     if not documents:

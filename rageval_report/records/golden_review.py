@@ -13,7 +13,6 @@ from html import escape
 from importlib import resources
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -30,11 +29,12 @@ _PAGE = "review_page.html"
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 ACCEPT, EDIT, REJECT = "accept", "edit", "reject"
-_DECISIONS = {
-    **dict.fromkeys(("accept", "accepted", "a", "ok", "yes", "y"), ACCEPT),
-    **dict.fromkeys(("edit", "edited", "e"), EDIT),
-    **dict.fromkeys(("reject", "rejected", "r", "no", "n"), REJECT),
+_WORDS = {
+    ACCEPT: "accept accepted a ok yes y",
+    EDIT: "edit edited e",
+    REJECT: "reject rejected r no n",
 }
+_DECISIONS = {word: decision for decision, words in _WORDS.items() for word in words.split()}
 
 COLUMNS = (
     *("query_id", "decision", "question", "references", "negative_references"),
@@ -71,14 +71,13 @@ def _review_rows(
     """What a reviewer sees of each item, as texts; several answers are on separate lines."""
     return [
         {
+            **dict.fromkeys(COLUMNS, ""),
             "query_id": item.query_id,
-            "decision": "",
             "question": item.question,
             "references": _as_lines(item.references),
             "negative_references": _as_lines(item.negative_references),
             "answerable": "" if item.answerable is None else str(item.answerable).lower(),
             "gold": "\n\n".join(_shown_gold(item, documents or {})),
-            "note": "",
             "fingerprint": item.fingerprint,
         }
         for item in check_items(items)
@@ -96,11 +95,10 @@ def _shown_gold(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]
     yield from item.relevant
     passages = item.provenance.get("passages")
     places = [place for place in passages if _is_place(place)] if isinstance(passages, list) else []
-    around_spans: list[list[Any]] = [
-        [span.filename, max(0, span.start - _CONTEXT), span.end + _CONTEXT]
+    for filename, start, end in places or [
+        (span.filename, max(0, span.start - _CONTEXT), span.end + _CONTEXT)
         for span in item.relevant_spans
-    ]
-    for filename, start, end in places or around_spans:
+    ]:
         if filename in documents:
             yield f"{filename}:\n{documents[filename][start:end]}"
     yield from (f"{name}:\n{documents[name]}" for name in item.relevant if name in documents)
@@ -108,9 +106,7 @@ def _shown_gold(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]
 
 def _is_place(value: object) -> bool:
     """Whether a value of a provenance is a list of filename, start and end."""
-    if not isinstance(value, list) or len(value) != 3 or not isinstance(value[0], str):
-        return False
-    return all(isinstance(number, int) for number in value[1:])
+    return isinstance(value, list) and [type(part) for part in value] == [str, int, int]
 
 
 def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | None = None) -> str:
@@ -232,8 +228,9 @@ def read_review(path: str | Path) -> list[Decision]:
 
 def _page_rows(source: Source) -> Iterator[tuple[int | None, JsonObject]]:
     document = source.document
-    is_review = isinstance(document, dict) and document.get("format") == FORMAT
-    if not is_review or document.get("format_version") != FORMAT_VERSION:
+    if not isinstance(document, dict) or (
+        (document.get("format"), document.get("format_version")) != (FORMAT, FORMAT_VERSION)
+    ):
         raise source.error(f"expected a file saved by a review page, of format {FORMAT_VERSION}")
     rows = document.get("items")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -243,15 +240,13 @@ def _page_rows(source: Source) -> Iterator[tuple[int | None, JsonObject]]:
 
 def _sheet_rows(source: Source) -> Iterator[tuple[int | None, JsonObject]]:
     text = source.text
-    head = text.partition("\n")[0]
     # In many countries spreadsheets write semicolons, and some write tabs.
-    delimiter = max((",", ";", "\t"), key=head.count)
+    delimiter = max((",", ";", "\t"), key=text.partition("\n")[0].count)
     reader = csv.DictReader(StringIO(text, newline=""), delimiter=delimiter)
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
-        raise source.error(
-            f"expected the sheet of a review; it has no column {', '.join(missing)}", line=1
-        )
+        expected = "expected the sheet of a review; it has no column"
+        raise source.error(f"{expected} {', '.join(missing)}", line=1)
     try:
         for row in reader:
             texts = {name: restore_formula(row[name] or "") for name in COLUMNS}
@@ -267,22 +262,17 @@ def _read_decision(row: JsonObject, source: Source, line: int | None) -> Decisio
     if word and word not in _DECISIONS:
         raise source.error(f"decision must be accept, edit or reject; got {word!r:.40}", line=line)
     if not texts["query_id"].strip():
-        raise source.error(
-            "query_id is missing: each row keeps the id that it came with", line=line
-        )
-    return Decision(
-        texts["query_id"],
-        _DECISIONS.get(word),
-        *_texts_of(texts),
-        texts["note"].strip(),
-        texts["fingerprint"].strip(),
-    )
+        missing = "query_id is missing: each row keeps the id that it came with"
+        raise source.error(missing, line=line)
+    note, fingerprint = texts["note"].strip(), texts["fingerprint"].strip()
+    decision = _DECISIONS.get(word)
+    return Decision(texts["query_id"], decision, *_texts_of(texts), note, fingerprint)
 
 
 def _texts_of(row: Mapping[str, str]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """The question and the answers of a row, each answer once."""
     references, negatives = (
-        tuple(dict.fromkeys(line.strip() for line in row[name].splitlines() if line.strip()))
+        tuple(dict.fromkeys(filter(None, map(str.strip, row[name].splitlines()))))
         for name in ("references", "negative_references")
     )
     return row["question"].strip(), references, negatives
@@ -345,30 +335,24 @@ def apply_review(
 
 def _check_decisions(items: Sequence[GoldenItem], decisions: Mapping[str, Decision]) -> None:
     """Check that the decisions belong to these items, and warn of edits that are not declared."""
-    by_id = {item.query_id: item for item in items}
-    unknown = [query_id for query_id in decisions if query_id not in by_id]
-    if unknown:
+    by_id = {row["query_id"]: row for row in _review_rows(items)}
+    if unknown := [query_id for query_id in decisions if query_id not in by_id]:
         raise DataError(f"the review contains items that are not in the set: {named(unknown)}")
-    changed = [
-        query_id
-        for query_id, decision in decisions.items()
+    changed, edited = [], []
+    for query_id, decision in decisions.items():
+        original = by_id[query_id]
         # A decision on another wording must not be applied to this one.
-        if decision.decision and decision.fingerprint != by_id[query_id].fingerprint
-    ]
+        if decision.decision and decision.fingerprint != original["fingerprint"]:
+            changed.append(query_id)
+        # A reviewer forgot to write edit, or a spreadsheet changed a number.
+        texts = (decision.question, decision.references, decision.negative_references)
+        if decision.decision in (None, ACCEPT) and texts != _texts_of(original):
+            edited.append(query_id)
     if changed:
         raise DataError(
             "items have changed since the review was made, or its fingerprints have: "
             f"{named(changed)}; make a new review for them"
         )
-    # A reviewer forgot to write edit, or a spreadsheet changed a number.
-    original = {row["query_id"]: _texts_of(row) for row in _review_rows(items)}
-    edited = [
-        query_id
-        for query_id, decision in decisions.items()
-        if decision.decision in (None, ACCEPT)
-        and (decision.question, decision.references, decision.negative_references)
-        != original[query_id]
-    ]
     if edited:
         warnings.warn(
             f"texts were changed although the decision is not edit: {named(edited)}. These items "

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Literal, get_args
 
 from rageval_report.errors import DataError, check_choice
 from rageval_report.records.draws import count_unanswerable, equal_shares, proportional_shares
-from rageval_report.records.golden import GoldenItem, check_items, check_keys, filled_keys
+from rageval_report.records.golden import GoldenItem, check_items, check_keys
 from rageval_report.records.golden_checks import near_pairs
 
 Allocation = Literal["proportional", "equal"]
@@ -74,7 +75,7 @@ def sample_golden(
         raise DataError(
             f"n must be an integer from 1 to {len(every)}, the number of items; got {n!r}"
         )
-    keys = _stratum_keys(every, by)
+    keys = check_keys(every, by)
     share = proportional_shares if how == "proportional" else equal_shares
     drawn: set[str] = set()
     for pool, n_drawn in _pools(every, n, unanswerable_ratio):
@@ -90,15 +91,8 @@ def sample_golden(
     return [item for item in every if item.query_id in drawn]
 
 
-def _stratum_keys(items: Sequence[GoldenItem], by: Sequence[str] | None) -> tuple[str, ...]:
-    if by is None:
-        return ("query_type",) if "query_type" in filled_keys(items) else ()
-    return check_keys(items, by)
-
-
 def _stratum_of(item: GoldenItem, keys: Sequence[str]) -> Stratum:
-    values = (item.answerable if key == "answerable" else item.metadata.get(key) for key in keys)
-    return tuple(map(str, values))
+    return tuple(str(item.value_of(key)) for key in keys)
 
 
 def _pools(
@@ -174,7 +168,7 @@ def split_golden(
     every = check_items(items)
     if len(parts) < 2 or min(parts.values()) <= 0 or not math.isclose(sum(parts.values()), 1.0):
         raise DataError(f"parts must be at least two shares that add up to 1; got {dict(parts)!r}")
-    keys = _stratum_keys(every, by)
+    keys = check_keys(every, by)
     part_of: dict[str, str] = {}
     filled: dict[Stratum, dict[str, int]] = {}
     for group in _indivisible_groups(every, together, near, seed):
@@ -217,10 +211,8 @@ def _equal_positions(items: Sequence[GoldenItem], together: Sequence[str]) -> li
     first: dict[tuple[str, str], int] = {}
     pairs = []
     for key in together:
-        lists = [
-            documents_of(item) if key == _DOCUMENT else _metadata_values(item, key)
-            for item in items
-        ]
+        values_of = documents_of if key == _DOCUMENT else partial(_metadata_values, key=key)
+        lists = list(map(values_of, items))
         if not any(lists):
             raise DataError(f"together: no item has the key {key!r}")
         for position, values in enumerate(lists):
@@ -234,8 +226,7 @@ def _metadata_values(item: GoldenItem, key: str) -> list[str]:
 
 def documents_of(item: GoldenItem) -> list[str]:
     """The documents that an item is about: those of its metadata, else those of its gold."""
-    in_metadata = _metadata_values(item, _DOCUMENT)
-    if in_metadata:
+    if in_metadata := _metadata_values(item, _DOCUMENT):
         return in_metadata
     passages = item.provenance.get("passages")
     made_from = passages if isinstance(passages, list) else []

@@ -64,9 +64,9 @@ def to_list(cell: object) -> list[Any]:
 def to_mappings(cell: object) -> list[JsonObject]:
     """The items of a list, all of which must be mappings."""
     items = to_list(cell)
-    others = [item for item in items if not isinstance(item, Mapping)]
-    if others:
-        raise DataError(f"expected objects; got {short_repr(others[0])}")
+    for item in items:
+        if not isinstance(item, Mapping):
+            raise DataError(f"expected objects; got {short_repr(item)}")
     return items
 
 
@@ -90,9 +90,37 @@ def rows_with(document: object, key: str, expected: str) -> list[JsonObject]:
     raise DataError(f"expected {expected}")
 
 
-def _filled_texts(cell: object) -> list[str] | None:
-    """The distinct texts of a list of objects with a text; None if there are none."""
-    return distinct_texts(item.get("text") for item in to_mappings(cell)) or None
+def _record(
+    query_id: object,
+    question: str,
+    answers: list[Any],
+    gold: Iterable[str],
+    passages: Mapping[str, str],
+    *,
+    answerable: bool | None = None,
+    query_type: str | None = None,
+    **metadata: Any,
+) -> RecordFields:
+    """The record of a question, whatever the set; the passages stand behind the metadata."""
+    return {
+        "query_id": query_id,
+        "question": question.strip(),
+        "reference": answers or None,
+        "answerable": answerable,
+        "relevant": dict.fromkeys(gold, 1.0) or None,
+        "query_type": "unanswerable" if answerable is False else query_type,
+        **metadata,
+        "passages": dict(passages) or None,
+    }
+
+
+def _text(row: JsonObject, name: str) -> str:
+    return require_field(row, name, str)
+
+
+def _texts_of(cell: object, name: str = "text") -> list[str]:
+    """The distinct texts under a key of the objects of a list."""
+    return distinct_texts(item.get(name) for item in to_mappings(cell))
 
 
 # -- SQuAD 2: questions about paragraphs of Wikipedia
@@ -102,11 +130,7 @@ def squad_rows(document: object) -> list[JsonObject]:
     """The rows of the official JSON, or rows as the ``datasets`` library returns them."""
     if isinstance(document, dict) and "data" in document:
         document = [
-            {
-                **question,
-                "title": require_field(article, "title", str),
-                "context": paragraph.get("context"),
-            }
+            {**question, "title": _text(article, "title"), "context": paragraph.get("context")}
             for article in to_mappings(document["data"])
             for paragraph in to_mappings(require_field(article, "paragraphs", list))
             for question in to_mappings(require_field(paragraph, "qas", list))
@@ -117,21 +141,16 @@ def squad_rows(document: object) -> list[JsonObject]:
 
 def squad_record(row: JsonObject) -> RecordFields:
     """The record of a question."""
-    title, context = require_field(row, "title", str), require_field(row, "context", str)
-    answers = _filled_texts(row.get("answers"))
+    title, context = _text(row, "title"), _text(row, "context")
+    answers, passage = _texts_of(row.get("answers")), passage_id(title, context)
     answerable = not row.get("is_impossible", not answers)
-    passage = passage_id(title, context)
-    return {
-        "query_id": require_field(row, "id", str),
-        "question": require_field(row, "question", str).strip(),
-        "reference": answers,
-        "negative_reference": _filled_texts(row.get("plausible_answers")),
-        "answerable": answerable,
-        "relevant": {passage: 1.0} if answerable else None,
-        "query_type": None if answerable else "unanswerable",
-        "domain": title,
-        "passages": {passage: context},
-    }
+    gold = [passage] if answerable else []
+    return _record(
+        *(_text(row, "id"), _text(row, "question"), answers, gold, {passage: context}),
+        answerable=answerable,
+        negative_reference=_texts_of(row.get("plausible_answers")) or None,
+        domain=title,
+    )
 
 
 # -- HotpotQA: questions whose answer needs two paragraphs of Wikipedia
@@ -144,22 +163,18 @@ def hotpot_record(row: JsonObject) -> RecordFields:
     facts = [_pair(fact, "title", "sent_id") for fact in to_list(row.get("supporting_facts"))]
     paragraphs = [_pair(item, "title", "sentences") for item in to_list(row.get("context"))]
     kind, answer = row.get("type"), row.get("answer")
-    return {
-        "query_id": row.get("_id", row.get("id")),
-        "question": require_field(row, "question", str).strip(),
-        "reference": [answer] if answer else None,
-        "answerable": True,
-        "relevant": {str(title): 1.0 for title, _ in facts} or None,
-        "query_type": None if kind is None else _HOTPOT_TYPES.get(str(kind), str(kind)),
-        "difficulty": row.get("level"),
-        "domain": "wikipedia",
-        "supporting_sentences": [[str(title), number] for title, number in facts] or None,
-        "passages": {
-            str(title): "".join(map(str, to_list(sentences))).strip()
-            for title, sentences in paragraphs
-        }
-        or None,
-    }
+    return _record(
+        row.get("_id", row.get("id")),
+        _text(row, "question"),
+        [answer] if answer else [],
+        [str(title) for title, _ in facts],
+        {str(title): "".join(map(str, to_list(text))).strip() for title, text in paragraphs},
+        answerable=True,
+        query_type=None if kind is None else _HOTPOT_TYPES.get(str(kind), str(kind)),
+        difficulty=row.get("level"),
+        domain="wikipedia",
+        supporting_sentences=[[str(title), number] for title, number in facts] or None,
+    )
 
 
 def _pair(item: object, first: str, second: str) -> tuple[Any, Any]:
@@ -186,37 +201,30 @@ def msmarco_rows(document: object) -> list[JsonObject]:
             {name: column[key] for name, column in columns.items() if key in column}
             for key in document["query"]
         ]
-    return rows_with(
-        document, "query", 'the official JSON, an object with "query", or rows of queries'
-    )
+    expected = 'the official JSON, an object with "query", or rows of queries'
+    return rows_with(document, "query", expected)
 
 
 def msmarco_record(row: JsonObject) -> RecordFields:
     """The record of a query; gold are the passages that an annotator selected."""
     passages = to_mappings(row.get("passages"))
-    texts = [require_field(passage, "passage_text", str) for passage in passages]
+    texts = [_text(passage, "passage_text") for passage in passages]
     ids = [passage_id("msmarco", text) for text in texts]
-    selected = [passage.get("is_selected") == 1 for passage in passages]
+    pairs = zip(ids, passages, strict=True)
     columns = (row.get("wellFormedAnswers"), row.get("answers"))
     written = distinct_texts(answer for cell in columns for answer in _msmarco_answers(cell))
     answers = [answer for answer in written if answer.strip().lower() != _NO_ANSWER]
-    answerable = bool(answers) if written else None
     kind = row.get("query_type")
-    return {
-        "query_id": row.get("query_id"),
-        "question": require_field(row, "query", str).strip(),
-        "reference": answers or None,
-        "answerable": answerable,
-        "relevant": {doc: 1.0 for doc, is_gold in zip(ids, selected, strict=True) if is_gold}
-        or None,
-        "query_type": "unanswerable"
-        if answerable is False
-        else kind.lower()
-        if isinstance(kind, str)
-        else None,
-        "domain": "web",
-        "passages": dict(zip(ids, texts, strict=True)),
-    }
+    return _record(
+        row.get("query_id"),
+        _text(row, "query"),
+        answers,
+        [doc for doc, passage in pairs if passage.get("is_selected") == 1],
+        dict(zip(ids, texts, strict=True)),
+        answerable=bool(answers) if written else None,
+        query_type=kind.lower() if isinstance(kind, str) else None,
+        domain="web",
+    )
 
 
 def _msmarco_answers(cell: object) -> list[Any]:
@@ -232,35 +240,28 @@ def _msmarco_answers(cell: object) -> list[Any]:
 # -- Qasper: questions about whole papers, each answered by several annotators
 
 # The field that an answer of each kind fills.
-_QASPER_KINDS = (
-    ("extractive_spans", "extractive"),
-    ("free_form_answer", "abstractive"),
-    ("yes_no", "boolean"),
-)
+_QASPER_KINDS = {
+    "extractive_spans": "extractive",
+    "free_form_answer": "abstractive",
+    "yes_no": "boolean",
+}
 
 
 def qasper_rows(document: object) -> list[JsonObject]:
     """One row per question with its paper's paragraphs, of papers by id or of papers as rows."""
     if isinstance(document, dict) and "qas" not in document:
-        document = [
-            {**content, "id": str(paper)}
-            for paper, content in document.items()
-            if isinstance(content, dict)
-        ] or None
+        papers = document.items()
+        document = [{**text, "id": str(name)} for name, text in papers if isinstance(text, dict)]
+        document = document or None
     expected = 'papers with "full_text" and "qas", as an object by id or as rows'
-    papers = rows_with(document, "qas", expected)
-    return [row for paper in papers for row in _paper_rows(require_field(paper, "id", str), paper)]
-
-
-def _paper_rows(paper: str, content: JsonObject) -> Iterator[JsonObject]:
-    texts = [
-        text
-        for section in to_mappings(content.get("full_text"))
-        for text in distinct_texts(to_list(section.get("paragraphs")))
-    ]
-    passages = {passage_id(paper, text): text for text in texts}
-    for question in to_mappings(content["qas"]):
-        yield {**question, "paper": paper, "title": content.get("title"), "passages": passages}
+    rows: list[JsonObject] = []
+    for content in rows_with(document, "qas", expected):
+        paper, sections = _text(content, "id"), to_mappings(content.get("full_text"))
+        lists = (distinct_texts(to_list(section.get("paragraphs"))) for section in sections)
+        passages = {passage_id(paper, text): text for texts in lists for text in texts}
+        about = {"paper": paper, "title": content.get("title"), "passages": passages}
+        rows += [{**question, **about} for question in to_mappings(content["qas"])]
+    return rows
 
 
 def qasper_record(row: JsonObject) -> RecordFields:
@@ -270,25 +271,30 @@ def qasper_record(row: JsonObject) -> RecordFields:
     n_without = len(annotations) - len(answers)
     # Annotators disagree; on a tie there is an answer, because somebody found one.
     answerable = None if not annotations else len(answers) >= n_without
-    paper = require_field(row, "paper", str)
+    paper = _text(row, "paper")
     evidence = [text for item in answers for text in distinct_texts(to_list(item.get("evidence")))]
     gold = {passage_id(paper, text): text for text in evidence}
-    kinds = distinct_texts(_qasper_kind(answer) for answer in answers)
-    references = distinct_texts(map(_qasper_text, answers)) if answerable else []
-    return {
-        "query_id": require_field(row, "question_id", str),
-        "question": require_field(row, "question", str).strip(),
-        "reference": references or None,
-        "answerable": answerable,
-        "relevant": dict.fromkeys(gold, 1.0) or None if answerable else None,
-        "query_type": next(iter(kinds), None) if answerable else "unanswerable",
-        "domain": "nlp papers",
-        "document": paper,
-        "title": row.get("title"),
-        "n_annotators": len(annotations),
-        "n_unanswerable": n_without,
-        "passages": {**row["passages"], **gold},  # figures and tables are in no paragraph
-    }
+    # The first field that has a value; False ("no") is a value too.
+    kinds = [
+        kind
+        for answer in answers
+        for name, kind in _QASPER_KINDS.items()
+        if answer.get(name) not in (None, "", [])
+    ]
+    return _record(
+        _text(row, "question_id"),
+        _text(row, "question"),
+        distinct_texts(map(_qasper_text, answers)) if answerable else [],
+        gold if answerable else (),
+        {**row["passages"], **gold},  # figures and tables are in no paragraph
+        answerable=answerable,
+        query_type=kinds[0] if answerable and kinds else None if answerable else "unanswerable",
+        domain="nlp papers",
+        document=paper,
+        title=row.get("title"),
+        n_annotators=len(annotations),
+        n_unanswerable=n_without,
+    )
 
 
 def _annotation(item: object) -> JsonObject:
@@ -297,12 +303,6 @@ def _annotation(item: object) -> JsonObject:
     if not isinstance(inner, dict):
         raise DataError(f"expected an answer as an object; got {short_repr(item)}")
     return inner
-
-
-def _qasper_kind(answer: JsonObject) -> str:
-    """The kind of the first field that has a value; False ("no") is a value too."""
-    filled = (kind for name, kind in _QASPER_KINDS if answer.get(name) not in (None, "", []))
-    return next(filled, "")
 
 
 def _qasper_text(answer: JsonObject) -> str:
@@ -329,22 +329,21 @@ def ragbench_record(row: JsonObject) -> RecordFields:
     texts = [str(text) for text in to_list(row.get("documents"))]
     ids = [passage_id(subset, text) for text in texts]
     # "2c" is the third sentence of document 2.
-    keys = [str(key) for key in to_list(row.get("all_relevant_sentence_keys"))]
-    numbers = dict.fromkeys(key.rstrip("abcdefghijklmnopqrstuvwxyz") for key in keys)
-    gold = [int(number) for number in numbers if number.isdecimal() and int(number) < len(ids)]
+    keys = map(str, to_list(row.get("all_relevant_sentence_keys")))
+    numbers = [key.rstrip("abcdefghijklmnopqrstuvwxyz") for key in keys]
     response = row.get("response")
     supported = row.get("adherence_score", row.get("overall_supported"))
-    return {
-        "query_id": f"{subset}:{require_field(row, 'id', str)}",
-        "question": require_field(row, "question", str).strip(),
-        "reference": [response] if response and supported else None,
-        "relevant": {ids[place]: 1.0 for place in gold} or None,
-        "domain": subset,
-        "given_response": response,
-        "given_by": row.get("generation_model_name"),
+    return _record(
+        f"{subset}:{_text(row, 'id')}",
+        _text(row, "question"),
+        [response] if response and supported else [],
+        [ids[int(n)] for n in numbers if n.isdecimal() and int(n) < len(ids)],
+        dict(zip(ids, texts, strict=True)),
+        domain=subset,
+        given_response=response,
+        given_by=row.get("generation_model_name"),
         **{name: row.get(name) for name in _JUDGE_SCORES},
-        "passages": dict(zip(ids, texts, strict=True)),
-    }
+    )
 
 
 # -- CLAP NQ: questions of users, each with one passage and an answer of several sentences
@@ -352,25 +351,19 @@ def ragbench_record(row: JsonObject) -> RecordFields:
 
 def clapnq_record(row: JsonObject) -> RecordFields:
     """The record of a question; it has no answer and no gold if every answer is blank."""
-    passages = {
-        passage_id(str(passage.get("title", "")), text): text
-        for passage in to_mappings(row["passages"])
-        for text in [require_field(passage, "text", str)]
-    }
-    outputs = row.get("output")
-    answers = distinct_texts(output.get("answer") for output in to_mappings(outputs))
+    pairs = [
+        (str(item.get("title", "")), _text(item, "text")) for item in to_mappings(row["passages"])
+    ]
+    passages = {passage_id(title, text): text for title, text in pairs}
+    answers = _texts_of(row.get("output"), "answer")
     # A row without outputs does not say whether there is an answer.
-    answerable = None if outputs is None else bool(answers)
-    return {
-        "query_id": require_field(row, "id", str),
-        "question": require_field(row, "input", str).strip(),
-        "reference": answers or None,
-        "answerable": answerable,
-        "relevant": dict.fromkeys(passages, 1.0) if answerable else None,
-        "query_type": "unanswerable" if answerable is False else None,
-        "domain": "wikipedia",
-        "passages": passages,
-    }
+    answerable = None if row.get("output") is None else bool(answers)
+    gold = passages if answerable else ()
+    return _record(
+        *(_text(row, "id"), _text(row, "input"), answers, gold, passages),
+        answerable=answerable,
+        domain="wikipedia",
+    )
 
 
 # -- BEIR: queries, a corpus and judgments, from a folder, a zip archive, or the network
@@ -386,28 +379,30 @@ class _Files:
     def __init__(self, path: Path):
         self.archive: Archive | None = None
         self.queries: str | None = None  # the file that the user named
-        if not path.is_dir():
-            source = Source(path)
-            if is_archive(source):
-                self.archive = Archive(source)
-            elif (path.parent / "qrels").is_dir():
-                path, self.queries = path.parent, path.name
-            else:
-                raise ReaderError(
-                    "expected a folder or zip archive of a BEIR set, or a file of queries next to "
-                    "a folder qrels; got none of these",
-                    path,
-                )
+        if path.is_file() and is_archive(Source(path)):
+            self.archive = Archive(Source(path))
+        elif path.is_file() and (path.parent / "qrels").is_dir():
+            path, self.queries = path.parent, path.name
+        elif not path.is_dir():
+            raise ReaderError(
+                "expected a folder or zip archive of a BEIR set, or a file of queries next to "
+                "a folder qrels; got none of these",
+                path,
+            )
         self.path = path
-        files = (file for file in path.rglob("*") if file.is_file() and self.archive is None)
+        files = (file for file in path.rglob("*") if file.is_file())
         names = (
             self.archive.names if self.archive else [f.relative_to(path).as_posix() for f in files]
         )
         # macOS adds files whose names begin so to folders and archives.
         self.names = sorted(name for name in names if not Path(name).name.startswith("._"))
+        self.of_qrels = [name for name in self.names if "/qrels/" in f"/{name}"]
         # The folders of sets: those with judgments.
-        paths = [f"/{name}" for name in self.names if "/qrels/" in f"/{name}"]
-        self.roots = {path.rpartition("/qrels/")[0].lstrip("/") for path in paths}
+        self.roots = {f"/{name}".rpartition("/qrels/")[0].lstrip("/") for name in self.of_qrels}
+        if len(self.roots) > 1:
+            sets = named(sorted(root or "the folder itself" for root in self.roots))
+            message = f"expected one set; found several: {sets}. Pass the path of one"
+            raise ReaderError(message, path)
 
     def source(self, name: str) -> Source:
         """A file, unpacked if it is gzipped."""
@@ -424,23 +419,15 @@ class _Files:
 
     def find(self, name: str) -> str | None:
         """The path of a file, gzipped or not, preferably next to the judgments."""
-        self.check_one_set()
         matches = [p for p in self.names if f"/{p}".endswith((f"/{name}", f"/{name}.gz"))]
         in_root = [p for p in matches if not self.roots or p.rpartition("/")[0] in self.roots]
         return next(iter(in_root or (matches if len(matches) == 1 else [])), None)
 
-    def check_one_set(self) -> None:
-        """Refuse a folder of several sets."""
-        if len(self.roots) > 1:
-            sets = named(sorted(root or "the folder itself" for root in self.roots))
-            message = f"expected one set; found several: {sets}. Pass the path of one"
-            raise ReaderError(message, self.path)
-
     def qrels(self, split: str | None) -> Grades:
         """The judgments of a split; of the first one that papers report, if none is named."""
-        self.check_one_set()
-        in_qrels = [path for path in self.names if "/qrels/" in f"/{path}"]
-        path_of = {Path(path).stem: path for path in in_qrels if path.endswith((".tsv", ".txt"))}
+        path_of = {
+            Path(path).stem: path for path in self.of_qrels if path.endswith((".tsv", ".txt"))
+        }
         wanted = _SPLITS if split is None else (split,)
         path = next((path_of[name] for name in wanted if name in path_of), None)
         if path is None:
@@ -461,7 +448,7 @@ def _with_ids(
             is_id = isinstance(value, str | int) and not isinstance(value, bool)
             if not is_id or not str(value).strip():
                 raise DataError(f"expected an '_id' that is a text; got {short_repr(value)}")
-            require_field(row, "text", str)
+            _text(row, "text")
         except DataError as exc:
             raise ReaderError(f"entry {number}: {exc}", name) from exc
         yield str(value), row
@@ -479,9 +466,9 @@ def _beir_rows(request: DatasetRequest, part: str) -> Iterator[tuple[str, Mappin
 
 def beir_parts(request: DatasetRequest) -> list[DatasetPart]:
     """The judged queries, each with its judgments."""
-    name, texts, qrels = request.title, dict[str, str](), Grades()
+    messages, rows = [], None
     if request.path is None:
-        texts = {query_id: row["text"] for query_id, row in _beir_rows(request, "queries")}
+        name, rows, qrels = request.title, _beir_rows(request, "queries"), Grades()
         # On the Hugging Face hub the judgments are a repository of their own.
         for row in Hub(f"BeIR/{request.subset}-qrels").rows(request.split or "test"):
             grades = qrels.setdefault(str(row["query-id"]), {})
@@ -490,15 +477,15 @@ def beir_parts(request: DatasetRequest) -> list[DatasetPart]:
         files = _Files(request.path)
         name, queries = str(files.path), files.queries or files.find("queries.jsonl")
         qrels = files.qrels(request.split)
-        if queries is not None:
-            texts = {query_id: row["text"] for query_id, row in files.rows(queries)}
+        if queries is None:
+            messages = ["there is no queries.jsonl, so the records have no questions"]
         else:
-            message = f"{name}: there is no queries.jsonl, so the records have no questions"
-            warnings.warn(message, RagevalWarning, stacklevel=3)
-    without_text = [query_id for query_id in qrels if query_id not in texts] if texts else []
-    if without_text:
-        message = f"{name}: {len(without_text)} judged queries have no text: {named(without_text)}"
-        warnings.warn(message, RagevalWarning, stacklevel=3)
+            rows = files.rows(queries)
+    texts = {query_id: row["text"] for query_id, row in rows or ()}
+    if without_text := [query_id for query_id in qrels if query_id not in texts and texts]:
+        messages = [f"{len(without_text)} judged queries have no text: {named(without_text)}"]
+    for message in messages:
+        warnings.warn(f"{name}: {message}", RagevalWarning, stacklevel=3)
 
     def record(query_id: str) -> RecordFields:
         question = texts.get(query_id)
@@ -561,38 +548,22 @@ def _grade_of(text: str) -> float | None:
 # -- the sets
 
 
-def _table_set(name: str, rows: RowsOf, record: RecordOf) -> Dataset:
+def _table_set(name: str, record: RecordOf, rows: RowsOf | None = None) -> Dataset:
     """A set of one table, or of one per subset, as ``datasets.toml`` describes it."""
     about = dict(_ABOUT[name])
-    subsets = tuple(about.pop("subsets", ()))
-    split = about.pop("split", "validation")
-    names = ("repository", "config", "revision", "is_nested")
-    hub = Hub(**{key: about.pop(key) for key in names if key in about})
-    parts = table_parts(rows, record, hub, split, subsets)
-    return Dataset(name, parts=parts, subsets=subsets, **about)
+    key, expected = about.pop("key", ""), about.pop("expected", "")
+    hub = Hub(**about.pop("hub"))
+    split, subsets = about.pop("split", "validation"), tuple(about.get("subsets", ()))
+    rows_of = rows or partial(rows_with, key=key, expected=expected)
+    parts = table_parts(rows_of, record, hub, split, subsets)
+    return Dataset(name, parts=parts, **{**about, "subsets": subsets})
 
 
 _ABOUT = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
-SQUAD_V2 = _table_set("squad_v2", squad_rows, squad_record)
-HOTPOTQA = _table_set(
-    "hotpotqa",
-    partial(rows_with, key="question", expected='a list of objects with "question" and "answer"'),
-    hotpot_record,
-)
-MSMARCO = _table_set("msmarco", msmarco_rows, msmarco_record)
-QASPER = _table_set("qasper", qasper_rows, qasper_record)
-RAGBENCH = _table_set(
-    "ragbench",
-    partial(
-        rows_with,
-        key="documents",
-        expected='rows with "question", "documents" and "all_relevant_sentence_keys"',
-    ),
-    ragbench_record,
-)
-CLAPNQ = _table_set(
-    "clapnq",
-    partial(rows_with, key="passages", expected='rows with "id", "input", "passages" and "output"'),
-    clapnq_record,
-)
+SQUAD_V2 = _table_set("squad_v2", squad_record, squad_rows)
+HOTPOTQA = _table_set("hotpotqa", hotpot_record)
+MSMARCO = _table_set("msmarco", msmarco_record, msmarco_rows)
+QASPER = _table_set("qasper", qasper_record, qasper_rows)
+RAGBENCH = _table_set("ragbench", ragbench_record)
+CLAPNQ = _table_set("clapnq", clapnq_record)
 BEIR = Dataset("beir", parts=beir_parts, corpus=beir_corpus, **_ABOUT["beir"])

@@ -128,8 +128,8 @@ def _query_copy(path: Path, query: str) -> int:
                 raise
 
 
-def n_replies(folder: Path) -> int:
-    return _query_copy(folder / _CACHE, "SELECT COUNT(*) FROM replies")
+def n_replies(folder: Path, name: str = _CACHE) -> int:
+    return _query_copy(folder / name, "SELECT COUNT(*) FROM replies")
 
 
 def n_committed(folder: Path) -> int:
@@ -274,7 +274,7 @@ GENERATE = Job(
     _prepare_generate,
     _generate_words,
     lambda folder: read_outputs(folder, {"drafts.jsonl": rows_in}),
-    lambda folder: n_lines(folder / "drafts.jsonl.journal", skip="n_lines"),
+    lambda folder: n_replies(folder, "drafts.jsonl.journal"),
 )
 
 
@@ -309,7 +309,7 @@ def _evaluate_outputs(folder: Path) -> Outputs:
 
 
 def _n_kept_of_evaluate(folder: Path) -> int:
-    references = n_lines(folder / "out" / "truth.jsonl.journal", skip="n_lines")
+    references = n_replies(folder / "out", "truth.jsonl.journal")
     answers = n_lines(folder / "out" / "run" / "journal.jsonl", skip="format")
     return references + answers + n_replies(folder)
 

@@ -23,10 +23,8 @@ from typing import Any
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import RagevalError
-from rageval_report.judges import Cache, Message, Reply
-from rageval_report.judges.chats import as_chat
+from rageval_report.judges import Cache, Reply
 from rageval_report.judges.ledger import Ledger
-from rageval_report.records.golden_drafts import ReplyJournal
 from rageval_report.runner.run_journal import RunJournal
 
 UNCHANGED, REPORTED, ASKED_AGAIN, SILENT = "unchanged", "reported", "asked again", "SILENT"
@@ -102,23 +100,6 @@ def read_journal(folder: Path) -> tuple[dict[object, object], list[str]]:
         return {row: journal.entry(row) for row in range(N_ROWS)}, journal.damage
 
 
-def messages() -> list[Message]:
-    return [Message(f"Question {n}?") for n in range(N_ROWS)]
-
-
-def make_replies(folder: Path) -> None:
-    chat = as_chat(lambda text: f"Reply to {text} é")
-    with ReplyJournal(folder / "replies.jsonl").open(chat) as ask:
-        for message in messages():
-            ask(message)
-
-
-def read_replies(folder: Path) -> tuple[dict[object, object], list[str]]:
-    chat = as_chat(lambda _: "")  # what would be asked for again
-    with ReplyJournal(folder / "replies.jsonl").open(chat) as ask:
-        return {message: ask(message) or None for message in messages()}, []
-
-
 # -- evaluations
 
 
@@ -157,7 +138,6 @@ KINDS = {
     "cache": Kind(make_cache, "judges.sqlite", read_cache),
     "ledger": Kind(make_ledger, "judges.sqlite.spending", read_ledger, asks_again=False),
     "journal of a run": Kind(make_journal, "journal.jsonl", read_journal),
-    "journal of replies": Kind(make_replies, "replies.jsonl", read_replies),
     "saved Parquet": Kind(
         make_saved("a.parquet"), "a.parquet", read_saved("a.parquet"), asks_again=False
     ),

@@ -1,22 +1,21 @@
-"""A server on this machine that speaks the protocols of four providers, and errs when told to.
-
-It is as strict as theirs: a field that the provider does not publish is refused with 400. The
-fields are those of the types in anthropic 2.12.0 (and temperature, which its older models take),
-openai 3.54.0 and google-genai 3.4.0, and those of the operation Converse in botocore 1.44.5.
-"""
+"""A server on this machine that speaks the protocols of four providers, and errs when told to."""
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
 import ssl
 import subprocess
 import threading
+import tomllib
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,33 +24,8 @@ from rageval_report.judges import CHATS
 
 Document = dict[str, Any]
 SECRET = "sk-very-secret-0123456789"
-
+PROTOCOLS = tomllib.loads(Path(__file__).with_name("protocols.toml").read_text(encoding="utf-8"))
 ANTHROPIC_VERSIONS = ("2023-06-01", "2026-10-21")  # as documented, and as the library sends
-ANTHROPIC_FIELDS = set(
-    "max_tokens messages model cache_control container diagnostics inference_geo metadata "
-    "output_config service_tier speed stop_sequences stream system thinking tool_choice tools "
-    "temperature top_k top_p".split()
-)
-OPENAI_FIELDS = set(
-    "messages model frequency_penalty logit_bias logprobs max_completion_tokens max_tokens "
-    "metadata modalities n parallel_tool_calls prediction presence_penalty prompt_cache_key "
-    "reasoning_effort response_format safety_identifier seed service_tier stop store stream "
-    "stream_options temperature tool_choice tools top_logprobs top_p user verbosity".split()
-)
-GEMINI_FIELDS = set(
-    "contents systemInstruction generationConfig safetySettings tools toolConfig cachedContent "
-    "labels".split()
-)
-GEMINI_CONFIG = set(
-    "maxOutputTokens temperature responseMimeType responseJsonSchema responseSchema topP topK seed "
-    "stopSequences candidateCount thinkingConfig".split()
-)
-BEDROCK_FIELDS = set(
-    "messages system inferenceConfig toolConfig guardrailConfig additionalModelRequestFields "
-    "promptVariables additionalModelResponseFieldPaths requestMetadata performanceConfig "
-    "serviceTier outputConfig".split()
-)
-BEDROCK_CONFIG = set("maxTokens temperature topP stopSequences".split())
 
 
 @dataclass
@@ -72,214 +46,76 @@ class Status:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-# -- the three protocols: where, what may be sent, what is answered
-
-
-def strict_object(schema: Any) -> bool:
-    """Whether every object of a schema is closed and all its properties are required."""
-    if isinstance(schema, list):
-        return all(map(strict_object, schema))
-    if not isinstance(schema, dict):
-        return True
-    is_object = schema.get("type") == "object"
-    closed = (
-        schema.get("additionalProperties") is False
-        and set(schema["required"]) == set(schema["properties"])
-        if is_object
-        else True
-    )
-    return closed and all(map(strict_object, schema.values()))
-
-
-class Protocol:
-    """What the servers of all providers have in common; a subclass says how they differ."""
-
-    path: str
-    key_header, scheme = "authorization", "Bearer "
-    fields: set[str]
-    config, config_fields = "", frozenset[str]()
-    schema_at: tuple[Any, ...]  # the path of the schema in a request
-    prompt_at: tuple[Any, ...] = ("messages", -1, "content")
-    roles: tuple[list[str], ...] = (["user"],)
-
-    @classmethod
-    def fault(cls, asked: Document, headers: Any) -> str:
-        unknown = (asked.keys() - cls.fields) | (
-            asked.get(cls.config, {}).keys() - cls.config_fields if cls.config else set()
-        )
-        if unknown:
-            return f"{min(unknown)}: Extra inputs are not permitted"
-        if [one["role"] for one in asked.get("messages", [{"role": "user"}])] not in cls.roles:
-            return "messages: roles"
-        return cls.own_fault(asked, headers)
-
-    @staticmethod
-    def own_fault(asked: Document, headers: Any) -> str:
-        return ""
-
-    @classmethod
-    def prompt(cls, asked: Document) -> str:
-        return at(asked, cls.prompt_at)
-
-    @classmethod
-    def schema(cls, asked: Document) -> Any:
-        return at(asked, cls.schema_at)
-
-    @staticmethod
-    def error(message: str) -> Document:
-        return {"error": {"message": message, "type": "invalid_request_error", "code": None}}
-
-
-def at(document: Any, path: tuple[Any, ...]) -> Any:
-    for key in path:
+def at(document: Any, path: str) -> Any:
+    """The value at a path with dots; None if there is none."""
+    for key in path.split("."):
         if isinstance(document, dict) and key not in document:
             return None
-        document = document[key]
+        document = document[int(key) if isinstance(document, list) else key]
     return document
 
 
-class Anthropic(Protocol):
-    path = "/v1/messages"
-    key_header, scheme = "x-api-key", ""
-    fields = ANTHROPIC_FIELDS
-    schema_at = ("output_config", "format", "schema")
-
-    @staticmethod
-    def own_fault(asked: Document, headers: Any) -> str:
-        if headers.get("anthropic-version") not in ANTHROPIC_VERSIONS:
-            return "anthropic-version: header is required"
-        if not isinstance(asked.get("max_tokens"), int) or not asked.get("model"):
-            return "max_tokens: Field required"
-        wanted = asked.get("output_config", {}).get("format")
-        if wanted and (set(wanted) != {"type", "schema"} or wanted["type"] != "json_schema"):
-            return "output_config.format: wrong"
-        return "" if strict_object(wanted) else "output_config.format.schema: not closed"
-
-    @staticmethod
-    def document(asked: Document, said: Said) -> Document:
-        stop = {"end": "end_turn", "length": "max_tokens", "refusal": "refusal"}[said.ending]
-        texts = [
-            {"type": "thinking", "thinking": "Hm, 2/10?", "signature": "x"},
-            {"type": "text", "text": said.text, "citations": None},
-        ]
-        usage = said.tokens and {
-            "input_tokens": said.tokens[0] - 10,
-            "cache_creation_input_tokens": 4,
-            "cache_read_input_tokens": 6,
-            "output_tokens": said.tokens[1],
-        }
-        shown = {"model": asked["model"], "content": texts, "stop_reason": stop}
-        return {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            **shown,
-            "usage": usage or {},
-        }
+def filled(template: Any, values: Document) -> Any:
+    """A template with each $name filled in."""
+    if isinstance(template, str):
+        return values.get(template.removeprefix("$"), template) if "$" in template else template
+    if isinstance(template, dict):
+        return {name: filled(part, values) for name, part in template.items()}
+    return [filled(part, values) for part in template] if isinstance(template, list) else template
 
 
-class OpenAI(Protocol):
-    path = "/v1/chat/completions"
-    fields = OPENAI_FIELDS
-    roles = (["user"], ["system", "user"])
-    schema_at = ("response_format", "json_schema", "schema")
-
-    @classmethod
-    def own_fault(cls, asked: Document, headers: Any) -> str:
-        wanted = asked.get("response_format")
-        if wanted and (wanted["type"] != "json_schema" or not wanted["json_schema"]["strict"]):
-            return "response_format: wrong"
-        closed = strict_object(cls.schema(asked))
-        return "" if closed else "response_format: 'additionalProperties' is required to be false"
-
-    @staticmethod
-    def document(asked: Document, said: Said) -> Document:
-        reason = {"end": "stop", "length": "length", "refusal": "stop"}[said.ending]
-        is_refusal = said.ending == "refusal"
-        words = {"content": None if is_refusal else said.text}
-        message = {"role": "assistant", **words, "refusal": said.text if is_refusal else None}
-        usage = said.tokens and {
-            "prompt_tokens": said.tokens[0],
-            "completion_tokens": said.tokens[1],
-            "total_tokens": sum(said.tokens),
-        }
-        choice = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
-        shown = {"created": 1, "model": asked["model"], "choices": [choice], "usage": usage}
-        return {"id": "c-1", "object": "chat.completion", **shown}
+def is_strict(schema: Any) -> bool:
+    """Whether every object of a schema is closed and all its properties are required."""
+    if isinstance(schema, list):
+        return all(map(is_strict, schema))
+    if not isinstance(schema, dict):
+        return True
+    closed = schema.get("type") != "object" or (
+        schema.get("additionalProperties") is False
+        and set(schema["required"]) == set(schema["properties"])
+    )
+    return closed and all(map(is_strict, schema.values()))
 
 
-class Gemini(Protocol):
-    path = "/v1beta/models/toy:generateContent"
-    key_header, scheme = "x-goog-api-key", ""
-    fields, config, config_fields = GEMINI_FIELDS, "generationConfig", GEMINI_CONFIG
-    schema_at = ("generationConfig", "responseJsonSchema")
-    prompt_at = ("contents", -1, "parts", 0, "text")
-
-    @classmethod
-    def own_fault(cls, asked: Document, headers: Any) -> str:
-        schema, how = cls.schema(asked), asked["generationConfig"]
-        if schema is not None and how["responseMimeType"] != "application/json":
-            return "responseMimeType: wrong"
-        return "" if strict_object(schema) else "schema: not closed"
-
-    @staticmethod
-    def document(asked: Document, said: Said) -> Document:
-        usage = said.tokens and {
-            "promptTokenCount": said.tokens[0],
-            "candidatesTokenCount": said.tokens[1] - 5,
-            "thoughtsTokenCount": 5,
-            "totalTokenCount": sum(said.tokens),
-        }
-        told: Document = {"modelVersion": "toy-001", "usageMetadata": usage or {}}
-        if said.ending == "refusal":
-            return {**told, "promptFeedback": {"blockReason": "SAFETY"}}
-        parts = [{"text": "Hm, 2/10?", "thought": True}, {"text": said.text}]
-        reason = {"end": "STOP", "length": "MAX_TOKENS"}[said.ending]
-        content = {"role": "model", "parts": parts}
-        return {**told, "candidates": [{"content": content, "finishReason": reason, "index": 0}]}
-
-    @staticmethod
-    def error(message: str) -> Document:
-        return {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
+def schema_of(protocol: Document, asked: Document) -> Any:
+    schema = at(asked, protocol["schema"])
+    return json.loads(schema) if isinstance(schema, str) else schema
 
 
-class Bedrock(Protocol):
-    path = "/model/toy/converse"
-    fields, config, config_fields = BEDROCK_FIELDS, "inferenceConfig", BEDROCK_CONFIG
-    schema_at = ("outputConfig", "textFormat", "structure", "jsonSchema", "schema")
-    prompt_at = ("messages", -1, "content", 0, "text")
-
-    @classmethod
-    def own_fault(cls, asked: Document, headers: Any) -> str:
-        schema = cls.schema(asked)
-        if schema is None:
-            return ""
-        if asked["outputConfig"]["textFormat"]["type"] != "json_schema":
-            return "outputConfig.textFormat: wrong"
-        is_closed = isinstance(schema, str) and strict_object(json.loads(schema))
-        return "" if is_closed else "schema: not closed"
-
-    @staticmethod
-    def document(asked: Document, said: Said) -> Document:
-        stop = {"end": "end_turn", "length": "max_tokens", "refusal": "content_filtered"}
-        thought = {"reasoningContent": {"reasoningText": {"text": "Hm, 2/10?", "signature": "x"}}}
-        usage = said.tokens and {
-            "inputTokens": said.tokens[0] - 10,
-            "cacheReadInputTokens": 4,
-            "cacheWriteInputTokens": 6,
-            "outputTokens": said.tokens[1],
-            "totalTokens": sum(said.tokens),
-        }
-        message = {"role": "assistant", "content": [thought, {"text": said.text}]}
-        shown = {"stopReason": stop[said.ending], "usage": usage or {}}
-        return {"output": {"message": message}, **shown, "metrics": {"latencyMs": 7}}
-
-    @staticmethod
-    def error(message: str) -> Document:
-        return {"message": message}
+def fault_of(name: str, asked: Document, headers: Any) -> str:
+    """Why a server refuses a request; empty if it does not."""
+    protocol = PROTOCOLS[name]
+    inner = asked.get(protocol.get("config", ""), {}).keys() - set(
+        protocol.get("inner", "").split()
+    )
+    if unknown := (asked.keys() - set(protocol["fields"].split())) | inner:
+        return f"{min(unknown)}: Extra inputs are not permitted"
+    roles = [one.get("role") for one in asked.get("messages", [{"role": "user"}])]
+    if roles != ["user"] and not (name == "openai" and roles == ["system", "user"]):
+        return "messages: roles"
+    if name == "anthropic" and headers.get("anthropic-version") not in ANTHROPIC_VERSIONS:
+        return "anthropic-version: header is required"
+    if name == "anthropic" and not isinstance(asked.get("max_tokens"), int):
+        return "max_tokens: Field required"
+    schema = schema_of(protocol, asked)
+    musts = protocol["must"].items() if schema is not None else ()
+    wrong = [path for path, value in musts if at(asked, path) != value]
+    return f"{wrong}: wrong" if wrong else "" if is_strict(schema) else "schema: not closed"
 
 
-PROTOCOLS = {"anthropic": Anthropic, "bedrock": Bedrock, "gemini": Gemini, "openai": OpenAI}
+def answer_of(name: str, said: Said) -> Document:
+    """The document in which a model says something."""
+    protocol = PROTOCOLS[name]
+    template = protocol.get("refused") if said.ending == "refusal" else None
+    values = {"text": said.text, "stop": protocol["stops"][said.ending]}
+    document = filled(copy.deepcopy(template or protocol["answer"]), values)
+    for counts, n in zip(("tokens", "received"), said.tokens or (), strict=False):
+        places = list(protocol[counts].items())
+        for path, shift in places:
+            usage, _, key = path.partition(".")
+            # The first place counts what the others do not.
+            document[usage][key] = n + shift if path == places[0][0] else shift
+    return document
 
 
 # -- the server
@@ -292,6 +128,7 @@ class Provider:
     port: int = 0
     asked: list[Document] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
     wants: str | None = None
     keeps_schemas: bool = True
     under_way: int = 0
@@ -309,51 +146,53 @@ class Provider:
         """Say these: texts, `Said`, `Status`, or functions of the prompt that give one."""
         self.script = deque(script)
 
-    def count(self, step: int) -> None:
-        """How many calls are under way, now and at most."""
+    def say(self, prompt: str) -> Any:
+        """What it says next, while it counts the calls that are under way."""
         with self.lock:
-            self.under_way += step
+            self.under_way += 1
             self.most_under_way = max(self.most_under_way, self.under_way)
-
-    def next(self, prompt: str) -> Any:
-        said = self.script.popleft() if len(self.script) > 1 else self.script[0]
-        return said(prompt) if callable(said) else said
+        try:
+            said = self.script.popleft() if len(self.script) > 1 else self.script[0]
+            return said(prompt) if callable(said) else said
+        finally:
+            with self.lock:
+                self.under_way -= 1
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        provider: Provider = self.server.provider
-        [protocol] = [one for one in PROTOCOLS.values() if one.path == self.path] or [None]
-        if protocol is None:
-            return self.reply(Status(404, {"error": {"message": f"no route {self.path}"}}))
-        provider.asked.append(asked)
-        provider.prompts.append(protocol.prompt(asked))
-        provider.arrived.release()
-        key = self.headers.get(protocol.key_header)
-        if provider.wants and key != protocol.scheme + provider.wants:
-            return self.reply(Status(401, protocol.error(f"invalid key: {key}")))
-        if fault := protocol.fault(asked, self.headers):
-            return self.reply(Status(400, protocol.error(fault)))
-        if protocol.schema(asked) is not None and not provider.keeps_schemas:
-            return self.reply(Status(400, protocol.error("no such field: schema")))
-        provider.count(1)
-        try:
-            said = provider.next(protocol.prompt(asked))
-        finally:
-            provider.count(-1)
-        if isinstance(said, Status):
-            return self.reply(said)
-        whole = said if isinstance(said, Said) else Said(str(said))
-        return self.reply(Status(200, protocol.document(asked, whole)))
-
-    def reply(self, told: Status) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.provider.requests.append((self.path, dict(self.headers.items()), body))
+        told = self.told(json.loads(body))
         content = told.body if isinstance(told.body, bytes) else json.dumps(told.body).encode()
         self.send_response(told.status)
         for name, value in {"content-length": str(len(content)), **told.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
+
+    def told(self, asked: Document) -> Status:
+        provider: Provider = self.server.provider
+        [name] = [name for name in PROTOCOLS if PROTOCOLS[name]["path"] == self.path] or [None]
+        if name is None:
+            return Status(404, {"error": {"message": f"no route {self.path}"}})
+        protocol = PROTOCOLS[name]
+        prompt = at(asked, protocol["prompt"])
+        provider.asked.append(asked)
+        provider.prompts.append(prompt)
+        provider.arrived.release()
+        key = self.headers.get(protocol["key_header"])
+        if provider.wants and key != protocol["scheme"] + provider.wants:
+            return Status(401, filled(protocol["error"], {"message": f"invalid key: {key}"}))
+        fault = fault_of(name, asked, self.headers)
+        if not fault and schema_of(protocol, asked) is not None and not provider.keeps_schemas:
+            fault = "no such field: schema"
+        if fault:
+            return Status(400, filled(protocol["error"], {"message": fault}))
+        said = provider.say(prompt)
+        if isinstance(said, Status):
+            return said
+        return Status(200, answer_of(name, said if isinstance(said, Said) else Said(str(said))))
 
     def log_message(self, *args):
         """Tests print nothing."""
@@ -367,25 +206,11 @@ class QuietServer(ThreadingHTTPServer):
         """A client that hangs up is what some tests are about."""
 
 
-@pytest.fixture(autouse=True)
-def plain_environment(monkeypatch, tmp_path):
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    for name in ("OPENAI", "ANTHROPIC", "BEDROCK", "GEMINI", "GOOGLE", "OLLAMA", "GOOGLE_GEMINI"):
-        for front in ("", "RAG_EVAL_"):
-            for ending in ("API_KEY", "BASE_URL", "MODEL", "HOST"):
-                monkeypatch.delenv(f"{front}{name}_{ending}", raising=False)
-    monkeypatch.delenv("RAG_EVAL_ANTHROPIC_VERSION", raising=False)
-    monkeypatch.delenv("RAG_EVAL_PROVIDER", raising=False)
-    monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "default.sqlite"))
-
-
-@pytest.fixture
-def provider() -> Iterator[Provider]:
+@contextmanager
+def serving(context: ssl.SSLContext | None = None) -> Iterator[Provider]:
     server = QuietServer(("127.0.0.1", 0), Handler)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     server.provider = Provider(server.server_port)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -394,6 +219,23 @@ def provider() -> Iterator[Provider]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch, tmp_path):
+    fronts = ("AWS_", "RAG_EVAL_", "OPENAI", "ANTHROPIC", "GEMINI", "GOOGLE", "OLLAMA")
+    for name in [name for name in os.environ if name.startswith(fronts)]:
+        monkeypatch.delenv(name)
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "default.sqlite"))
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with serving() as provider:
+        yield provider
 
 
 @pytest.fixture
@@ -409,15 +251,8 @@ def tls_url(tmp_path) -> Iterator[str]:
     subprocess.run(words.split(), check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(place, f"{place}.key")
-    server = QuietServer(("127.0.0.1", 0), Handler)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    server.provider = Provider(server.server_port)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"https://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(context) as provider:
+        yield f"https://127.0.0.1:{provider.port}/v1"
 
 
 @pytest.fixture
@@ -429,6 +264,11 @@ def chat_of(provider) -> Callable[..., Any]:
         return CHATS[name]("toy", **given)
 
     return make
+
+
+@pytest.fixture
+def fill() -> Callable[..., Any]:
+    return filled
 
 
 @pytest.fixture

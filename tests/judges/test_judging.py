@@ -6,7 +6,6 @@ import sys
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import f_oneway
 from tqdm import tqdm
@@ -20,12 +19,10 @@ from rageval_report.judges import (
     estimate,
     estimate_preference,
     judge,
-    judge_blocks,
     prefer,
     sessions,
 )
 from rageval_report.judges.rubric import rubrics_of
-from rageval_report.records import record_table
 from rageval_report.scores import Catalogue
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
@@ -265,53 +262,6 @@ def test_records_that_were_judged_before_are_judged_anew(rows):
     again = judge(first.rows.reset_index(), TONE, ScriptedChat(by_question))
     assert again.rows["tone"].tolist() == [0.0, 0.25, 0.5]
     assert {"tone_state", "tone_repeats"}.isdisjoint(again.rows.columns)
-
-
-# -- several tables
-
-ROWS = [
-    {
-        "query_id": f"q{n}",
-        "question": f"Why {n}?",
-        "answer": None if n == 4 else f"So, {n}.",
-        "error": "timeout: late" if n == 4 else None,
-        "reference": [] if n == 2 else ["So."],
-        "contexts": ["c" * 999],
-    }
-    for n in range(7)
-]
-TABLE = record_table(ROWS)
-BLOCK_RUBRICS = ["coherence", "answer_correctness"]
-
-
-def blocks():
-    return [TABLE.iloc[start : start + 3] for start in range(0, 7, 3)]
-
-
-def says_by_prompt(prompt):
-    """A mark that hangs on what is judged, whatever the order."""
-    return f'{{"reasoning": "as I see it", "score": {1 + sum(prompt.encode()) % 5}}}'
-
-
-def kept(table):
-    return table[["question"]]
-
-
-def test_verdicts_notes_and_account_are_those_of_all_at_once():
-    told = []
-    whole = judge(TABLE, BLOCK_RUBRICS, says_by_prompt, n_repeats=2)
-    found = judge_blocks(
-        blocks, BLOCK_RUBRICS, says_by_prompt, kept=kept, n_repeats=2, tell=told.append
-    )
-    for name in ("scores", "states", "usage", "noise"):
-        pd.testing.assert_frame_equal(getattr(found, name), getattr(whole, name))
-    assert (found.notes, found.settings) == (whole.notes, whole.settings)
-    assert told == [
-        "coherence is not judged on 1 of 7 records: the pipeline failed (1)",
-        "answer_correctness is not judged on 2 of 7 records: there is no reference (1), "
-        "the pipeline failed (1)",
-    ]
-    assert list(found.records) == ["question"]
 
 
 # -- the progress bar

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rageval_report.golden import GoldenItem
 from rageval_report.judges.chats import ScriptedChat
 
 BEIR_FILES = {
@@ -47,20 +45,6 @@ def beir_folder(tmp_path: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
-
-
-@pytest.fixture
-def zipped(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
-    """A zip archive with these members."""
-
-    def pack(files: dict[str, str]) -> Path:
-        path = tmp_path / "tiny.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, text in files.items():
-                archive.writestr(name, text)
-        return path
-
-    return pack
 
 
 RIVERS = ("Seine", "Rhine", "Volga", "Tagus", "Oder", "Elbe", "Loire", "Danube")
@@ -106,26 +90,3 @@ def documents() -> dict[str, str]:
 def chat() -> ScriptedChat:
     """A chat that answers of rivers, and keeps what it was asked."""
     return ScriptedChat(lambda message: river_model(message.user), model="river-model")
-
-
-@pytest.fixture
-def golden_file(tmp_path: Path) -> Callable[..., Path]:
-    """A golden set of these objects."""
-
-    def write(*rows: dict, name: str = "golden.jsonl") -> Path:
-        path = tmp_path / name
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        return path
-
-    return write
-
-
-@pytest.fixture
-def item() -> Callable[..., GoldenItem]:
-    """An item with an id and a question of its own."""
-
-    def make(n: int, **fields) -> GoldenItem:
-        question = fields.pop("question", f"What happened in the year {1000 + 137 * n} to {n}?")
-        return GoldenItem(f"q{n}", question, **fields)
-
-    return make
