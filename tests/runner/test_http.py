@@ -51,7 +51,7 @@ def test_json_is_sent_and_json_comes_back(server, client, replies):
     assert json.loads(request.body) == {"question": "Größe?"}
     assert (request.method, request.path) == ("POST", "/ask")
     assert request.headers["content-type"] == "application/json"
-    assert (answer.status, answer.attempts) == (200, 1)
+    assert answer.status == 200
 
 
 def test_headers_and_keys_are_sent(server, client, replies):
@@ -78,7 +78,7 @@ def test_a_server_that_is_busy_is_asked_again_after_the_time_it_says(
     server.will(replies.answer(429, {}, retry_after="7"), replies.answer(200, {"ok": True}))
     answer = client.request("POST", server.url, json={})
     assert answer.json() == {"ok": True}
-    assert answer.attempts == len(server.requests) == 2
+    assert len(server.requests) == 2
     (wait,) = waits
     assert 7 < wait <= 8  # a random part, lest all who were refused come back together
 
