@@ -29,7 +29,7 @@ FLOORS = (
     {"http", "scores", "results"},
     {"records"},
     {"stats", "render", "plots", "metrics", "reports.sentences"},
-    {"readers", "embeddings", "datasets", "runner"},
+    {"readers", "datasets", "runner"},
     {"sources"},  # they open tables and documents, which readers read
     {"analysis", "judges"},
     {"records.golden_drafts"},  # written by a chat model, so it is above the judges' chats
@@ -51,7 +51,7 @@ OF_EVALUATE = {
 } | {"runner.evaluate", "runner.experiment"}
 OF_THEIR_OWN = {room for rooms in FLOORS for room in rooms if "." in room}
 READING = {"stats", "analysis", "results", "render", "plots", "reports"}
-MAKING = {*("records", "readers", "sources", "embeddings", "datasets", "runner")}
+MAKING = {*("records", "readers", "sources", "datasets", "runner")}
 MAKING |= {"http", "metrics", "judges", "golden", "records.golden_drafts"}
 HEAVY = {"scipy", "matplotlib", "tabulate", "dask", "duckdb", "narwhals", "polars", "click"}
 HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx2", "openpyxl", "yaml"}

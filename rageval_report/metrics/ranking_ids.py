@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -72,45 +71,39 @@ def _ids_of(run: object, qrels: object, chosen: Sequence[str], level: float) -> 
     ]
 
 
-Documents = list[tuple[str, float]]
-
-
-def _docs_of(source: object, chosen: Sequence[str], *, is_run: bool) -> dict[str, Documents]:
+def _docs_of(
+    source: object, chosen: Sequence[str], *, is_run: bool
+) -> dict[str, list[tuple[str, float]]]:
     """The documents of some queries with their numbers, the highest first."""
+    wanted = set(chosen)
     if isinstance(source, Mapping):
-        by_text = {str(query): query for query in source}
-        return {
-            query: _numbered(source[by_text[query]], is_run=is_run)
-            for query in chosen
-            if query in by_text
-        }
+        source = {query: docs for query, docs in source.items() if str(query) in wanted}
     table = _table_of(source, is_run=is_run)
-    table = table[table[_QUERY].isin(set(chosen))]
     table = table.sort_values(table.columns[2], ascending=False, kind="stable")
-    return {
-        str(query): list(zip(rows[_DOC], rows.iloc[:, 2], strict=True))
-        for query, rows in table.groupby(_QUERY, sort=False)
-    }
-
-
-def _numbered(docs: Any, *, is_run: bool) -> Documents:
-    """Documents with numbers; those of a list get their order, or the grade 1."""
-    if isinstance(docs, Mapping):
-        pairs = [(str(doc), float(number)) for doc, number in docs.items()]
-    else:
-        pairs = [(str(doc), -float(place) if is_run else 1.0) for place, doc in enumerate(docs)]
-    return sorted(pairs, key=lambda pair: -pair[1]) if is_run else pairs
+    docs_of: dict[str, list[tuple[str, float]]] = {query: [] for query in chosen}
+    for query, doc, number in table[table[_QUERY].isin(wanted)].itertuples(index=False):
+        docs_of[query].append((doc, number))
+    return docs_of
 
 
 def _table_of(source: object, *, is_run: bool) -> pd.DataFrame:
     """One row per document: query, document and number, with ids as texts."""
-    number = _SCORE if is_run else _GRADE
-    if isinstance(source, Mapping):
-        parts = [(str(query), _numbered(docs, is_run=is_run)) for query, docs in source.items()]
-        triples = [(query, doc, value) for query, docs in parts for doc, value in docs]
-        return pd.DataFrame(triples, columns=[_QUERY, _DOC, number])
-    rows = rows_of(source, is_run=is_run)
-    return pd.DataFrame({_QUERY: rows.query, _DOC: rows.documents(), number: rows.value})
+    columns = [_QUERY, _DOC, _SCORE if is_run else _GRADE]
+    if not isinstance(source, Mapping):
+        rows = rows_of(source, is_run=is_run)
+        values = rows.query, rows.documents(), rows.value
+        return pd.DataFrame(dict(zip(columns, values, strict=True)))
+    triples = [
+        (str(query), str(doc), float(number))
+        for query, docs in source.items()
+        for doc, number in (docs.items() if isinstance(docs, Mapping) else _listed(docs, is_run))
+    ]
+    return pd.DataFrame(triples, columns=columns)
+
+
+def _listed(docs: Iterable[object], is_run: bool) -> Iterator[tuple[object, float]]:
+    """The documents of a list: those of a run get their order, those of judgments the grade 1."""
+    return ((doc, -place if is_run else 1.0) for place, doc in enumerate(docs))
 
 
 # -- changes of form

@@ -67,7 +67,7 @@ def join_inputs(run: object, qrels: object, rules: JoinRules) -> JoinedInputs:
         if joined is not None:
             return JoinedInputs(joined)
     # Bytes need no decoding where both sides have them.
-    as_texts = not (_has_bytes(left) and _has_bytes(right))
+    as_texts = rules.drop_self or not (_has_bytes(left) and _has_bytes(right))
     judged = (
         right.by_query(as_texts=as_texts)
         if isinstance(right, IdRows)
@@ -76,21 +76,18 @@ def join_inputs(run: object, qrels: object, rules: JoinRules) -> JoinedInputs:
     n_self = n_repeats = 0
     n_tied = None
     # Repeats go first: a document with the id of its query is then counted once.
+    if isinstance(left, IdRows) and rules.duplicates != "error" and left.is_repeat().any():
+        left, n_tied = _ranked_lists(left, rules)
     if isinstance(left, IdRows):
-        if rules.duplicates != "error" and left.is_repeat().any():
-            left, n_repeats, n_tied = _with_repeats_once(left, rules)
-        if rules.drop_self:
-            is_self = left.are_of_query()
-            left, n_self = left.take(np.flatnonzero(~is_self)), int(is_self.sum())
         retrieved: NumberTable = left.by_query(as_texts=as_texts)
     else:
         _refuse_sets(left)
         if rules.duplicates != "error":
             left, n_repeats = _credit_lists_once(left, rules.duplicates)
         retrieved = plain_table(left, _score_of_place, _RUN)
-        if rules.drop_self:
-            retrieved, n_self = _table_without_self(retrieved)
-    ties: Ties = "input" if n_tied is not None else rules.ties
+    if rules.drop_self:
+        retrieved, n_self = _table_without_self(retrieved)
+    ties: Ties = rules.ties if n_tied is None else "input"
     joined = join_tables(retrieved, judged, ties=ties, relevance_level=rules.relevance_level)
     if n_tied is not None:
         counts = n_tied.reindex(joined.query_ids, fill_value=0).to_numpy(np.int64)
@@ -289,21 +286,13 @@ def _repeat_name(doc: object, place: int) -> str:
     return f"{doc}\x01repeat {place}"
 
 
-def _with_repeats_once(rows: IdRows, rules: JoinRules) -> tuple[IdRows, int, pd.Series | None]:
-    """The rows with each document once, the number of repeats, and the ties that "keep" counts."""
-    by_id = rules.duplicates == "keep" and rules.ties == "docid"
-    order = rows.best_first(by_id=by_id)
-    ranked = rows.take(order)
-    is_repeat = ranked.is_repeat()
-    n_repeats = int(is_repeat.sum())
-    if rules.duplicates == "best":
-        return rows.take(np.sort(order[~is_repeat])), n_repeats, None
-    # A new name would change the order of equal scores, so the order stands in for the scores.
-    flags = enumerate(zip(ranked.documents(), is_repeat.tolist(), strict=True))
-    names = [_repeat_name(doc, place) if repeats else doc for place, (doc, repeats) in flags]
-    pairs = pd.DataFrame({"query": rows.query, "value": rows.value})
-    n_tied = pairs.duplicated(keep=False).groupby(pairs["query"]).sum()
-    ranked = replace(
-        ranked, doc=np.array(names, dtype=object), value=-np.arange(len(order), dtype=np.float64)
-    )
-    return ranked, n_repeats, n_tied
+def _ranked_lists(rows: IdRows, rules: JoinRules) -> tuple[dict[str, list[str]], pd.Series]:
+    """The documents of each query in the order of their ranks, and how many have equal scores."""
+    table = pd.DataFrame({"query": rows.query, "doc": rows.documents(), "value": rows.value})
+    by_id = ["doc"] if rules.ties == "docid" else []
+    table = table.sort_values(["value", *by_id], ascending=False, kind="stable")
+    once = table if rules.duplicates == "keep" else table.drop_duplicates(["query", "doc"])
+    is_tied = once.duplicated(["query", "value"], keep=False)
+    lists = table.groupby("query", sort=False)["doc"].agg(list).to_dict()
+    in_order = {query: lists[query] for query in dict.fromkeys(rows.query)}
+    return in_order, is_tied.groupby(once["query"]).sum()

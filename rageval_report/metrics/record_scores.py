@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from inspect import Parameter, signature
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -345,10 +346,14 @@ def _has_gold(prepared: PreparedRecords, view: str) -> BoolArray:
 def _compute_metric(job: tuple[Metric, object, int | None]) -> FloatArray:
     """The scores of one metric; at module level, so that a pool of processes can call it."""
     metric, view, cutoff = job
-    function = metric.function()
-    if function is None:  # computable() refuses such a metric
-        raise DataError(f"{metric.name!r} is not computed from records")
-    return np.asarray(function(view, cutoff), dtype=np.float64)
+    function: Any = metric.function()
+    kinds = (parameter.kind for parameter in signature(function).parameters.values())
+    if sum(kind == Parameter.POSITIONAL_OR_KEYWORD for kind in kinds) > 1:
+        return np.asarray(function(view, cutoff), dtype=np.float64)
+    if cutoff is not None:
+        stem = metric.name.partition("@")[0]
+        raise DataError(f"{stem!r} has no cutoff: write it without @{cutoff}")
+    return np.asarray(function(view), dtype=np.float64)
 
 
 def _map_with_bar(function: Callable[[Any], Any], jobs: Iterable[Any]) -> Iterable[Any]:

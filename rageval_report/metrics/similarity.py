@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rageval_report.errors import DataError
-from rageval_report.metrics.checks import check_between, check_cutoff, refuse_cutoff
+from rageval_report.metrics.checks import check_between, check_cutoff
 from rageval_report.metrics.retrieval import hybrid_of_ranks
 from rageval_report.metrics.text import Answers
 from rageval_report.types import BoolArray, FloatArray
@@ -236,9 +236,8 @@ def hybrid_log_rank_similarity(
     return _of_near(view, k, threshold, score)
 
 
-def semantic_answer_similarity(view: Similarities, k: int | None = None) -> FloatArray:
+def semantic_answer_similarity(view: Similarities) -> FloatArray:
     """The cosine of the answer and its nearest reference, as vectors."""
-    refuse_cutoff("semantic_answer_similarity", k)
     scores = np.full(view.n_queries, np.nan)
     for block in view.blocks:
         if block.values.size:

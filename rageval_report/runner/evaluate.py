@@ -258,12 +258,11 @@ def _timings(
     # A run that was continued has its answers from several times.
     wall = asking if n_new == n and asking > 0 else None
     figures = performance_figures(amounts, wall_seconds=wall)
-    names = ("latency", "throughput") if wall is not None else ("latency",)
     steps = pd.DataFrame(
         {"value": [asking, scoring], "n": [n_new, n], "n_unscored": [0, 0]},
         index=pd.Index(["asking_seconds", "scoring_seconds"], name="figure"),
     )
-    frame = pd.concat([figures[figures.index.str.startswith(names)], steps]).reset_index()
+    frame = pd.concat([figures, steps]).reset_index()
     return Result("Timings", frame, dict(settings))
 
 

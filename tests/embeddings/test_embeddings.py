@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rageval_report import score
-from rageval_report.embeddings import (
+from rageval_report.errors import DataError, MissingDependencyError
+from rageval_report.http import RequestError
+from rageval_report.metrics.embeddings import (
     EMBEDDERS,
     check_vectors,
     openai_embeddings,
     sentence_transformer,
 )
-from rageval_report.errors import DataError, MissingDependencyError
-from rageval_report.http import RequestError
 
 SECRET = "sk-very-secret-0123456789"
 

@@ -140,12 +140,6 @@ def test_an_answer_that_failed_is_neither_a_refusal_nor_an_answer():
     assert states.tolist() == ["failed", "not applicable", "missing"]
 
 
-@pytest.mark.parametrize("metric", ALL)
-def test_there_is_nothing_to_cut_off(metric):
-    with pytest.raises(DataError, match="has no cutoff"):
-        metric(FIVE, 5)
-
-
 def test_an_empty_answer_with_an_error_is_a_failure_and_no_refusal():
     rows = {"query_id": ["a", "b"], "answer": ["", ""], "error": ["time out", None]}
     view = refusals_of(record_table({**rows, "answerable": [False, False]}))

@@ -114,12 +114,6 @@ def test_the_unanswered_and_the_unreferenced_are_unscored(metric):
     assert np.isnan(metric(Answers([None, "a"], [["a"], []]))).all()
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_a_cutoff_is_refused_not_ignored(metric):
-    with pytest.raises(DataError, match=f"{metric.__name__!r} has no cutoff"):
-        metric(Answers(["a"], [["a"]]), 5)
-
-
 @given(WORDS, WORDS)
 def test_f1_is_symmetric_and_counts_the_common_words(left, right):
     texts = " ".join(left), " ".join(right)
@@ -168,11 +162,6 @@ words = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=6)
 def test_without_references_it_is_a_search_for_whole_words(answer, wrong):
     pattern = rf"\b{re.escape(' '.join(wrong))}\b"
     assert hit(" ".join(answer), [" ".join(wrong)]) == bool(re.search(pattern, " ".join(answer)))
-
-
-def test_there_is_nothing_to_cut_off():
-    with pytest.raises(DataError, match="has no cutoff"):
-        negative_reference_hit(NegativeReferences([], [], []), 5)
 
 
 @pytest.mark.parametrize("column", ["negative_reference", "negative_references", "wrong_answers"])
