@@ -47,18 +47,6 @@ def test_an_unknown_price_is_missing_and_what_is_free_is_said_to_be():
     )
 
 
-def test_without_a_table_of_prices_no_cost_is_known():
-    frame = records(model=["small"], prompt_tokens=[5], completion_tokens=[5])
-    assert np.isnan(cost_usd(performance_of(frame))).all()
-
-
-def test_a_cost_on_record_goes_before_a_price():
-    frame = records(
-        cost_usd=[0.25, None], model=["big"] * 2, prompt_tokens=[0] * 2, completion_tokens=[1e6] * 2
-    )
-    np.testing.assert_array_equal(cost_usd(performance_of(frame, PRICES)), [0.25, 15])
-
-
 @pytest.mark.parametrize(
     "price", [1.0, (1,), (1, 2, 3), (-1, 1), (1, NAN), ("a", "b"), {"prompt": 1}, None]
 )

@@ -111,7 +111,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
 
 def test_lines_are_counted_through_a_long_file(tmp_path):
     path = tmp_path / "long.run"
-    n = 200_000  # about 5 megabytes: more than is split at a time
+    n = 20_000  # about half a megabyte: more than is split at a time
     lines = [f"q{one // 100} Q0 d{one % 100:03} 1 {one % 100} tag" for one in range(n)]
     path.write_text("\n".join([*lines, "", "# end", "q1 Q0 z 9 much tag", ""]))
     with pytest.raises(ReaderError, match=f"line {n + 3}: the score must be a number; got 'much'"):

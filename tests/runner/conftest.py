@@ -19,7 +19,6 @@ import pytest
 
 from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 from rageval_report.http import Client
-from rageval_report.runner import RunConfig
 from rageval_report.runner.targets import HttpSettings, HttpTarget
 
 RAG = ExtractiveRag(demo_documents())
@@ -113,14 +112,6 @@ def says() -> Iterator[Any]:
 
 
 @pytest.fixture
-def untrusted(own_certificate) -> Iterator[Any]:
-    """The same with a certificate that nobody has signed but itself."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(own_certificate)
-    yield from scripted(context)
-
-
-@pytest.fixture
 def closed_port() -> str:
     """An address at which nothing listens."""
     with socket.socket() as free:
@@ -152,12 +143,6 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 def lines() -> Callable[[Path], list[dict[str, Any]]]:
     """The objects of a JSON Lines file."""
     return lines_of
-
-
-@pytest.fixture
-def as_lines() -> RunConfig:
-    """A configuration that writes the records as JSON Lines."""
-    return RunConfig(table="jsonl")
 
 
 # -- a server whose replies are scripted one by one

@@ -11,8 +11,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, experiment
 from rageval_report.analysis.effects import main_effects
-from rageval_report.errors import DataError, JudgeError, PipelineError
-from rageval_report.judges import ScriptedChat
+from rageval_report.errors import DataError
 from rageval_report.runner.experiment import cells_of, check_grid
 
 QUERIES = [
@@ -73,16 +72,6 @@ def test_each_evaluation_knows_its_settings_also_from_its_files(tmp_path, pipeli
     from_files = main_effects(read, list(GRID))
     columns = ["metric", "factor", "difference", "pvalue"]
     assert from_files.frame[columns].equals(tried.effects().frame[columns])
-
-
-def test_effects_are_those_of_the_settings(tmp_path, pipeline):
-    frame = tried_in(tmp_path, pipeline).effects().frame.set_index(["metric", "factor"])
-    assert frame.loc[("recall@5", "top_k"), "difference"] == 0.5
-    assert frame.loc[("recall@5", "exact"), "difference"] == 0.0
-    assert frame.loc[("exact_match", "exact"), "difference"] == 1.0
-    # Six of twelve queries gain 1, and none loses: 2 / 2**6 by the sign-flip test, half of which
-    # is the mid-p; Holm multiplies by the number of tests that are as small or smaller.
-    assert frame.loc[("recall@5", "top_k"), "pvalue"] == pytest.approx(2 / 2**6 / 2, rel=1e-9)
 
 
 # -- stopped and resumed
@@ -148,29 +137,6 @@ def pipeline_named(like, pipeline):
 
     mended.__qualname__, mended.__module__ = like.__qualname__, like.__module__
     return mended
-
-
-def test_if_no_combination_can_be_evaluated_the_first_error_is_raised(tmp_path):
-    def broken(question, top_k):
-        raise OSError(f"no {top_k}")
-
-    with pytest.raises(PipelineError, match="no 1"):
-        tried_in(tmp_path, broken, {"top_k": [1, 2]})
-
-
-def test_a_judge_that_fails_is_told_and_the_computed_scores_stay(tmp_path, pipeline):
-    said = []
-    tried = tried_in(
-        *(tmp_path, pipeline, {"top_k": [1, 3], "exact": [True]}),
-        metrics=["recall@5", "coherence"],
-        judge=ScriptedChat([JudgeError("refused")] * 99),
-        tell=said.append,
-    )
-    assert not tried.is_complete
-    frame = tried.summary().frame
-    assert frame["error"].str.contains("the judge failed: .*refused").tolist() == [True, True]
-    assert frame["recall@5"].tolist() == [0.5, 1.0]
-    assert any(text.startswith("top_k=1,exact=True: the judge failed") for text in said)
 
 
 def test_an_interruption_while_judging_begins_no_further_combination(tmp_path, pipeline):
