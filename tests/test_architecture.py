@@ -47,7 +47,7 @@ FLOORS = (
 )
 OF_EVALUATE = {
     f"runner.{name}"
-    for name in ("eval_config", "eval_queries", "judge_setup", "scoring", "staged_scoring")
+    for name in ("eval_config", "eval_queries", "judge_setup", "scoring")
 } | {"runner.evaluate", "runner.experiment"}
 OF_THEIR_OWN = {room for rooms in FLOORS for room in rooms if "." in room}
 READING = {"stats", "analysis", "results", "render", "plots", "reports"}
@@ -331,7 +331,7 @@ NOT_FOR_A_REPORT = HEAVY - {"scipy", "click"}
 NOT_FOR_A_REPORT |= {"scipy.stats", "scipy.optimize", "scipy.fft"}
 NOT_FOR_A_REPORT |= {
     "rageval_report.analysis.compare",
-    *("rageval_report.metrics.ranking_inputs", "rageval_report.metrics.trec_files"),
+    *("rageval_report.metrics.joining", "rageval_report.metrics.trec_files"),
     "rageval_report.records",
     *("rageval_report.http", "rageval_report.judges", "rageval_report.datasets"),
     *("rageval_report.scale.scan", "rageval_report.reports.report"),

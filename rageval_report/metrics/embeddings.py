@@ -95,7 +95,7 @@ class EmbeddingServer:
     def _request_vectors(self, texts: list[str]) -> Float32Array:
         """The vectors of distinct texts, batch by batch."""
         url, settings, keys = fill_request(self.url, self.body)
-        send = {"headers": self.headers(), "keys": keys}
+        send: dict[str, Any] = {"headers": self.headers(), "keys": keys}
         width = self.body.get("dimensions")
         parts: list[Float32Array] = []
         with self.client() as client:

@@ -20,7 +20,7 @@ from rageval_report.readers.ranking_kinds import (
 )
 
 if TYPE_CHECKING:
-    from rageval_report.metrics.ranking_inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_scores import DuplicateDocs
 
 _SURE = 0.95
 # Above a plain JSON table (0.7), so that document ids are not taken for metrics.

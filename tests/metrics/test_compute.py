@@ -7,8 +7,7 @@ import pytest
 
 from rageval_report import METRICS
 from rageval_report.errors import DataError
-from rageval_report.metrics.record_scores import computed_names, score_records
-from rageval_report.metrics.views import Tools
+from rageval_report.metrics.record_scores import Tools, computed_names, score_records
 
 ROWS = [
     {

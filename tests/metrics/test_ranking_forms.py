@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.metrics import joining
-from rageval_report.metrics.ranking_inputs import JoinRules, join_inputs
-from rageval_report.metrics.ranking_scores import score_table_of_rankings
+from rageval_report.metrics.ranking_scores import JoinRules, join_inputs, score_table_of_rankings
 from rageval_report.metrics.trec_files import read_trec_run
 
 NAMES = ["mrr", "ndcg@10", "map", "bpref", "recall@2"]

@@ -2,8 +2,11 @@
 
 import pytest
 
-from rageval_report.metrics.ranking_ids import doubts_about_rankings, match_ranking_ids
-from rageval_report.metrics.ranking_scores import score_table_of_rankings
+from rageval_report.metrics.ranking_scores import (
+    doubts_about_rankings,
+    match_ranking_ids,
+    score_table_of_rankings,
+)
 from rageval_report.metrics.trec_files import read_trec_run
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
 from rageval_report.metrics import retrieval
-from rageval_report.metrics.ranking_inputs import hits_of
-from rageval_report.metrics.ranking_scores import score_table_of_rankings
+from rageval_report.metrics.ranking_scores import hits_of, score_table_of_rankings
 from rageval_report.scores.metric import METRICS, Catalogue
 
 # The functions of the module, by the names of their metrics; hybrid_log_rank has its own tests.

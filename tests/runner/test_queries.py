@@ -25,10 +25,12 @@ from rageval_report.runner.query_source import (
     queries_of,
     sample_mask,
 )
-from rageval_report.runner.replies import ResponsePaths, TargetError, record_fields
-from rageval_report.runner.reply_keys import (
+from rageval_report.runner.replies import (
+    ResponsePaths,
     SampledReply,
+    TargetError,
     doubts_about_replies,
+    record_fields,
     value_at,
 )
 from rageval_report.runner.targets import HttpSettings, HttpTarget, fill_template

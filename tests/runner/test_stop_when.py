@@ -12,7 +12,7 @@ from rageval_report.errors import DataError
 from rageval_report.judges import JUDGES, FunctionChat
 from rageval_report.records.draws import draw_keys
 from rageval_report.runner.query_source import asking_order
-from rageval_report.runner.staged_scoring import judge_until
+from rageval_report.runner.scoring import judge_until
 
 IDS = [f"q{n}" for n in range(300)]
 

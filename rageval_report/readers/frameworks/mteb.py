@@ -18,7 +18,7 @@ from rageval_report.readers.rankings import RANKINGS, read_rankings
 from rageval_report.types import JsonObject
 
 if TYPE_CHECKING:
-    from rageval_report.metrics.ranking_inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_scores import DuplicateDocs
 
 _META = "mteb_model_meta"
 # Versions before 1.11 wrote their results under other names.
