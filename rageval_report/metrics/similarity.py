@@ -223,15 +223,8 @@ def hybrid_log_rank_similarity(
         n, n_retrieved, n_truths = near.shape
         query, truth = np.nonzero(near.any(axis=1))
         rank = near[query, :, truth].argmax(axis=1) + 1 if query.size else query
-        return hybrid_of_ranks(
-            query,
-            rank,
-            np.full(n, n_retrieved),
-            np.full(n, n_truths),
-            gamma=gamma,
-            alpha=alpha,
-            normalized=normalized,
-        )
+        how: dict[str, Any] = {"gamma": gamma, "alpha": alpha, "normalized": normalized}
+        return hybrid_of_ranks(query, rank, np.full(n, n_retrieved), np.full(n, n_truths), **how)
 
     return _of_near(view, k, threshold, score)
 

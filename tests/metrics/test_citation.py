@@ -13,11 +13,9 @@ from rageval_report.metrics.citation import (
     citation_precision,
     citation_recall,
     citations_between,
-    citations_of,
     document_accuracy,
     section_accuracy,
 )
-from rageval_report.records import record_table
 from rageval_report.scores.states import states_of
 
 NAN = math.nan
@@ -105,21 +103,6 @@ def test_the_arrays_say_what_sets_say(rows):
         assert hits[row] == is_hit
 
 
-def test_records_give_the_same_as_lists():
-    records = record_table(
-        {
-            "query_id": ["a", "b"],
-            "relevant": [{"d1": 1, "d2": 1}, []],
-            "retrieved": [["d1", "d3"], ["d1"]],
-            "citations": [["d1", "d3"], []],
-        }
-    )
-    view = citations_of(records)
-    np.testing.assert_array_equal(citation_precision(view), [0.5, NAN])
-    np.testing.assert_array_equal(citation_recall(view), [0.5, NAN])
-    np.testing.assert_array_equal(citation_hit(view), [1.0, 1.0])
-
-
 # -- documents and chunks
 
 
@@ -160,12 +143,3 @@ def test_the_level_of_citations_is_the_one_at_which_they_meet_the_gold(cited, go
     evaluation = cited_at("auto", cited, gold, retrieved=retrieved)
     assert evaluation.scores.iloc[0].tolist() == [1 / 2, 1, 1 / 2, 1]
     assert any("citation metrics are computed at the level of doc" in n for n in evaluation.notes)
-
-
-def test_nothing_is_to_be_cited_for_a_question_without_an_answer():
-    silent, cites = (
-        cited_at("auto", cited, ["a"], answerable=False, retrieved=["a"]) for cited in ([], ["a"])
-    )
-    for evaluation, hit in ((silent, 1), (cites, 0)):
-        assert evaluation.scores.iloc[0].tolist()[-1] == hit
-        assert evaluation.states.iloc[0].tolist()[:3] == ["not applicable"] * 3

@@ -37,17 +37,6 @@ def scores(metrics, rows=ROWS, **options):
     return score_records(rows, metrics, **options).scores
 
 
-def test_nothing_retrieved_is_zero_and_an_unknown_ranking_or_gold_is_unscored():
-    rows = [
-        {"query_id": "none", "retrieved": [], "relevant": ["a"]},
-        {"query_id": "failed", "retrieved": None, "relevant": ["a"]},
-        {"query_id": "no gold", "retrieved": ["a"], "relevant": None},
-    ]
-    values = scores("recall@5", rows)["recall@5"]
-    assert values["none"] == 0.0
-    assert values[["failed", "no gold"]].isna().all()
-
-
 def test_similarity_needs_a_function_that_embeds():
     with pytest.raises(DataError, match="embed="):
         scores("semantic_answer_similarity")

@@ -22,7 +22,6 @@ from rageval_report import (
     score_rankings,
 )
 from rageval_report.errors import DataError
-from rageval_report.judges import ScriptedChat
 from rageval_report.metrics.trace_results import score_traces
 from rageval_report.scores.catalogue.dialects import DIALECT_NAMES
 
@@ -473,31 +472,6 @@ def test_traces_refuse_what_contradicts_their_scorer(options, message):
 
 
 # -- judges
-
-
-def judged_in(dialect):
-    rows = [{"query_id": n, "question": "Where?", "answer": f"Here {n}."} for n in range(4)]
-    marks = [1, 5, 4, 2]
-    replies = [json.dumps({"reasoning": "So.", "score": mark}) for mark in marks]
-    return score(
-        rows,
-        "answer_relevancy",
-        chat=ScriptedChat(replies),
-        judging={"concurrency": 1},
-        dialect=dialect,
-    )
-
-
-def test_judged_metrics_alone_keep_the_dialect_and_its_percentiles():
-    plain, theirs = judged_in(None), judged_in("ragbench")
-    assert theirs.scores.equals(plain.scores)
-    assert theirs.config["dialect"] == "ragbench"
-    assert "dialect:ragbench" in theirs.evaluation_report().signature
-    assert any("metrics of the judge are our own" in note for note in theirs.notes)
-    values = sorted(plain.scores["answer_relevancy"])
-    assert theirs.find_thresholds().frame["p50"].tolist() == [values[2]]  # sorted[int(n / 2)]
-    assert plain.find_thresholds().frame["p50"].tolist() == [(values[1] + values[2]) / 2]
-    assert "dialect" not in plain.config
 
 
 # -- paths that have no dialect

@@ -55,19 +55,6 @@ def test_recall_that_no_ranking_can_reach_is_said(real_data):
     assert any(f"cannot exceed {best:.3f}" in one for one in found.table.notes)
 
 
-def test_judged_chunks_with_grades_are_counted_at_either_level():
-    gold = [
-        {"doc_id": "a", "chunk_id": "a1", "relevance": 2},
-        {"doc_id": "a", "chunk_id": "a2", "relevance": 2},
-        {"doc_id": "b", "chunk_id": "b1", "relevance": 1},  # not highly relevant
-    ]
-    passages = [{"doc_id": "b", "chunk_id": "b1"}, {"doc_id": "a", "chunk_id": "a2"}]
-    row = {**RECORDS[1], "relevant": gold, "retrieved": passages}
-    for level, expected in (("chunk", (2, 0.5)), ("document", (1, 1.0))):
-        found = evaluate_judged_set([row], generation="exact_match", level=level)
-        assert tuple(found.queries.frame[["expected", "recall"]].iloc[0]) == expected
-
-
 SECTIONS = [
     {
         **RECORDS[1],

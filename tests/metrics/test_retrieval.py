@@ -116,13 +116,6 @@ def test_exponential_ndcg_is_linear_ndcg_of_exponential_grades(k):
     assert ours.to_dict() == {query: one[f"ndcg_cut_{k}"] for query, one in theirs.items()}
 
 
-def test_bpref_charges_each_judged_nonrelevant_document_above():
-    # R = 2 and one of two judged non-relevant stands above the second: (1 + (1 - 1/2)) / 2
-    hits = hits_of([["a", "n", "u", "b", "m"]], [{"a": 1, "b": 1, "n": 0, "m": 0}])
-    assert retrieval.bpref(hits) == pytest.approx([0.75])
-    assert retrieval.bpref(hits, 3) == pytest.approx([0.5])
-
-
 @pytest.mark.parametrize("name", RETRIEVAL)
 @pytest.mark.parametrize("k", [None, 3])
 def test_nothing_retrieved_and_nothing_relevant_score_zero(name, k):

@@ -142,18 +142,3 @@ def test_a_judged_set_is_doubted_in_its_table_too():
 
 
 # -- two levels of ids
-
-
-def test_passages_with_two_ids_are_doubted_as_they_are_compared():
-    passages = [
-        {"document_id": "doc1", "chunk_id": "c7"},
-        {"document_id": "doc2", "chunk_id": "c8"},
-    ]
-    rows = [{"query_id": f"q{i}", "relevant": ["doc1"], "retrieved": passages} for i in range(6)]
-    assert checks_in(rr.score(rows, "recall@2").notes) == []
-    rows = [{**row, "relevant": ["DOC1"]} for row in rows]
-    assert checks_in(rr.score(rows, "recall@2").notes) == ["ids_differ"]
-    assert checks_in(rr.score(rows, "recall@2", match_ids="case").notes) == []
-    rows = [{**row, "relevant": ["doc1"]} for row in rows]
-    forced = rr.score(rows, "recall@2", level="chunk")
-    assert checks_in(forced.notes) == ["ids_never_meet"]

@@ -325,22 +325,6 @@ def test_a_cost_that_the_pipeline_states_counts_first_and_a_note_says_which():
     assert "2 of 3 are computed from tokens and prices" in note
 
 
-def test_a_model_without_a_price_has_an_unknown_cost_not_0():
-    run = run_of(with_model, prices={"large": (1, 1), "huge": (2, 2)})
-    assert run.evaluation.scores["cost_usd"].isna().all()
-    [note] = [note for note in run.evaluation.notes if note.startswith("cost_usd")]
-    assert "3 unknown: no price for the model 'small'" in note
-
-
-def test_the_cost_counts_in_the_weighted_score():
-    objectives = {"cost": {"metrics": "cost_usd", "best": 0, "worst": 0.01}}
-    weights = {"cost": 1, "accuracy": 1}
-    run = run_of(with_model, prices={"small": (1, 0)}, weights=weights, objectives=objectives)
-    values = run.weighted.frame.set_index("objective")["value"]
-    assert values["cost"] == pytest.approx(1 - 0.002 / 0.01)
-    assert values["weighted score"] == pytest.approx((1 + 0.8) / 2)
-
-
 @pytest.mark.parametrize("prices", [{"small": 3}, {"small": (-1, 2)}, {"small": ("a", "b")}])
 def test_a_wrong_price_is_refused_before_anything_is_asked(prices):
     with pytest.raises(DataError, match="prices: the price of 'small' must be two numbers"):

@@ -9,10 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, experiment
-from rageval_report.analysis.effects import main_effects
+from rageval_report import experiment
 from rageval_report.errors import DataError
-from rageval_report.runner.experiment import cells_of, check_grid
+from rageval_report.runner.experiment import check_grid
 
 QUERIES = [
     {"query_id": f"q{n}", "question": f"Number {n}?", "reference": str(n), "relevant": [f"d{n}"]}
@@ -58,20 +57,6 @@ def test_every_combination_is_asked_every_query_once(tmp_path, pipeline):
     assert frame["n"].tolist() == [12] * 4
     assert frame["n_failed"].tolist() == [0] * 4
     assert repr(tried).startswith("Experiment(4 runs (top_k: 2, exact: 2), folder")
-
-
-def test_each_evaluation_knows_its_settings_also_from_its_files(tmp_path, pipeline):
-    tried = tried_in(tmp_path, pipeline)
-    for name, cell in tried.cells.items():
-        evaluation = tried.runs[name].evaluation
-        assert {key: evaluation.config[key] for key in cell} == cell
-    read = [
-        RAGPipelineEvaluation.load(name, tmp_path / name / "scores.json") for name in tried.cells
-    ]
-    assert [{key: one.config[key] for key in GRID} for one in read] == [*tried.cells.values()]
-    from_files = main_effects(read, list(GRID))
-    columns = ["metric", "factor", "difference", "pvalue"]
-    assert from_files.frame[columns].equals(tried.effects().frame[columns])
 
 
 # -- stopped and resumed
@@ -259,11 +244,3 @@ def test_a_command_gets_the_settings_in_its_words(tmp_path, as_text):
 def test_a_grid_that_makes_no_sense_is_refused(grid, told):
     with pytest.raises(DataError, match=told):
         check_grid(grid)
-
-
-def test_names_of_combinations_are_names_of_folders():
-    grid = check_grid({"model": ["a/b:c", "a\\b:c", "é" * 300], "k": [1, True]})
-    cells = cells_of(grid)
-    assert len(cells) == 6  # each has its own name, though characters were replaced
-    assert all(len(name) < 140 and not set(name) & set('/\\:*?"<>|') for name in cells)
-    assert next(iter(cells.values())) == {"model": "a/b:c", "k": 1}

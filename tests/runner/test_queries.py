@@ -27,11 +27,8 @@ from rageval_report.runner.query_source import (
 )
 from rageval_report.runner.replies import (
     ResponsePaths,
-    SampledReply,
     TargetError,
-    doubts_about_replies,
     record_fields,
-    value_at,
 )
 from rageval_report.runner.targets import HttpSettings, HttpTarget, fill_template
 
@@ -81,12 +78,6 @@ def test_an_earlier_answer_is_kept_under_another_name():
         "context_given": "...",
         "latency_ms_given": 3.0,
     }
-
-
-def test_a_file_without_ids_has_them_derived_from_its_questions(write):
-    path = write('{"question": "Why?"}\n{"question": "How?"}\n')
-    found = list(queries_of(path))
-    assert len({query.query_id for query in found}) == 2
 
 
 @pytest.mark.parametrize(
@@ -292,30 +283,6 @@ def test_a_template_is_filled_however_deep():
 
 
 TEXT = "Oslo is the capital of Norway, and its largest city."
-
-
-LISTS = {
-    "sources.*.node_id": {"sources": [{"node_id": "n1", "text": TEXT}]},
-    "source_nodes.*.node.id_": {
-        "source_nodes": [{"score": 0.5, "node": {"id_": "n1", "text": TEXT}}]
-    },
-    "result.documents.*.metadata.source": {
-        "result": {"documents": [{"page_content": TEXT, "metadata": {"source": "a.md"}}]}
-    },
-    "hits.*.docno": {"hits": [{"docno": "d1", "rank": 1}]},
-    "data.chunks.*.chunkId": {"data": {"chunks": [{"chunkId": 17, "content": TEXT}]}},
-    "document_ids": {"document_ids": ["d1", "d2"]},
-    "sources": {"sources": ["a.md", "b.md"]},
-}
-
-
-@pytest.mark.parametrize("path", LISTS)
-def test_the_path_of_the_ids_is_named(path):
-    document = {"answer": TEXT, **LISTS[path]}
-    (doubt,) = doubts_about_replies([SampledReply(document)] * 3, {"answer"})
-    assert f"--path retrieved={path}" in doubt.advice
-    assert f"ResponsePaths(retrieved='{path}'" in doubt.advice
-    assert value_at(document, path)
 
 
 def test_a_server_with_other_keys_is_doubted_over_a_real_socket(says, target, queries, tmp_path):

@@ -379,14 +379,11 @@ LINE = {"line": "python rag.py --k 5"}
     ("target", "then", "now"),
     [
         ("http", PLAIN, {"url": "http://localhost:2/answer"}),
-        ("http", PLAIN, {"url": "http://localhost:1/answer?k=5"}),
         ("http", PLAIN, {"body": {"question": "{question}", "k": 5}}),
         ("http", PLAIN, {"headers": {"X-Mode": "slow"}}),
         ("http", PLAIN, {"response": {"contexts": "chunks"}}),
-        ("http", PLAIN, {"stream": {"text": "delta"}}),
         ("command", LINE, {"line": "python rag.py --k 10"}),
         ("command", LINE, {"response": {"answer": "text"}}),
-        ("command", LINE, {"fields": ["language"]}),
         ("callable", {"function": "json:dumps"}, {"argument": "query"}),
         (
             "callable",

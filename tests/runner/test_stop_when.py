@@ -90,15 +90,6 @@ def test_a_run_resumes_to_the_same_end(tmp_path):
     assert pipeline.n == whole.evaluation.n_queries - 13
 
 
-def test_looks_are_few_and_an_early_one_warns():
-    notes = []
-    run = run_of(Pipeline(), looks=3)
-    assert run.evaluation.n_queries in (100, 200, 300)
-    assert run.stopping.settings["looks"] == 3
-    run_of(Pipeline(), looks=2, samples=60, tell=notes.append)
-    assert notes[0].startswith("the first look is after 30 queries: if rare large losses")
-
-
 def test_only_new_answers_are_judged_and_the_costs_are_known():
     prompts = []
 

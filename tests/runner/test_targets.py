@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import sys
 import tracemalloc
 
@@ -267,30 +266,6 @@ def test_a_value_in_an_answer_is_doubted_by_its_name(run, lines):
     assert lines(finished.records)[0]["hidden_values"] == ["TEAM"]
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"answer": "Ask them.", "echo": {"team": "search"}},  # not a field that is scored
-        {"answer": "*** three stars ***"},  # the answer's own
-        {"answer": "Ask them."},
-    ],
-)
-def test_an_answer_that_was_not_changed_is_not_doubted(run, document):
-    assert doubts_of(run(json.dumps(document).encode())) == []
-
-
-@pytest.mark.parametrize("where", ["body", "headers", "url"])
-def test_a_value_of_three_characters_is_refused(says, monkeypatch, where):
-    monkeypatch.setenv("TEAM", "red")
-    settings = {
-        "body": {"body": {"q": "{question}", "team": "${TEAM}"}},
-        "headers": {"headers": {"X-Team": "${TEAM}"}},
-        "url": {"health_url": says.url + "?team=${TEAM}"},
-    }[where]
-    with pytest.raises(DataError, match=r"TEAM holds fewer than 4 characters.*write its value"):
-        HttpTarget(HttpSettings(says.url, **settings))
-
-
 WHY = Query(0, "q1", "Why?", {"relevant": ["d1"]})
 
 
@@ -328,13 +303,6 @@ def test_a_command_answers_line_by_line_in_one_process(filter_command):
     assert all(reply.latency_ms > 0 for reply in replies)
 
 
-def test_a_command_is_told_the_fields_that_are_named_and_no_others(filter_command):
-    target = filter_command("print(json.dumps({'answer': line}))", fields=("language",))
-    query = Query(0, "q1", "Why?", {"language": "en", "tenant": "north", "relevant": ["d1"]})
-    told = '{"query_id": "q1", "question": "Why?", "language": "en"}\n'
-    assert target.ask(query).fields["answer"] == told
-
-
 def test_a_command_that_ends_is_told_with_its_code_and_last_words_and_started_again(filter_command):
     target = filter_command("sys.stderr.write('out of memory'); sys.exit(3)")
     for _ in range(2):
@@ -366,9 +334,6 @@ def test_a_command_that_is_not_there_is_told_before_anything_is_asked():
         target.check()
     with pytest.raises(PipelineError, match="no-such-command cannot be started"):
         target.ask(WHY)
-
-
-MILLION = 1_000_000
 
 
 SHORT = 0.3  # seconds; for commands that never answer
@@ -427,18 +392,6 @@ linux = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
 
 
 # -- both directions at once
-
-
-def test_a_command_that_does_not_read_is_left_when_the_time_is_up(command):
-    failure = failure_of_command(command("time.sleep(600)", SHORT), "a" * MILLION)
-    assert failure.kind == "timeout"
-    assert "no complete answer within timeout=0.3 seconds" in str(failure)
-
-
-def test_a_command_that_ends_without_reading_says_why(command):
-    program = "sys.stderr.write('no licence'); sys.stderr.flush(); os._exit(7)"
-    failure = failure_of_command(command(program), "a" * MILLION)
-    assert str(failure) == "the command ended with exit code 7: no licence"
 
 
 @pytest.mark.parametrize("written", ["'x' * 1_000_000", "'{}\\n' * 100_000"])
@@ -508,14 +461,3 @@ def test_the_processes_that_a_command_started_end_with_it(command, afterwards):
     assert not ends(child, 0)
     target.close()
     assert ends(child)
-
-
-@linux
-def test_a_pipe_that_another_process_keeps_open_is_not_waited_for(command):
-    program = CHILD.format(options="start_new_session=True", afterwards="os._exit(3)")
-    target = command(program)
-    child = int(ask(target).fields["contexts"][0])
-    try:
-        assert str(failure_of_command(target)) == "the command ended with exit code 3"
-    finally:
-        os.kill(child, signal.SIGKILL)  # in a session of its own it is beyond reach
