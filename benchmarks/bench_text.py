@@ -60,7 +60,7 @@ def by_rouge_score(texts: list[str], references: list[str]) -> np.ndarray:
 def at_once(texts: list[str], references: list[str]) -> np.ndarray:
     scores = rouge_scores(texts, references)
     return np.stack(
-        [np.stack([getattr(scores[t], f) for f in FIGURES], axis=1) for t in ROUGE_TYPES], axis=1
+        [np.stack([scores[t][f] for f in FIGURES], axis=1) for t in ROUGE_TYPES], axis=1
     )
 
 

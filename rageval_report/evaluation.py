@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.objectives import ObjectiveMapping
     from rageval_report.analysis.report import EvaluationReport, HaystackReport, OutputFormat
     from rageval_report.analysis.rules import Rule
-    from rageval_report.metrics.ranking_inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_scores import DuplicateDocs
     from rageval_report.plots.kinds import Plot
     from rageval_report.plots.options import EvaluationPlot, MetricNames, PlotOptions
     from rageval_report.readers import ScoreFile

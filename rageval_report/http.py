@@ -7,6 +7,7 @@ written into a setting: ``${NAME}`` names the environment variable that holds it
 from __future__ import annotations
 
 import contextlib
+import html
 import json as json_format
 import logging
 import math
@@ -17,14 +18,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from itertools import count
-from types import ModuleType
+from operator import attrgetter
 from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, quote_plus, urlsplit
 from urllib.request import getproxies
 
 from rageval_report._registry import load
@@ -112,35 +113,22 @@ class Key:
 _KEYS_IN_USE: weakref.WeakSet[Key] = weakref.WeakSet()
 
 
-_ENTITIES = {"&": "|amp", "<": "|lt", ">": "|gt", '"': "|quot", "'": "|apos"}
-_SHORT_ESCAPES = {"\n": r"\\+n", "\r": r"\\+r", "\t": r"\\+t", " ": r"\+"}
+_ENCODERS: tuple[Callable[[str], str], ...] = (
+    *(quote, quote_plus, partial(quote, safe=""), html.escape, lambda text: repr(text)[1:-1]),
+    lambda text: json_format.dumps(text)[1:-1],
+    lambda text: json_format.dumps(text, ensure_ascii=False)[1:-1],
+    lambda text: text.replace("/", "\\/"),  # PHP
+    lambda text: re.sub("[<>&']", lambda match: f"\\u{ord(match[0]):04x}", text),  # Go
+)
 
 
 def _written_forms(value: str) -> re.Pattern[str]:
-    """The key as servers repeat it: itself, or escaped for JSON, a URL or HTML, also repeatedly."""
-    return re.compile("".join(map(_written_character, value)))
-
-
-def _written_character(character: str) -> str:
-    plain = re.escape(character)
-    if character.isascii() and (character.isalnum() or character in "-_.~"):
-        return plain  # no format escapes these
-    encoded = character.encode("utf-8", "surrogatepass")
-    forms = [
-        rf"\\*{plain}",  # a JSON text in a JSON text has more than one backslash
-        "".join(rf"\\+u{unit:04x}" for unit in _utf16_units(character)),
-        "".join(rf"\\+x{byte:02x}" for byte in encoded),
-        "".join(f"%(?:25)*{byte:02x}" for byte in encoded),
-        f"&(?:amp;)*(?:#0*{ord(character)}|#x0*{ord(character):x}{_ENTITIES.get(character, '')});",
-    ]
-    if character in _SHORT_ESCAPES:
-        forms.append(_SHORT_ESCAPES[character])
-    return f"(?i:{'|'.join(forms)})"
-
-
-def _utf16_units(character: str) -> list[int]:
-    encoded = character.encode("utf-16-be", "surrogatepass")
-    return [encoded[n] << 8 | encoded[n + 1] for n in range(0, len(encoded), 2)]
+    """The key as servers repeat it: itself, or escaped for JSON, a URL or HTML, also twice."""
+    forms = {value}
+    for _ in range(2):
+        forms |= {encode(form) for form in forms for encode in _ENCODERS}
+    longest_first = sorted(forms, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE)
 
 
 def key_from_environment(variable: str, *, scheme: str = "Bearer", for_header: bool = True) -> Key:
@@ -432,7 +420,14 @@ class RequestError(RagevalError, RuntimeError):
         self.failure: Failure = failure
         self.status, self.retry_after = status, retry_after
         self.attempts, self.is_unreachable = attempts, is_unreachable
-        super().__init__(f"{url}: {message}")
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return f"{self.url}: {self.message}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        rebuild = partial(RequestError, self.message, url=self.url, failure=self.failure)
+        return rebuild, (), vars(self)
 
     @property
     def is_temporary(self) -> bool:
@@ -443,19 +438,12 @@ class RequestError(RagevalError, RuntimeError):
 
     def after_last_attempt(self, attempts: int, max_wait: float) -> RequestError:
         """The same error, with the number of attempts or the reason why there is no further one."""
+        end = f"given up after {attempts} attempt{'s' if attempts > 1 else ''}"
         if self.retry_after is not None and self.retry_after > max_wait:
             end = f"it asks to wait {self.retry_after:.0f} s, more than max_wait={max_wait:g}"
-        else:
-            end = f"given up after {attempts} attempt{'s' if attempts > 1 else ''}"
-        fields: dict[str, Any] = {**self._fields(), "attempts": attempts}
-        return RequestError(f"{self.message}; {end}", **fields)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return partial(RequestError, self.message, **self._fields()), ()
-
-    def _fields(self) -> dict[str, Any]:
-        names = ("url", "failure", "status", "retry_after", "attempts", "is_unreachable")
-        return {name: getattr(self, name) for name in names}
+        error = copy(self)
+        error.message, error.attempts = f"{self.message}; {end}", attempts
+        return error
 
 
 _LONGEST_MESSAGE, _LONGEST_BEGINNING = 300, 60
@@ -525,8 +513,6 @@ class HttpResponse:
         Uncompressed.
     seconds : float
         From the start of the attempt to the last byte.
-    attempts : int, default 1
-        How often the request was sent.
     keys : tuple of Key
         The keys that were sent.
     moments : tuple of (int, float)
@@ -538,7 +524,6 @@ class HttpResponse:
     headers: dict[str, str]
     body: bytes = field(repr=False)
     seconds: float
-    attempts: int = 1
     keys: tuple[Key, ...] = field(default=(), repr=False)
     moments: tuple[tuple[int, float], ...] = field(default=(), repr=False)
 
@@ -556,13 +541,7 @@ class HttpResponse:
 
     def error(self, message: str) -> RequestError:
         """An error about the content of this answer."""
-        return RequestError(
-            redact_keys(self.keys, message),
-            url=self.url,
-            failure="content",
-            status=self.status,
-            attempts=self.attempts,
-        )
+        return _refuse(self.url, self.keys, message, "content", status=self.status)
 
     def seconds_at(self, place: int) -> float | None:
         """Seconds from the request to the byte at `place`, counted from 0; None if there is none.
@@ -582,49 +561,38 @@ _FIRST_WAIT = 1.0  # seconds; each further wait is twice as long
 _JITTER = 1.0  # at most so many seconds are added, so that failed requests do not return together
 
 
-def is_temporary(failure: RequestError) -> bool:
-    """Whether the same request may succeed later."""
-    return failure.is_temporary
-
-
 def make_retrier(
     *,
     max_attempts: int,
     max_wait: float,
     sleep: Sleep,
-    should_retry: Callable[[RequestError], bool] = is_temporary,
+    should_retry: Callable[[RequestError], bool] = attrgetter("is_temporary"),
 ) -> Any:
     """An object of tenacity that calls a function again while its failures are temporary."""
-    tenacity = _import_package("tenacity")
-
-    def failure_of(state: Any) -> RequestError:
-        failure: RequestError = state.outcome.exception()
-        return failure
-
-    def give_up(state: Any) -> NoReturn:
-        failure = failure_of(state)
-        raise failure.after_last_attempt(state.attempt_number, max_wait) from failure
-
-    attempts = tenacity.stop_after_attempt(max_attempts)
+    tenacity = load("tenacity")
+    is_last = tenacity.stop_after_attempt(max_attempts)
     backoff = tenacity.wait_exponential_jitter(initial=_FIRST_WAIT, max=max_wait, jitter=_JITTER)
     jitter = tenacity.wait_random(0.0, _JITTER)
 
+    def give_up(state: Any) -> NoReturn:
+        failure = state.outcome.exception()
+        raise failure.after_last_attempt(state.attempt_number, max_wait) from failure
+
     def stop(state: Any) -> bool:
         # Asking earlier than the server allows would only be refused again.
-        return attempts(state) or (failure_of(state).retry_after or 0.0) > max_wait
+        return is_last(state) or (state.outcome.exception().retry_after or 0.0) > max_wait
 
     def wait(state: Any) -> float:
-        requested = failure_of(state).retry_after
+        requested = state.outcome.exception().retry_after
         # All clients of a busy server are told the same time; the random part keeps them from
         # returning together.
         seconds: float = backoff(state) if requested is None else requested + jitter(state)
         return seconds
 
-    def is_to_retry(exc: BaseException) -> bool:
-        return isinstance(exc, RequestError) and should_retry(exc)
-
     return tenacity.Retrying(
-        retry=tenacity.retry_if_exception(is_to_retry),
+        retry=tenacity.retry_if_exception(
+            lambda exc: isinstance(exc, RequestError) and should_retry(exc)
+        ),
         stop=stop,
         wait=wait,
         sleep=sleep,
@@ -677,12 +645,6 @@ def check_limits(*, max_wait: float, **limits: float) -> None:
             raise DataError(f"{name} must be a finite number > 0; got {value!r}")
     if not max_wait >= 0:
         raise DataError(f"max_wait must be a number >= 0; got {max_wait!r}")
-
-
-def _import_package(name: str) -> ModuleType:
-    """A package of the extra ``http``, imported when the first request is sent."""
-    package: ModuleType = load(name)
-    return package
 
 
 class Client:
@@ -738,14 +700,11 @@ class Client:
         )
         self._timeout, self._max_bytes = timeout, max_bytes
         self._has_been_answered = False  # by any server
-        self._httpx = _import_package("httpx2")
+        self._httpx = load("httpx2")
         self._opened: dict[bool, Any] = {}  # by whether certificates are checked
         self._lock = threading.Lock()
-        self.retry_call = make_retrier(
-            max_attempts=max_attempts,
-            max_wait=max_wait,
-            sleep=sleep,
-            should_retry=self._should_retry,
+        self._retrier = make_retrier(
+            max_attempts=max_attempts, max_wait=max_wait, sleep=sleep, should_retry=self._may_pass
         )
 
     def __enter__(self) -> Self:
@@ -757,21 +716,17 @@ class Client:
     def _open(self, url: str) -> Any:
         """The library's client, made at the first request: reading certificates takes a while."""
         # Certificates are read only where they are used.
-        proxies = getproxies().values()
-        is_encrypted = any(place.lower().startswith("https:") for place in (url, *proxies))
+        places = (url, *getproxies().values())
+        is_encrypted = any(place.lower().startswith("https:") for place in places)
         with self._lock:
             if is_encrypted not in self._opened:
-                self._opened[is_encrypted] = self._make_client(is_encrypted)
+                self._opened[is_encrypted] = self._make_client(verify=is_encrypted)
             return self._opened[is_encrypted]
 
-    def _make_client(self, is_encrypted: bool) -> Any:
+    def _make_client(self, *, verify: bool) -> Any:
+        limits = self._httpx.Limits()  # none: each thread keeps its connection
         try:
-            return self._httpx.Client(
-                timeout=self._timeout,
-                follow_redirects=False,
-                limits=self._httpx.Limits(),  # none: each thread keeps its connection
-                verify=is_encrypted,
-            )
+            return self._httpx.Client(timeout=self._timeout, limits=limits, verify=verify)
         except (ValueError, self._httpx.InvalidURL) as exc:
             raise DataError(
                 "the proxy in the environment must be an address such as 'http://host:3128'"
@@ -826,21 +781,15 @@ class Client:
         DataError
             If the address is malformed, or `json` cannot be written as JSON.
         """
-        sent, attempts = tuple(keys), count(1)
-
-        def send() -> HttpResponse:
-            attempt = next(attempts)
-            answer = self.send(method, url, json=json, headers=headers, keys=sent)
-            return replace(answer, attempts=attempt)
-
+        send = partial(self.send, method, url, json=json, headers=headers, keys=tuple(keys))
         return self.retry(send)
 
     def retry(self, attempt: Callable[[], T]) -> T:
         """Call a function that sends a request again while it raises a temporary failure."""
-        outcome: T = self.retry_call(attempt)
+        outcome: T = self._retrier(attempt)
         return outcome
 
-    def _should_retry(self, failure: RequestError) -> bool:
+    def _may_pass(self, failure: RequestError) -> bool:
         # A server that never answered is most likely not running; one that did may be restarting.
         return failure.is_temporary and (self._has_been_answered or not failure.is_unreachable)
 
@@ -873,32 +822,22 @@ class Client:
             ) as response:
                 self._has_been_answered = True
                 body, moments = self._read_body(response, started, refuse)
-        except self._httpx.TimeoutException as exc:
-            message = f"no complete answer within timeout={self._timeout:g} seconds"
-            raise refuse(message, "timeout") from (None if sent else exc)
         # Errors of the request itself: no server will ever accept it, so it is not retried.
         except (self._httpx.InvalidURL, self._httpx.LocalProtocolError, UnicodeError) as exc:
             message = redact_keys(sent, str(exc))
-            raise DataError(f"{shown}: the request cannot be sent: {message}") from (
-                None if sent else exc
-            )
+            error = DataError(f"{shown}: the request cannot be sent: {message}")
+            raise error from (None if sent else exc)
         except self._httpx.RequestError as exc:
             raise self._transport_error(exc, refuse) from (None if sent else exc)
+        status = response.status_code
         named = {name.lower(): value for name, value in response.headers.items()}
-        if response.status_code not in _OK:
-            message = f"answered {response.status_code}"
-            if said := _server_message(body, sent, named.get(_AWS_ERROR, "")):
-                message += f": {said}"
-            raise refuse(
-                message + _advice(response.status_code, named, has_key=bool(sent)),
-                "status",
-                status=response.status_code,
-                retry_after=retry_after_seconds(named),
-            )
+        if status not in _OK:
+            said = _server_message(body, sent, named.get(_AWS_ERROR, ""))
+            message = f"answered {status}{said and f': {said}'}"
+            message += _advice(status, named, has_key=bool(sent))
+            raise refuse(message, "status", status=status, retry_after=retry_after_seconds(named))
         seconds = time.monotonic() - started
-        return HttpResponse(
-            *(shown, response.status_code, named, body, seconds), keys=sent, moments=tuple(moments)
-        )
+        return HttpResponse(shown, status, named, body, seconds, sent, tuple(moments))
 
     def _read_body(
         self, response: Any, started: float, refuse: Callable[..., RequestError]
@@ -924,6 +863,8 @@ class Client:
         return b"".join(pieces), moments
 
     def _transport_error(self, exc: Exception, refuse: Callable[..., RequestError]) -> RequestError:
+        if isinstance(exc, self._httpx.TimeoutException):
+            return refuse(f"no complete answer within timeout={self._timeout:g} seconds", "timeout")
         # A damaged body is a fault of content: the same answer would come again.
         if isinstance(exc, self._httpx.DecodingError):
             return refuse(f"the answer cannot be decompressed: {exc}", "content")

@@ -18,7 +18,7 @@ from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
 from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path
 from rageval_report.files.source import Source
-from rageval_report.metrics.ranking_inputs import DuplicateDocs
+from rageval_report.metrics.ranking_scores import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.reports.sentences import join_names
 from rageval_report.scores import Correct

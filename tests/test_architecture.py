@@ -29,7 +29,7 @@ FLOORS = (
     {"http", "scores", "results"},
     {"records"},
     {"stats", "render", "plots", "metrics", "reports.sentences"},
-    {"readers", "embeddings", "datasets", "runner"},
+    {"readers", "datasets", "runner"},
     {"sources"},  # they open tables and documents, which readers read
     {"analysis", "judges"},
     {"records.golden_drafts"},  # written by a chat model, so it is above the judges' chats
@@ -47,11 +47,11 @@ FLOORS = (
 )
 OF_EVALUATE = {
     f"runner.{name}"
-    for name in ("eval_config", "eval_queries", "judge_setup", "scoring", "staged_scoring")
+    for name in ("eval_config", "eval_queries", "judge_setup", "scoring")
 } | {"runner.evaluate", "runner.experiment"}
 OF_THEIR_OWN = {room for rooms in FLOORS for room in rooms if "." in room}
 READING = {"stats", "analysis", "results", "render", "plots", "reports"}
-MAKING = {*("records", "readers", "sources", "embeddings", "datasets", "runner")}
+MAKING = {*("records", "readers", "sources", "datasets", "runner")}
 MAKING |= {"http", "metrics", "judges", "golden", "records.golden_drafts"}
 HEAVY = {"scipy", "matplotlib", "tabulate", "dask", "duckdb", "narwhals", "polars", "click"}
 HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx2", "openpyxl", "yaml"}
@@ -331,7 +331,7 @@ NOT_FOR_A_REPORT = HEAVY - {"scipy", "click"}
 NOT_FOR_A_REPORT |= {"scipy.stats", "scipy.optimize", "scipy.fft"}
 NOT_FOR_A_REPORT |= {
     "rageval_report.analysis.compare",
-    *("rageval_report.metrics.ranking_inputs", "rageval_report.metrics.trec_files"),
+    *("rageval_report.metrics.joining", "rageval_report.metrics.trec_files"),
     "rageval_report.records",
     *("rageval_report.http", "rageval_report.judges", "rageval_report.datasets"),
     *("rageval_report.scale.scan", "rageval_report.reports.report"),

@@ -181,7 +181,7 @@ def _preference_rubric(options: Options) -> Rubric | str:
 def _judge_records(options: Options, setup: JudgeSetup, output: Output) -> int:
     from rageval_report.metrics.scoring import score_and_judge
     from rageval_report.runner.judge_setup import judges_results, noise_results
-    from rageval_report.runner.staged_scoring import judge_until
+    from rageval_report.runner.scoring import judge_until
 
     chats = setup.chats()
     records, rubrics = _read(options, options.records), setup.rubrics(_DEFAULT)

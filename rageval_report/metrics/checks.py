@@ -56,9 +56,3 @@ def distinct_items(name: str, items: Sequence[Item]) -> set[Item]:
         return set(items)
     except TypeError as exc:
         raise DataError(f"{name} must contain texts or ids: {exc}") from exc
-
-
-def refuse_cutoff(metric: str, k: int | None) -> None:
-    """Raise an error if a cutoff is given for a metric without a ranking to cut."""
-    if k is not None:
-        raise DataError(f"{metric!r} has no cutoff: write it without @{k}")

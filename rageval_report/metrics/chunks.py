@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,8 +54,7 @@ def precision_at_k_exact(
     0.2
     """
     cutoff = check_cutoff(k)
-    retrieved = check_list("retrieved_chunks", retrieved_chunks)
-    truths = check_list("ground_truth_chunks", ground_truth_chunks)
+    retrieved, truths = _lists(retrieved_chunks, ground_truth_chunks)
     # Over k even if fewer were retrieved, as in datapizza-ai; ragbench divides by what was
     # retrieved.
     return _count_found(retrieved, truths, cutoff) / cutoff if retrieved and cutoff else 0.0
@@ -91,8 +90,7 @@ def recall_at_k_exact(
     0.5
     """
     cutoff = check_cutoff(k)
-    retrieved = check_list("retrieved_chunks", retrieved_chunks)
-    truths = check_list("ground_truth_chunks", ground_truth_chunks)
+    retrieved, truths = _lists(retrieved_chunks, ground_truth_chunks)
     if not retrieved or not cutoff:
         return 0.0
     # Distinct truths here; the twin by similarity counts rows. Both as in datapizza-ai.
@@ -128,11 +126,16 @@ def f1_at_k_exact(
     >>> f1_at_k_exact(["a", "b"], ["a", "c"], 2)
     0.5
     """
-    retrieved = check_list("retrieved_chunks", retrieved_chunks)
-    truths = check_list("ground_truth_chunks", ground_truth_chunks)
+    retrieved, truths = _lists(retrieved_chunks, ground_truth_chunks)
     precision = precision_at_k_exact(retrieved, truths, k)
     recall = recall_at_k_exact(retrieved, truths, k)
     return harmonic_mean(precision, recall)
+
+
+def _lists(
+    retrieved: Iterable[Hashable], truths: Iterable[Hashable]
+) -> tuple[list[Hashable], list[Hashable]]:
+    return check_list("retrieved_chunks", retrieved), check_list("ground_truth_chunks", truths)
 
 
 def harmonic_mean(precision: float, recall: float) -> float:
@@ -191,8 +194,7 @@ def hybrid_log_rank_score_exact(
     >>> hybrid_log_rank_score_exact(["a", "b"], ["a", "b"], normalized=True)
     1.0
     """
-    retrieved = check_list("retrieved_chunks", retrieved_chunks)
-    listed_truths = check_list("ground_truth_chunks", ground_truth_chunks)
+    retrieved, listed_truths = _lists(retrieved_chunks, ground_truth_chunks)
     truths = distinct_items("ground_truth_chunks", listed_truths)
     if not truths:
         raise DataError("ground_truth_chunks must have at least one chunk; got none")
@@ -200,16 +202,9 @@ def hybrid_log_rank_score_exact(
     # Reversed, so that the first rank of a repeated chunk is the one that stays.
     first = {chunk: rank for rank, chunk in reversed([*enumerate(retrieved, start=1)])}
     ranks = sorted(first[truth] for truth in truths & first.keys())
-    score = hybrid_of_ranks(
-        np.zeros(len(ranks), dtype=np.int64),
-        np.array(ranks, dtype=np.int64),
-        [len(retrieved)],
-        [len(truths)],
-        gamma=gamma,
-        alpha=alpha,
-        normalized=normalized,
-    )
-    return float(score[0])
+    how: dict[str, Any] = {"gamma": gamma, "alpha": alpha, "normalized": normalized}
+    queries = np.zeros(len(ranks), dtype=np.int64)
+    return float(hybrid_of_ranks(queries, ranks, [len(retrieved)], [len(truths)], **how)[0])
 
 
 VectorsOrTexts = ArrayLike | Sequence[str]
@@ -378,25 +373,14 @@ def hybrid_log_rank_score_similarity(
     0.75
     """
     pair = _QueryVectors(retrieved_embeddings, ground_truth_embeddings, embed)
-    score = hybrid_log_rank_similarity(
-        pair.view(),
-        threshold=similarity_threshold,
-        gamma=gamma,
-        alpha=alpha,
-        normalized=normalized,
-    )
-    return float(score[0])
+    how: dict[str, Any] = {"gamma": gamma, "alpha": alpha, "normalized": normalized}
+    return float(hybrid_log_rank_similarity(pair.view(), threshold=similarity_threshold, **how)[0])
 
 
 class _QueryVectors:
     """The vectors of the results and of the truths of one query."""
 
-    def __init__(
-        self,
-        retrieved: VectorsOrTexts,
-        truths: VectorsOrTexts,
-        embed: Embed | None,
-    ) -> None:
+    def __init__(self, retrieved: VectorsOrTexts, truths: VectorsOrTexts, embed: Embed | None):
         self.retrieved = _vectors(retrieved, embed, "retrieved_embeddings")
         self.truths = _vectors(truths, embed, "ground_truth_embeddings")
 

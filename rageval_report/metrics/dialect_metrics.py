@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, named
-from rageval_report.metrics.checks import refuse_cutoff
 from rageval_report.metrics.refusal import RefusalRule
 from rageval_report.metrics.retrieval import Hits
 from rageval_report.metrics.traces import score_gold_and_traces
@@ -165,27 +164,23 @@ def gold_and_traces(records: pd.DataFrame) -> GoldAndTraces:
     return GoldAndTraces(gold, traces, np.array(flags, dtype=bool))
 
 
-def answered_precision(view: GoldAndTraces, k: int | None = None) -> FloatArray:
+def answered_precision(view: GoldAndTraces) -> FloatArray:
     """Whether an answer to an answerable question has a gold text and a hit, of all answers."""
-    refuse_cutoff("precision", k)
     return view.column("answered_precision")
 
 
-def answered_citation_hit(view: GoldAndTraces, k: int | None = None) -> FloatArray:
+def answered_citation_hit(view: GoldAndTraces) -> FloatArray:
     """Whether an answer to an answerable question cites gold that was retrieved, of all answers."""
-    refuse_cutoff("chr", k)
     return view.column("answered_citation_hit")
 
 
-def under_refusal(view: GoldAndTraces, k: int | None = None) -> FloatArray:
+def under_refusal(view: GoldAndTraces) -> FloatArray:
     """Whether a question without an answer was answered, of those questions."""
-    refuse_cutoff("under_refusal", k)
     return view.column("hallucinated_answer")
 
 
-def over_refusal(view: GoldAndTraces, k: int | None = None) -> FloatArray:
+def over_refusal(view: GoldAndTraces) -> FloatArray:
     """Whether an answerable question was refused, of those questions."""
-    refuse_cutoff("over_refusal", k)
     return view.column("false_refusal")
 
 

@@ -89,23 +89,6 @@ class IdRows:
             return DataError(f"{self.what}, row {row} counted from 0 ({ids}): {message}")
         return ReaderError(f"{ids}: {message}", self.path, int(self.line[row]))
 
-    def take(self, rows: IntArray) -> IdRows:
-        """Some rows, in that order."""
-        line = None if self.line is None else self.line[rows]
-        return IdRows(
-            self.query[rows], self.doc[rows], self.value[rows], self.what, self.path, line
-        )
-
-    def are_of_query(self) -> BoolArray:
-        """Which documents have the id of their query."""
-        return np.asarray(self.query == np.array(self.documents(), dtype=object), dtype=bool)
-
-    def best_first(self, *, by_id: bool) -> IntArray:
-        """The rows in the order of the ranks, whatever their queries; the first of equals first."""
-        docs = self.documents()
-        pairs = list(zip(self.value.tolist(), docs, strict=True)) if by_id else self.value.tolist()
-        return np.array(sorted(range(len(docs)), key=pairs.__getitem__, reverse=True), np.int64)
-
     def is_repeat(self) -> BoolArray:
         """Which rows have a document that an earlier row of the same query has."""
         ids = pd.DataFrame({"query": self.query, "doc": self.doc.astype(object)})

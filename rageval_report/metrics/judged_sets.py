@@ -18,15 +18,19 @@ import pandas as pd
 
 from rageval_report.errors import DataError, check_choice, is_doubt, named
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.metrics.record_scores import ScoredRecords, is_unanswerable, score_records
+from rageval_report.metrics.checks import check_cutoff
+from rageval_report.metrics.record_scores import (
+    ScoredRecords,
+    Tools,
+    is_unanswerable,
+    score_records,
+)
 from rageval_report.metrics.scoring import score_and_judge
-from rageval_report.metrics.views import Tools
 from rageval_report.records import record_table
 from rageval_report.records.golden import high_grade, highly_relevant
 from rageval_report.records.id_changes import MatchIds, match_record_ids
 from rageval_report.records.levels import (
     SECTION_FIELDS,
-    LevelChoice,
     LevelOption,
     choose_level,
     count_levels,
@@ -155,7 +159,10 @@ def evaluate_judged_set(
     >>> result.table.frame[["retrieval", "n", "correct"]].to_numpy().tolist()
     [['found', 1, 1], ['not found', 1, 1], ['all', 2, 2]]
     """
-    _check_arguments(k, minimum, duplicates)
+    check_cutoff(k, least=1)
+    if not 0.0 < minimum <= 1.0:
+        raise DataError(f"minimum must be above 0 and at most 1; got {minimum!r}")
+    check_choice("duplicates", duplicates, _REPEATS)
     checked = record_table(records, unretrieved_citations="keep")
     if match_ids:
         checked, match_note = match_record_ids(checked, match_ids)
@@ -167,7 +174,9 @@ def evaluate_judged_set(
     answerable = checked[~is_unanswerable(checked)]
     grade, grade_note = high_grade(answerable, grade)
     relevant = highly_relevant(answerable, grade=grade)
-    choice, at_level = _at_level(relevant, level, mapping)
+    mapped = _with_set_ids(relevant, mapping)
+    choice = choose_level(count_levels(mapped), level)
+    at_level = records_at_level(mapped, choice.level)
     cut_notes, counted = _cut_rankings(at_level, len(checked), k, duplicates, mapping)
     metrics = [f"recall@{k}", f"reachable_recall@{k}", "precision@1"]
     citing = _citation_scores(checked.loc[relevant.index], level, mapping)
@@ -211,14 +220,6 @@ def evaluate_judged_set(
     )
 
 
-def _check_arguments(k: int, minimum: float, duplicates: str) -> None:
-    if isinstance(k, bool) or k < 1:
-        raise DataError(f"k must be an integer >= 1; got {k!r}")
-    if not 0.0 < minimum <= 1.0:
-        raise DataError(f"minimum must be above 0 and at most 1; got {minimum!r}")
-    check_choice("duplicates", duplicates, _REPEATS)
-
-
 # -- the records to score
 
 
@@ -237,31 +238,19 @@ def _with_set_ids(
     """The records with the ids of the set in what the pipeline retrieved and cited."""
     set_id = _invert_mapping(mapping or {})
 
-    def in_set(name: str | None) -> str | None:
-        return name if name is None else set_id.get(name, name)
+    def in_set(name: Any) -> Any:
+        return tuple(map(in_set, name)) if isinstance(name, tuple) else set_id.get(name, name)
 
-    columns: dict[str, list[Any]] = {}
-    for field in ("retrieved", "citations"):
-        if field in records:
-            columns[field] = [ids and [in_set(name) for name in ids] for ids in records[field]]
-        sections = SECTION_FIELDS[field]
-        if sections in records:
-            columns[sections] = [
-                pairs and [(in_set(document), in_set(name)) for document, name in pairs]
-                for pairs in records[sections]
-            ]
-    return records.assign(
-        **{name: pd.Series(cells, records.index, dtype=object) for name, cells in columns.items()}
+    fields = (
+        "retrieved",
+        "citations",
+        *map(SECTION_FIELDS.__getitem__, ("retrieved", "citations")),
     )
-
-
-def _at_level(
-    records: pd.DataFrame, level: LevelOption, mapping: Mapping[str, str | Sequence[str]] | None
-) -> tuple[LevelChoice, pd.DataFrame]:
-    """The level of the ids, and the records with the ids of the set at that level."""
-    mapped = _with_set_ids(records, mapping)
-    choice = choose_level(count_levels(mapped), level)
-    return choice, records_at_level(mapped, choice.level)
+    columns = {}
+    for field in filter(records.__contains__, fields):
+        cells = [ids and [*map(in_set, ids)] for ids in records[field]]
+        columns[field] = pd.Series(cells, records.index, dtype=object)
+    return records.assign(**columns)
 
 
 def _cut_rankings(
@@ -273,10 +262,7 @@ def _cut_rankings(
 ) -> tuple[tuple[str, ...], pd.DataFrame]:
     """Notes on the records, and the records with only the results that count."""
     rankings = records["retrieved"].tolist()
-    cut = [
-        None if ranking is None else _first_documents(ranking, k, duplicates)
-        for ranking in rankings
-    ]
+    cut = [ranking and _first_documents(ranking, k, duplicates) for ranking in rankings]
     table = records.drop(columns=[field for field in _REPLACED_FIELDS if field in records])
     table["retrieved"] = pd.Series(cut, index=table.index, dtype=object)
     # Of several chunks of a document, one is expected at the level of documents.
@@ -391,28 +377,23 @@ def _cross_table(table: pd.DataFrame) -> pd.DataFrame:
     """One row for each outcome of the retrieval, with the answers to its queries."""
     rows = []
     for retrieval, reading in _READINGS.items():
-        part = table if retrieval == "all" else table[table["retrieval"] == retrieval]
-        if len(part) or retrieval in ("found", "not found"):
-            rows.append(
-                {"retrieval": retrieval, **_count_answers(part["answer"]), "reading": reading}
-            )
+        labels = table["answer"][(table["retrieval"] == retrieval) | (retrieval == "all")]
+        if len(labels) or retrieval in ("found", "not found"):
+            rows.append({"retrieval": retrieval, **_count_answers(labels), "reading": reading})
     return pd.DataFrame(rows)
 
 
 def _count_answers(labels: pd.Series) -> dict[str, Any]:
-    counts = {
-        label: int((labels == label).sum()) for label in ("correct", "incorrect", "not scored")
-    }
-    n = counts["correct"] + counts["incorrect"]
+    correct, incorrect = (int((labels == label).sum()) for label in ("correct", "incorrect"))
     accuracy = low = high = math.nan
-    if n:
-        interval = interval_of_count(counts["correct"], n)
+    if n := correct + incorrect:
+        interval = interval_of_count(correct, n)
         accuracy, low, high = interval.estimate, interval.low, interval.high
     return {
         "n": len(labels),
-        "correct": counts["correct"],
-        "incorrect": counts["incorrect"],
-        "unscored": counts["not scored"],
+        "correct": correct,
+        "incorrect": incorrect,
+        "unscored": len(labels) - n,
         "accuracy": accuracy,
         "ci_low": low,
         "ci_high": high,

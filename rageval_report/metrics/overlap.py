@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import cast
@@ -17,7 +16,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from rageval_report.errors import DataError, UnknownNameError, check_choice
-from rageval_report.metrics.checks import check_list, refuse_cutoff
+from rageval_report.metrics.checks import check_list
 from rageval_report.metrics.text import Answers, Tokenizer
 from rageval_report.types import FloatArray
 
@@ -136,24 +135,16 @@ def pooled_bleu(answers: Answers, *, tokenizer: Tokenizer | str = "13a") -> floa
     return min(float(pooled.score) / 100.0, 1.0)
 
 
-def bleu(
-    answers: Answers, k: int | None = None, *, tokenizer: Tokenizer | str = "13a"
-) -> FloatArray:
+def bleu(answers: Answers, *, tokenizer: Tokenizer | str = "13a") -> FloatArray:
     """Sentence BLEU of each answer against all its references at once."""
-    refuse_cutoff("bleu", k)
     scorer = _bleu(tokenizer)
-    return answers.score_each(
-        lambda answer, references: _score_sentence(scorer, answer, references)
-    )
+    return answers.score_each(partial(_score_sentence, scorer))
 
 
-def chrf(answers: Answers, k: int | None = None) -> FloatArray:
+def chrf(answers: Answers) -> FloatArray:
     """The chrF of each answer: F2 of n-grams of 1 to 6 characters, without blanks."""
-    refuse_cutoff("chrf", k)
     scorer = CHRF()
-    return answers.score_each(
-        lambda answer, references: _score_sentence(scorer, answer, references)
-    )
+    return answers.score_each(partial(_score_sentence, scorer))
 
 
 class _Bleu(BLEU):
@@ -193,20 +184,8 @@ def _score_sentence(scorer: BLEU | CHRF, text: str, references: list[str]) -> fl
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
 
-_FIGURES = ("precision", "recall", "fmeasure")
-
-
-@dataclass(frozen=True, eq=False)
-class RougeScores:
-    """The scores of pairs of texts for one type of ROUGE."""
-
-    precision: FloatArray
-    recall: FloatArray
-    fmeasure: FloatArray
-
-    def at(self, place: int) -> dict[str, float]:
-        """The three figures of one pair."""
-        return {name: float(getattr(self, name)[place]) for name in _FIGURES}
+# Precision, recall and F-measure of pairs of texts for one type of ROUGE.
+RougeScores = dict[str, FloatArray]
 
 
 def rouge_scores(
@@ -272,7 +251,7 @@ def _scores(counts: list[tuple[int, int, int]]) -> RougeScores:
     recall = common / np.maximum(in_reference, 1)
     both = precision + recall
     fmeasure = np.divide(2 * precision * recall, both, out=np.zeros_like(both), where=both > 0)
-    return RougeScores(precision, recall, fmeasure)
+    return {"precision": precision, "recall": recall, "fmeasure": fmeasure}
 
 
 def rouge_score(
@@ -292,7 +271,7 @@ def rouge_score(
     dict of str to dict
         "rouge1", "rouge2" and "rougeL", each with "precision", "recall" and "fmeasure", as the
         code of datapizza-ai returns them (its documentation mentions F alone). 0 if a text is empty
-        or has no token. `rouge_fmeasures` flattens it.
+        or has no token.
 
     Examples
     --------
@@ -300,12 +279,7 @@ def rouge_score(
     {'precision': 1.0, 'recall': 1.0, 'fmeasure': 1.0}
     """
     scores = rouge_scores([retrieved_chunk], [ground_truth_chunk], tokenizer=tokenizer)
-    return {name: score.at(0) for name, score in scores.items()}
-
-
-def rouge_fmeasures(scores: dict[str, dict[str, float]]) -> dict[str, float]:
-    """The F-measures alone of a result of `rouge_score` or `corpus_rouge_scores`."""
-    return {name: figures["fmeasure"] for name, figures in scores.items()}
+    return {name: _mean_of_best(score, 1) for name, score in scores.items()}
 
 
 def corpus_rouge_scores(
@@ -343,7 +317,9 @@ def corpus_rouge_scores(
     chunks = check_list("retrieved_chunks", retrieved_chunks)
     truths = check_list("ground_truth_chunks", ground_truth_chunks)
     if not chunks:
-        return {name: dict.fromkeys(_FIGURES, 0.0) for name in ROUGE_TYPES}
+        return {
+            name: dict.fromkeys(("precision", "recall", "fmeasure"), 0.0) for name in ROUGE_TYPES
+        }
     if not truths:
         raise DataError("ground_truth_chunks must have at least one chunk; got none")
     texts, references = chunks * len(truths), [truth for truth in truths for _ in chunks]
@@ -354,27 +330,21 @@ def corpus_rouge_scores(
 def _mean_of_best(scores: RougeScores, n_truths: int) -> dict[str, float]:
     """The mean figures over the truths of the first pair with the highest recall."""
     # By recall, and the first of several, as in datapizza-ai.
-    best = scores.recall.reshape(n_truths, -1).argmax(axis=1)
-    figures = {name: getattr(scores, name).reshape(n_truths, -1) for name in _FIGURES}
-    chosen = {name: table[np.arange(n_truths), best] for name, table in figures.items()}
+    best = scores["recall"].reshape(n_truths, -1).argmax(axis=1)
+    chosen = {name: figures.reshape(n_truths, -1)[np.arange(n_truths), best]
+              for name, figures in scores.items()}  # fmt: skip
     # cumsum adds in order, as a loop does, so that the last bit agrees with datapizza-ai.
     return {name: float(np.cumsum(values)[-1]) / n_truths for name, values in chosen.items()}
 
 
 def _best_fmeasure(
-    answers: Answers,
-    k: int | None = None,
-    *,
-    name: str,
-    stem: bool = True,
-    tokenizer: Tokenizer | None = None,
+    answers: Answers, *, name: str, stem: bool = True, tokenizer: Tokenizer | None = None
 ) -> FloatArray:
     """The F-measure of what each answer has in common with its best reference."""
-    refuse_cutoff(name.lower().replace("rouge", "rouge_"), k)
     texts = [answer for answer, _ in answers.pairs]
     references = [reference for _, reference in answers.pairs]
     scores = rouge_scores(texts, references, types=[name], stem=stem, tokenizer=tokenizer)
-    return answers.best(scores[name].fmeasure)
+    return answers.best(scores[name]["fmeasure"])
 
 
 rouge_1 = partial(_best_fmeasure, name="rouge1")

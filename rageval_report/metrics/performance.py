@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
-from rageval_report.metrics.checks import refuse_cutoff
 from rageval_report.types import FloatArray
 
 _TOKENS_PER_PRICE = 1_000_000
@@ -141,99 +140,52 @@ def _reason_of_unknown(model: str | None, tokens: float) -> str:
 # -- one number per query
 
 
-def latency_ms(view: Performance, k: int | None = None) -> FloatArray:
+def latency_ms(view: Performance) -> FloatArray:
     """Milliseconds to the whole answer; 0 is a measurement, not a missing value."""
-    refuse_cutoff("latency_ms", k)
     return view.latency_ms
 
 
-def latency(view: Performance, k: int | None = None) -> FloatArray:
+def latency(view: Performance) -> FloatArray:
     """Seconds to the whole answer."""
-    refuse_cutoff("latency", k)
     return view.latency_ms / _MILLISECONDS
 
 
-def prompt_tokens(view: Performance, k: int | None = None) -> FloatArray:
+def prompt_tokens(view: Performance) -> FloatArray:
     """Tokens sent."""
-    refuse_cutoff("prompt_tokens", k)
     return view.prompt_tokens
 
 
-def completion_tokens(view: Performance, k: int | None = None) -> FloatArray:
+def completion_tokens(view: Performance) -> FloatArray:
     """Tokens received."""
-    refuse_cutoff("completion_tokens", k)
     return view.completion_tokens
 
 
-def total_tokens(view: Performance, k: int | None = None) -> FloatArray:
+def total_tokens(view: Performance) -> FloatArray:
     """Tokens sent and received; unknown if one of the two is."""
-    refuse_cutoff("total_tokens", k)
     # NaN plus a number is NaN: half a count must not pass for the whole.
     return view.prompt_tokens + view.completion_tokens
 
 
-def cost_usd(view: Performance, k: int | None = None) -> FloatArray:
+def cost_usd(view: Performance) -> FloatArray:
     """US dollars spent on the query; NaN if tokens or price are not known."""
-    refuse_cutoff("cost_usd", k)
     return view.cost_usd
 
 
 # -- of all queries
 
 
-def performance_figures(
-    view: Performance, *, wall_seconds: float | None = None, concurrency: float = 1
-) -> pd.DataFrame:
-    """Latency at the median and the 95th percentile, means, cost and throughput of a run."""
-    for name, value in (("wall_seconds", wall_seconds), ("concurrency", concurrency)):
-        if value is not None and not (0.0 < value < math.inf):
-            raise DataError(f"{name} must be a number > 0; got {value!r}")
-    times, costs = view.latency_ms, view.cost_usd
-    rows = {
-        "latency_p50_ms": (_quantile(times, 0.5), times),
-        "latency_p95_ms": (_quantile(times, 0.95), times),
-        "latency_mean_ms": (_mean(times), times),
-        "prompt_tokens": (_mean(view.prompt_tokens), view.prompt_tokens),
-        "completion_tokens": (_mean(view.completion_tokens), view.completion_tokens),
-        "total_tokens": (_mean(total_tokens(view)), total_tokens(view)),
-        "cost_per_query_usd": (_mean(costs), costs),
-        "cost_total_usd": (float(costs.sum()) if len(costs) else math.nan, costs),
-        "throughput_per_second": _throughput(times, wall_seconds, concurrency),
+def performance_figures(view: Performance, *, wall_seconds: float | None = None) -> pd.DataFrame:
+    """Latency at the median and the 95th percentile, its mean, and the throughput of a run."""
+    times = pd.Series(view.latency_ms)
+    known = times.dropna()
+    values = {
+        "latency_p50_ms": known.quantile(0.5),
+        "latency_p95_ms": known.quantile(0.95),
+        "latency_mean_ms": known.mean(),
     }
-    return _figures(rows)
-
-
-def _throughput(
-    times: FloatArray, wall_seconds: float | None, concurrency: float
-) -> tuple[float, FloatArray]:
     if wall_seconds is not None:
-        return len(times) / wall_seconds, np.ones(len(times))
-    mean = _mean(times)
-    return (_MILLISECONDS * concurrency / mean if mean > 0 else math.nan), times
-
-
-def _figures(rows: Mapping[str, tuple[float, FloatArray]]) -> pd.DataFrame:
-    unscored = [int(np.isnan(numbers).sum()) for _, numbers in rows.values()]
-    sizes = [len(numbers) for _, numbers in rows.values()]
-    return pd.DataFrame(
-        {
-            "value": [value for value, _ in rows.values()],
-            "n": [size - missing for size, missing in zip(sizes, unscored, strict=True)],
-            "n_unscored": unscored,
-        },
-        index=pd.Index(rows, name="figure"),
-    )
-
-
-def _without_nan(numbers: FloatArray) -> FloatArray:
-    return numbers[~np.isnan(numbers)]
-
-
-def _mean(numbers: FloatArray) -> float:
-    known = _without_nan(numbers)
-    return float(known.mean()) if len(known) else math.nan
-
-
-def _quantile(numbers: FloatArray, quantile: float) -> float:
-    known = _without_nan(numbers)
-    return float(np.quantile(known, quantile)) if len(known) else math.nan
+        values["throughput_per_second"] = len(times) / wall_seconds
+    frame = pd.DataFrame({"value": values, "n": len(known), "n_unscored": len(times) - len(known)})
+    if wall_seconds is not None:
+        frame.loc["throughput_per_second", ["n", "n_unscored"]] = len(times), 0
+    return frame.rename_axis("figure")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from rageval_report.errors import named
-from rageval_report.metrics.record_scores import computable, prepare_records
-from rageval_report.metrics.views import VIEWS, Tools
+from rageval_report.metrics.record_scores import VIEWS, Tools, computable, prepare_records
 from rageval_report.records.id_search import QueryIds, doubts_about_ids
 from rageval_report.records.levels import sections_in
 from rageval_report.scores.catalogue.dialects import Dialect

@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError
-from rageval_report.metrics.checks import refuse_cutoff
 from rageval_report.types import BoolArray, FloatArray
 
 PHRASES: dict[str, tuple[str, ...]] = {
@@ -187,27 +186,23 @@ def refusals_between(
     return Refusals(np.array(refused, dtype=np.float64), np.array(has_answer, dtype=np.float64))
 
 
-def abstention_recall(view: Refusals, k: int | None = None) -> FloatArray:
+def abstention_recall(view: Refusals) -> FloatArray:
     """Whether a question without an answer was refused."""
-    refuse_cutoff("abstention_recall", k)
     # ragbench's unanswerable_accuracy counts right answers too: see abstention_accuracy.
     return np.where(view.is_unanswerable, view.refused, np.nan)
 
 
-def hallucinated_answer(view: Refusals, k: int | None = None) -> FloatArray:
+def hallucinated_answer(view: Refusals) -> FloatArray:
     """Whether a question without an answer was answered anyway; lower is better."""
-    refuse_cutoff("hallucinated_answer", k)
     return np.where(view.is_unanswerable, 1.0 - view.refused, np.nan)
 
 
-def false_refusal(view: Refusals, k: int | None = None) -> FloatArray:
+def false_refusal(view: Refusals) -> FloatArray:
     """Whether an answerable question was refused; lower is better."""
-    refuse_cutoff("false_refusal", k)
     return np.where(view.is_answerable, view.refused, np.nan)
 
 
-def abstention_accuracy(view: Refusals, k: int | None = None) -> FloatArray:
+def abstention_accuracy(view: Refusals) -> FloatArray:
     """Whether an answerable question was answered, or any other question refused."""
-    refuse_cutoff("abstention_accuracy", k)
     # 0 * NaN is NaN: a question whose answerability is unknown stays unscored.
     return np.where(view.is_answerable, 1.0 - view.refused, view.refused + 0.0 * view.answerable)

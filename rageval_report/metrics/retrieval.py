@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -343,15 +344,9 @@ def hybrid_log_rank(
     """The recall of each ranking, combined with how early its relevant documents rank."""
     cut = hits.n_retrieved if k is None else np.minimum(hits.n_retrieved, check_cutoff(k))
     inside = hits.relevant_rank < cut[hits.relevant_query]
-    return hybrid_of_ranks(
-        hits.relevant_query[inside],
-        hits.relevant_rank[inside] + 1,
-        cut,
-        hits.n_relevant,
-        gamma=gamma,
-        alpha=alpha,
-        normalized=normalized,
-    )
+    query, rank = hits.relevant_query[inside], hits.relevant_rank[inside] + 1
+    how: dict[str, Any] = {"gamma": gamma, "alpha": alpha, "normalized": normalized}
+    return hybrid_of_ranks(query, rank, cut, hits.n_relevant, **how)
 
 
 def hybrid_of_ranks(

@@ -21,11 +21,13 @@ from rageval_report.files.source import Source
 from rageval_report.judges.rubric import JUDGES, judge_of, rubrics_of
 from rageval_report.metrics.joining import Ties
 from rageval_report.metrics.performance import Prices, notes_on_costs
-from rageval_report.metrics.ranking_ids import doubts_about_rankings, match_ranking_ids
-from rageval_report.metrics.ranking_inputs import DUPLICATE_DOCS, DuplicateDocs
 from rageval_report.metrics.ranking_scores import (
+    DUPLICATE_DOCS,
     NO_RELEVANT,
+    DuplicateDocs,
     NoRelevant,
+    doubts_about_rankings,
+    match_ranking_ids,
     ranked_metrics,
     ranking_dialect,
     score_table_of_rankings,
@@ -36,12 +38,13 @@ from rageval_report.metrics.record_scores import (
     Lacking,
     Map,
     ScoredRecords,
+    Tools,
     computed_names,
     score_records,
+    tools_in_dialect,
 )
 from rageval_report.metrics.refusal import RefusalRule
 from rageval_report.metrics.similarity import Embed
-from rageval_report.metrics.views import Tools, tools_in_dialect
 from rageval_report.readers.ranking_files import (
     RankingFile,
     judgments_file,
@@ -277,7 +280,11 @@ def score_and_judge(
     ask_judge: AskJudge | None = None,
 ) -> JudgedEvaluation:
     """The evaluation of `score`, and beside it the result of the judging for reports."""
-    tools = check_tools(tools)
+    tools = tools or Tools()
+    if tools.duplicates is not None:
+        check_choice("duplicates", tools.duplicates, DUPLICATE_DOCS)
+    check_choice("level", tools.level, LEVEL_OPTIONS)
+    check_choice("no_relevant", tools.no_relevant, NO_RELEVANT)
     computed, rubrics = check_metrics(metrics, chat or ask_judge, tools.dialect)
     if match_ids:
         table = record_table(records, unretrieved_citations="keep")
@@ -287,10 +294,9 @@ def score_and_judge(
     scored = None
     if computed:
         scored = score_records(records, computed, tools=tools, lacking=lacking, map=map)
-    checked = (
-        record_table(records, unretrieved_citations="keep") if scored is None else scored.records
-    )
-    doubts = doubts_about_records(checked, needed_fields(computed, rubrics, tools.dialect), tools)
+    checked = scored.records if scored else record_table(records, unretrieved_citations="keep")
+    rules = tools.dialect
+    doubts = doubts_about_records(checked, needed_fields(computed, rubrics, rules), tools)
     notes_with_doubts(notes, doubts, strict=strict, allow=allow)
     judged: Judged | None = None
     if rubrics:
@@ -301,7 +307,15 @@ def score_and_judge(
     settings = {} if scored is None else scored.prepared.settings
     if match_ids:
         settings = {**settings, "match_ids": [str(change) for change in parse_changes(match_ids)]}
-    judged_notes = () if judged is None else (*_notes_on_judged(tools.dialect), *judged.notes)
+    # The descriptions of metrics that are not those of the catalogue.
+    known = {**(scored.metrics if scored and rules else {}), **(judged.metrics if judged else {})}
+    judged_notes = () if judged is None else judged.notes
+    if judged is not None and rules is not None:
+        judged_notes = (
+            f'dialect: the metrics of the judge are our own; dialect="{rules.name}" decides only '
+            f"their percentiles ({rules.percentile_method})",
+            *judged_notes,
+        )
     own_parts = [part for part in (scored, further) if part is not None]
     # Both may say where the ids were read.
     scoring_notes = dict.fromkeys(note for part in own_parts for note in _notes_of(part))
@@ -310,10 +324,10 @@ def score_and_judge(
         pd.concat([part.scores for part in parts], axis=1),
         _join_details(rows, parts, judged),
         (*notes, *scoring_notes, *judged_notes),
-        known=_descriptions(scored, judged),
+        known=known or None,
         config={
             **(config or {}),
-            **({} if tools.dialect is None else {DIALECT: tools.dialect.name}),
+            **({} if rules is None else {DIALECT: rules.name}),
             **({"retrieval": settings} if settings else {}),
             **({} if judged is None else {"judge": judged.settings}),
         },
@@ -324,16 +338,6 @@ def score_and_judge(
         allow=allow,
     )
     return JudgedEvaluation(evaluation, judged)
-
-
-def check_tools(tools: Tools | None) -> Tools:
-    """The tools after a check, or the default tools."""
-    tools = tools or Tools()
-    if tools.duplicates is not None:
-        check_choice("duplicates", tools.duplicates, DUPLICATE_DOCS)
-    check_choice("level", tools.level, LEVEL_OPTIONS)
-    check_choice("no_relevant", tools.no_relevant, NO_RELEVANT)
-    return tools
 
 
 def check_metrics(
@@ -364,39 +368,14 @@ _NOTE_ON_ACCURACY = (
 
 
 def _notes_of(scored: ScoredRecords) -> tuple[str, ...]:
-    """Notes on the level, on repeats, on questions without gold, and on a name."""
-    notes = (*scored.prepared.notes, *_notes_on_prices(scored))
-    if scored.prepared.tools.dialect is not None:
-        return (scored.prepared.tools.dialect.note, *notes)
+    """Notes on the level, on repeats, on questions without gold, on prices, and on a name."""
+    tools, notes = scored.prepared.tools, scored.prepared.notes
+    if tools.prices is not None and _COST in {m.known_as for m in scored.metrics.values()}:
+        # With prices, where the costs come from.
+        notes += notes_on_costs(scored.records, tools.prices, model=tools.model)
+    if tools.dialect is not None:
+        return (tools.dialect.note, *notes)
     return (*notes, _NOTE_ON_ACCURACY) if _RAGBENCH_ACCURACY in scored.metrics else notes
-
-
-def _notes_on_prices(scored: ScoredRecords) -> tuple[str, ...]:
-    """With prices, where the costs come from."""
-    tools = scored.prepared.tools
-    if tools.prices is None or _COST not in {metric.known_as for metric in scored.metrics.values()}:
-        return ()
-    return notes_on_costs(scored.records, tools.prices, model=tools.model)
-
-
-def _descriptions(scored: ScoredRecords | None, judged: Judged | None) -> dict[str, Metric] | None:
-    """The descriptions of metrics that are not those of the catalogue."""
-    in_dialect = scored is not None and scored.prepared.tools.dialect is not None
-    known = {
-        **(scored.metrics if scored is not None and in_dialect else {}),
-        **({} if judged is None else judged.metrics),
-    }
-    return known or None
-
-
-def _notes_on_judged(rules: Dialect | None) -> tuple[str, ...]:
-    """A note on what a dialect says about judged metrics: their percentiles, and nothing else."""
-    if rules is None:
-        return ()
-    return (
-        f'dialect: the metrics of the judge are our own; dialect="{rules.name}" decides only their '
-        f"percentiles ({rules.percentile_method})",
-    )
 
 
 def split_metrics(
@@ -408,11 +387,8 @@ def split_metrics(
     if not requested:
         raise DataError("metrics must name at least one metric; got none")
     catalogue = Catalogue()
-    computed = [
-        metric
-        for metric in requested
-        if isinstance(metric, str) and not _is_judged(metric, catalogue, dialect)
-    ]
+    names = [metric for metric in requested if isinstance(metric, str)]
+    computed = [name for name in names if not _is_judged(name, catalogue, dialect)]
     judged = [metric for metric in requested if metric not in computed]
     return computed, rubrics_of(judged) if judged else []
 
@@ -528,30 +504,28 @@ def score_rankings(
     """
     requested = [metrics] if isinstance(metrics, str) else list(metrics)
     rules = ranking_dialect(dialect)
-    options: dict[str, Any] = {
-        "ties": ties,
-        "relevance_level": relevance_level,
-        "no_relevant": no_relevant,
-        "duplicates": duplicates,
-    }
+    options: dict[str, Any] = {"ties": ties, "relevance_level": relevance_level}
+    options |= {"no_relevant": no_relevant, "duplicates": duplicates}
     known: dict[str, Metric] = {}
+    config: dict[str, Any] = {}
+    notes: list[str] = []
     if rules is not None:
+        notes.append(rules.note)
+        config[DIALECT] = rules.name
         options = rules.settle(**options)
         known = ranked_metrics(requested, rules)
         requested = list(dict.fromkeys(metric.known_as for metric in known.values()))
     source = Source(run) if _is_file(run) else None
     ranking = RankingFile(run) if source is None else run_file(source)
     judgments = judgments_file(Source(qrels)) if _is_file(qrels) else RankingFile(qrels)
-    run_content, judged_content = ranking.content, judgments.content
-    match_notes: tuple[str, ...] = ()
+    contents: tuple[object, object] = ranking.content, judgments.content
     if match_ids:
-        run_content, judged_content, match_note = match_ranking_ids(
-            run_content, judged_content, match_ids
-        )
-        match_notes = (match_note,)
+        *changed, match_note = match_ranking_ids(*contents, match_ids)
+        contents = changed[0], changed[1]
+        notes.append(match_note)
+        config["retrieval"] = {"match_ids": [str(change) for change in parse_changes(match_ids)]}
     ranked = score_table_of_rankings(
-        run_content,
-        judged_content,
+        *contents,
         requested,
         drop_self=drop_self,
         **{option: value for option, value in options.items() if value is not None},
@@ -560,26 +534,14 @@ def score_rankings(
     if rules is not None:
         scores, details = tables_in_dialect(scores, details, known)
     pipeline = name or (ranking_name(fspath(run)) if isinstance(run, str | PathLike) else "run")
-    notes = (
-        *(() if rules is None else (rules.note,)),
-        *match_notes,
-        *(source.notes if source else ()),
-        *ranking.notes,
-        *(f"qrels: {note}" for note in judgments.notes),
-        *ranked.notes,
-    )
-    config: dict[str, Any] = {} if ranking.tag is None else {"tag": ranking.tag}
-    if rules is not None:
-        config[DIALECT] = rules.name
-    if match_ids:
-        changes = [str(change) for change in parse_changes(match_ids)]
-        config["retrieval"] = {"match_ids": changes}
+    notes = [*notes, *(source.notes if source else ()), *ranking.notes]
+    notes += [*(f"qrels: {note}" for note in judgments.notes), *ranked.notes]
     query_ids = list(ranked.scores.index)
     return build_evaluation(
-        *(pipeline, scores, details, notes),
+        *(pipeline, scores, details, tuple(notes)),
         known=known or None,
-        config=config,
-        doubts=doubts_about_rankings(run_content, judged_content, ranked.hits, query_ids),
+        config=({} if ranking.tag is None else {"tag": ranking.tag}) | config,
+        doubts=doubts_about_rankings(*contents, ranked.hits, query_ids),
         strict=strict,
         allow=allow,
     )

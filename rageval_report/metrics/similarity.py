@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rageval_report.errors import DataError
-from rageval_report.metrics.checks import check_between, check_cutoff, refuse_cutoff
+from rageval_report.metrics.checks import check_between, check_cutoff
 from rageval_report.metrics.retrieval import hybrid_of_ranks
 from rageval_report.metrics.text import Answers
 from rageval_report.types import BoolArray, FloatArray
@@ -223,22 +223,14 @@ def hybrid_log_rank_similarity(
         n, n_retrieved, n_truths = near.shape
         query, truth = np.nonzero(near.any(axis=1))
         rank = near[query, :, truth].argmax(axis=1) + 1 if query.size else query
-        return hybrid_of_ranks(
-            query,
-            rank,
-            np.full(n, n_retrieved),
-            np.full(n, n_truths),
-            gamma=gamma,
-            alpha=alpha,
-            normalized=normalized,
-        )
+        how: dict[str, Any] = {"gamma": gamma, "alpha": alpha, "normalized": normalized}
+        return hybrid_of_ranks(query, rank, np.full(n, n_retrieved), np.full(n, n_truths), **how)
 
     return _of_near(view, k, threshold, score)
 
 
-def semantic_answer_similarity(view: Similarities, k: int | None = None) -> FloatArray:
+def semantic_answer_similarity(view: Similarities) -> FloatArray:
     """The cosine of the answer and its nearest reference, as vectors."""
-    refuse_cutoff("semantic_answer_similarity", k)
     scores = np.full(view.n_queries, np.nan)
     for block in view.blocks:
         if block.values.size:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rageval_report.errors import DataError
-from rageval_report.metrics.checks import refuse_cutoff
 from rageval_report.types import BoolArray, FloatArray
 
 # Scripts without blanks between words: Thai, Lao, Myanmar, Khmer; kana; Han with its extensions.
@@ -147,26 +146,21 @@ def normalise_squad(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
-def exact_match(answers: Answers, k: int | None = None) -> FloatArray:
+def exact_match(answers: Answers) -> FloatArray:
     """Whether the answer equals a reference, letter by letter."""
-    refuse_cutoff("exact_match", k)
     scores = answers.best([answer == reference for answer, reference in answers.pairs])
     return answers.with_refusals(scores)
 
 
-def exact_match_squad(answers: Answers, k: int | None = None) -> FloatArray:
+def exact_match_squad(answers: Answers) -> FloatArray:
     """Whether the answer equals a reference after both are normalised as in SQuAD."""
-    refuse_cutoff("exact_match_squad", k)
     bare = normalise_squad
     scores = answers.best([bare(answer) == bare(reference) for answer, reference in answers.pairs])
     return answers.with_refusals(scores)
 
 
-def token_f1(
-    answers: Answers, k: int | None = None, *, tokenizer: Tokenizer | None = None
-) -> FloatArray:
+def token_f1(answers: Answers, *, tokenizer: Tokenizer | None = None) -> FloatArray:
     """The harmonic mean of the shares of tokens that answer and reference have in common."""
-    refuse_cutoff("token_f1", k)
     cut = tokenizer or _squad_tokens
     counts: dict[str, Counter[str]] = {}
     for text in {text for pair in answers.pairs for text in pair}:
@@ -202,9 +196,8 @@ class NegativeReferences:
         return np.array(has_any, dtype=bool)
 
 
-def negative_reference_hit(view: NegativeReferences, k: int | None = None) -> FloatArray:
+def negative_reference_hit(view: NegativeReferences) -> FloatArray:
     """Whether the answer contains a negative reference; lower is better."""
-    refuse_cutoff("negative_reference_hit", k)
     rows = zip(view.answer, view.negatives, view.references, strict=True)
     applies = view.applies("negative_reference_hit")
     hits = [

@@ -29,7 +29,6 @@ from rageval_report.metrics.traces import (
 )
 from rageval_report.records.id_search import QueryIds, doubts_about_ids
 from rageval_report.results import Result
-from rageval_report.scores import Metric
 from rageval_report.scores.catalogue.dialects import (
     DIALECT,
     WFGY,
@@ -196,7 +195,8 @@ class TraceResult(Result):
         scores, details = scored.scores, scored.details
         dialect = self.settings.get(DIALECT)
         if dialect is not None:
-            known = _names_of_scorer(scored.k)
+            names = [name.replace("{k}", str(scored.k)) for name in WFGY.names()]
+            known = metrics_in_dialect(names, WFGY)
             scores, details = tables_in_dialect(scores, details, known)
         config = {} if dialect is None else {DIALECT: dialect}
         return build_evaluation(self.name, scores, details, self.notes, known=known, config=config)
@@ -214,13 +214,8 @@ class TraceResult(Result):
 
     def report(self) -> dict[str, Any]:
         """The report for JSON: the figures with intervals, the outcomes of gates, the patterns."""
-        intervals = {
-            figure: {"n": n, "ci_low": low, "ci_high": high}
-            for figure, n, low, high in self.frame[["figure", "n", "ci_low", "ci_high"]].itertuples(
-                index=False
-            )
-            if n
-        }
+        columns = self.frame.set_index("figure")[["n", "ci_low", "ci_high"]].astype({"n": object})
+        intervals = {name: row for name, row in columns.to_dict("index").items() if row["n"]}
         patterns = self.diagnosis.frame.to_dict("records")
         return {**self._scored.report(), "intervals": intervals, "diagnosis": patterns}
 
@@ -229,14 +224,8 @@ class TraceResult(Result):
         failed = self._scored.gates[~self._scored.gates["passed"]]
         if not self.passed:
             messages = [
-                f"{gate}: {value:.4g} is not {rule} {threshold:g}"
-                for gate, value, rule, threshold in zip(
-                    failed["gate"],
-                    failed["value"],
-                    failed["rule"],
-                    failed["threshold"],
-                    strict=True,
-                )
+                f"{row.gate}: {row.value:.4g} is not {row.rule} {row.threshold:g}"
+                for row in failed.itertuples()
             ]
             raise GateError("; ".join(messages) or "there is no question to evaluate a gate on")
 
@@ -305,20 +294,20 @@ def score_traces(
     >>> score_traces(gold, trace, gates={"precision": 0.8}).passed
     True
     """
-    rules = _trace_dialect(dialect)
-    if rules is not None:
-        _check_rules(rules, missing, undefined, refusal_pattern)
+    rules = _trace_dialect(dialect, missing, undefined, refusal_pattern)
+    gates = DEFAULT_GATES if gates is None else gates
     scored = score_gold_and_traces(
         gold,
         trace,
         k=k,
-        gates=DEFAULT_GATES if gates is None else gates,
+        gates=gates,
         missing=missing,
         undefined=undefined,
         refusal_pattern=refusal_pattern,
     )
     pipeline = name or (Path(trace).stem if isinstance(trace, str | Path) else "trace")
-    notes = (*(() if rules is None else (rules.note,)), _count_note(scored), *scored.notes)
+    counts = ", ".join(f"{name} {n}" for name, n in scored.counts.items())
+    notes = (*(() if rules is None else (rules.note,)), counts, *scored.notes)
     doubts = _doubts_about_traces(scored)
     if len(scored.scores):  # without a question there is no evaluation
         evaluation = build_evaluation(pipeline, scored.scores, scored.details)
@@ -327,7 +316,11 @@ def score_traces(
     settings: dict[str, object] = {"k": scored.k, "missing": missing, "undefined": undefined}
     if rules is not None:
         settings[DIALECT] = rules.name
-    intervals = _intervals(scored)
+    intervals = {
+        figure: mean_interval(values.to_numpy(), bounds=(0.0, 1.0))
+        for figure, values in _answers_to(scored).items()
+        if len(values)
+    }
     return TraceResult(
         f"Traces of {pipeline}: {'passed' if scored.passed else 'failed'}",
         _figure_table(scored, intervals),
@@ -337,22 +330,22 @@ def score_traces(
         scored=scored,
         name=pipeline,
         intervals=intervals,
-        thresholds=parse_gates(DEFAULT_GATES if gates is None else gates),
+        thresholds=parse_gates(gates),
     )
 
 
-def _trace_dialect(name: DialectName | None) -> Dialect | None:
-    """The dialect of the scorer of traces; None for None."""
+def _trace_dialect(
+    name: DialectName | None, missing: str, undefined: str, refusal_pattern: str | None
+) -> Dialect | None:
+    """The dialect of the scorer of traces, with which no other rules go; None for None."""
     rules = dialect_of_name(name)
-    if rules is not None and rules.name != WFGY.name:
+    if rules is None:
+        return None
+    if rules.name != WFGY.name:
         raise DataError(
             f'dialect must be "{WFGY.name}" for traces, whose scorer this is; got "{rules.name}", '
             f'whose metrics need records: score(records, ..., dialect="{rules.name}")'
         )
-    return rules
-
-
-def _check_rules(rules: Dialect, missing: str, undefined: str, refusal_pattern: str | None) -> None:
     options = {"missing": (missing, "answered"), "undefined": (undefined, "convention"),
                "refusal_pattern": (refusal_pattern, None)}  # fmt: skip
     for option, (value, rule) in options.items():
@@ -362,12 +355,7 @@ def _check_rules(rules: Dialect, missing: str, undefined: str, refusal_pattern: 
                 f'{option}="{value}" contradicts dialect="{rules.name}", which has {usual}; leave '
                 "out one of the two"
             )
-
-
-def _names_of_scorer(k: int) -> dict[str, Metric]:
-    """The metrics of the scorer under its own names."""
-    names = [name.replace("{k}", str(k)) for name in WFGY.names()]
-    return metrics_in_dialect(names, WFGY)
+    return rules
 
 
 def _doubts_about_traces(scored: TraceScores) -> list[Doubt]:
@@ -386,37 +374,19 @@ def _doubts_about_traces(scored: TraceScores) -> list[Doubt]:
     ]
 
 
-def _intervals(scored: TraceScores) -> dict[str, Interval]:
-    """The interval of each figure that applies to a question."""
+def _answers_to(scored: TraceScores) -> dict[str, pd.Series]:
+    """The values whose share is each figure, of the questions that it is about."""
     answered = scored.details["outcome"] == "answered"
     columns = {gate.figure: scored.scores[gate.column_at(scored.k)] for gate in GATES.values()}
     columns["chr_all"] = scored.details.loc[answered, "citation_hit"]
-    return {
-        figure: mean_interval(values, bounds=(0.0, 1.0))
-        for figure, column in columns.items()
-        if len(values := column.dropna().to_numpy(dtype=np.float64))
-    }
+    return {figure: column.dropna().astype(np.float64) for figure, column in columns.items()}
 
 
 def _figure_table(scored: TraceScores, intervals: Mapping[str, Interval]) -> pd.DataFrame:
-    answered = int((scored.details["outcome"] == "answered").sum())
-    counts = {
-        gate.figure: int(scored.scores[gate.column_at(scored.k)].notna().sum())
-        for gate in GATES.values()
-    }
-    rows = [
-        {
-            "figure": figure,
-            "value": value,
-            "n": counts.get(figure, answered),
-            "ci_low": intervals[figure].low if figure in intervals else math.nan,
-            "ci_high": intervals[figure].high if figure in intervals else math.nan,
-        }
-        for figure, value in scored.figures.items()
-    ]
-    gates = scored.gates.drop(columns=["value", "n"])
-    return pd.DataFrame(rows).merge(gates, on="figure", how="left")
-
-
-def _count_note(scored: TraceScores) -> str:
-    return ", ".join(f"{name} {n}" for name, n in scored.counts.items())
+    rows = []
+    for figure, values in _answers_to(scored).items():
+        interval = intervals.get(figure)
+        low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)
+        rows.append((figure, scored.figures[figure], len(values), low, high))
+    frame = pd.DataFrame(rows, columns=["figure", "value", "n", "ci_low", "ci_high"])
+    return frame.merge(scored.gates.drop(columns=["value", "n"]), on="figure", how="left")

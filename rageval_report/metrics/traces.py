@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -67,6 +68,10 @@ class TraceFile:
     absent: tuple[str, ...] = ()
 
 
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+
+
 @dataclass(frozen=True)
 class _ObjectLine:
     """One object and its place in the file."""
@@ -85,56 +90,32 @@ class _ObjectLine:
         text = text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."
         return self.error(f"field {field!r} must be {expected}; got {text}")
 
-    def inner(self, field: str) -> _ObjectLine:
-        """The object in a field; an empty one if the field is missing or null."""
+    def take(self, field: str, kind: type | tuple[type, ...], expected: str, empty: Any) -> Any:
+        """The value of a field; the empty one if the field is missing or null."""
         value = self.content.get(field)
-        if value is not None and not isinstance(value, Mapping):
-            raise self.type_error(field, "an object", value)
-        return _ObjectLine(value or {}, self.number, self.path)
+        if value is not None and not isinstance(value, kind):
+            raise self.type_error(field, expected, value)
+        return value or empty
 
     def text(self, field: str) -> str:
-        value = self.content.get(field)
-        if value is not None and not isinstance(value, str):
-            raise self.type_error(field, "a text", value)
-        return value or ""
+        return str(self.take(field, str, "a text", ""))
 
     def qid(self) -> str | None:
-        for field in _QIDS:
-            value = self.content.get(field)
-            if value is None or value == "":
-                continue
-            if not _is_id(value):
+        values = {field: self.content.get(field) for field in _QIDS}
+        for field, value in values.items():
+            if value is not None and not _is_id(value):
                 raise self.type_error(field, "a text or an integer", value)
-            return str(value)
-        return None
+        return next((str(value) for value in values.values() if value not in (None, "")), None)
 
-    def fields(self) -> set[str]:
-        """The fields of a trace that are present."""
-        answer = self.content.get(_ANSWER) or {}
-        return {*self.content, *(f"{_ANSWER}.{name}" for name in answer)}
-
-    def texts(self, field: str) -> tuple[str, ...]:
-        """The texts in a list; none if the field is missing or null."""
-        return tuple(self._list(field, lambda item: isinstance(item, str), "texts"))
-
-    def ids(self, field: str) -> tuple[str, ...]:
-        """The ids in a list, as texts; none if the field is missing or null."""
-        return tuple(map(str, self._list(field, _is_id, "ids")))
-
-    def _list(self, field: str, is_valid: Callable[[object], bool], what: str) -> list[Any]:
-        items = self.content.get(field)
-        if items is None:
-            return []
-        if not isinstance(items, list | tuple):
-            raise self.type_error(field, f"a list of {what}", items)
+    def items(
+        self, field: str, what: str = "ids", is_valid: Callable[[object], bool] = _is_id
+    ) -> tuple[str, ...]:
+        """The ids or texts in a list, as texts; none if the field is missing or null."""
+        items = self.take(field, (list, tuple), f"a list of {what}", ())
         for place, item in enumerate(items):
             if not is_valid(item):
                 raise self.type_error(f"{field}[{place}]", f"one of the {what} of a list", item)
-        return list(items)
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+        return tuple(map(str, items))
 
 
 def read_gold(source: TraceSource) -> dict[str, GoldItem]:
@@ -158,12 +139,9 @@ def _gold_item(line: _ObjectLine) -> GoldItem:
     answerable = line.content.get("answerable")
     if not isinstance(answerable, bool):
         raise line.type_error("answerable", "true or false", answerable)
+    substrings = line.items("gold_claim_substr", "texts", lambda item: isinstance(item, str))
     return GoldItem(
-        qid,
-        line.text("question"),
-        answerable,
-        line.texts("gold_claim_substr"),
-        line.ids("gold_citations"),
+        qid, line.text("question"), answerable, substrings, line.items("gold_citations")
     )
 
 
@@ -181,8 +159,10 @@ def read_traces(source: TraceSource) -> TraceFile:
             continue
         if qid in by_qid:
             repeated[qid] = None
-        by_qid[qid] = _trace_item(qid, line)
-        present |= line.fields()
+        answer = _ObjectLine(line.take(_ANSWER, Mapping, "an object", {}), line.number, line.path)
+        claim, cited = answer.text("claim").strip(), answer.items("citations")
+        by_qid[qid] = TraceItem(qid, line.items(_RETRIEVED), claim, cited)
+        present |= {*line.content, *(f"{_ANSWER}.{name}" for name in answer.content)}
         # The last trace of a question counts, so an earlier bare one is forgiven.
         bare.pop(qid, None)
         if not {_RETRIEVED, _ANSWER} & line.content.keys():
@@ -190,23 +170,13 @@ def read_traces(source: TraceSource) -> TraceFile:
     # If no trace at all has the fields, they are most likely named otherwise, and every figure
     # would be 0.
     if by_qid and len(bare) == len(by_qid):
-        raise _shape_error(next(iter(bare.values())))
+        line = next(iter(bare.values()))
+        raise line.error(
+            f"a trace must have {_RETRIEVED!r}, a list of ids, and {_ANSWER!r}, an object with "
+            f"'claim' and 'citations'; got the keys {named(line.content, 12)}: rename them"
+        )
     absent = tuple(field for field in _FIELDS if field not in present) if by_qid else ()
     return TraceFile(by_qid, n_without, tuple(repeated), tuple(bare), absent)
-
-
-def _trace_item(qid: str, line: _ObjectLine) -> TraceItem:
-    answer = line.inner(_ANSWER)
-    return TraceItem(
-        qid, line.ids(_RETRIEVED), answer.text("claim").strip(), answer.ids("citations")
-    )
-
-
-def _shape_error(line: _ObjectLine) -> DataError:
-    return line.error(
-        f"a trace must have {_RETRIEVED!r}, a list of ids, and {_ANSWER!r}, an object with 'claim' "
-        f"and 'citations'; got the keys {named(line.content, 12)}: rename them"
-    )
 
 
 # -- lines
@@ -266,8 +236,16 @@ _OTHER_NAMES = {gate.figure: name for name, gate in GATES.items()}
 
 def parse_gates(gates: str | Mapping[str, float] | None) -> dict[str, float]:
     """The thresholds by gate; blanks and the names of the figures are accepted."""
+    pairs: Iterable[tuple[str, Any]] = ()
+    if isinstance(gates, str):
+        parts = (part.partition("=") for part in gates.split(",") if part.strip())
+        pairs = ((name, value) for name, _, value in parts)
+    elif isinstance(gates, Mapping):
+        pairs = ((str(name), value) for name, value in gates.items())
+    elif gates is not None:
+        raise DataError(f'gates must be a text like "precision=0.80" or a mapping; got {gates!r}')
     thresholds: dict[str, float] = {}
-    for name, value in _gate_pairs(gates):
+    for name, value in pairs:
         key = re.sub(r"@\d+$", "@k", name.strip().lower())
         key = _OTHER_NAMES.get(key, key)
         if key not in GATES:
@@ -278,24 +256,10 @@ def parse_gates(gates: str | Mapping[str, float] | None) -> dict[str, float]:
     return thresholds
 
 
-def _gate_pairs(gates: str | Mapping[str, float] | None) -> list[tuple[str, str | float]]:
-    if gates is None:
-        return []
-    if isinstance(gates, Mapping):
-        return [(str(name), value) for name, value in gates.items()]
-    if not isinstance(gates, str):
-        raise DataError(f'gates must be a text like "precision=0.80" or a mapping; got {gates!r}')
-    parts = [part.partition("=") for part in gates.split(",") if part.strip()]
-    return [(name, value) for name, _, value in parts]
-
-
-def _threshold(name: str, value: str | float) -> float:
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if 0.0 <= number <= 1.0:
-        return number
+def _threshold(name: str, value: Any) -> float:
+    with suppress(TypeError, ValueError):
+        if not isinstance(value, bool) and 0.0 <= float(value) <= 1.0:
+            return float(value)
     raise DataError(
         f"the threshold of {name!r} must be a number between 0 and 1, such as 0.8; got {value!r}"
     )
@@ -351,32 +315,29 @@ class TraceScores:
 
     def report(self) -> dict[str, Any]:
         """The report for JSON: the keys of the reference scorer, null for an undefined figure."""
-        counts = {name: n for name, n in self.counts.items() if name != "missing"}
-        figures = {gate.figure: self.figures[gate.figure] for gate in GATES.values()}
-        rows = self.gates.to_dict("records")
+        counts = dict(self.counts)
+        n_missing = counts.pop("missing")
+        figures = {name: _or_none(round(value, _DECIMALS)) for name, value in self.figures.items()}
+        chr_all = figures.pop("chr_all")
+        rows = self.gates.set_index("gate")[["value", "threshold", "passed"]].to_dict("index")
         return {
             **counts,
-            **{name: _or_none(value, _DECIMALS) for name, value in figures.items()},
+            **figures,
             "k": self.k,
-            "gates": {row["gate"]: row["threshold"] for row in rows},
+            "gates": {name: row["threshold"] for name, row in rows.items()},
             "pass": self.passed,
-            "gate_results": {row["gate"]: _gate_result(row) for row in rows},
-            "chr_all": _or_none(self.figures["chr_all"], _DECIMALS),
-            "missing": self.counts["missing"],
+            "gate_results": {
+                name: {**row, "value": _or_none(row["value"])} for name, row in rows.items()
+            },
+            "chr_all": chr_all,
+            "missing": n_missing,
             "missing_qids": list(self.missing),
             "notes": list(self.notes),
         }
 
 
-def _or_none(value: float, decimals: int | None = None) -> float | None:
-    if math.isnan(value):
-        return None
-    return value if decimals is None else round(value, decimals)
-
-
-def _gate_result(row: Mapping[Any, Any]) -> dict[str, Any]:
-    value = _or_none(float(row["value"]))
-    return {"value": value, "threshold": row["threshold"], "passed": bool(row["passed"])}
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def score_gold_and_traces(

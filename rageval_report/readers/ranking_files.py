@@ -24,12 +24,13 @@ from rageval_report.errors import (
 from rageval_report.files.inputs import STANDARD_INPUT, is_file_input
 from rageval_report.files.source import LARGE, Source
 from rageval_report.metrics.joining import IdRows, from_frame
-from rageval_report.metrics.ranking_ids import doubts_about_rankings, match_ranking_ids
-from rageval_report.metrics.ranking_inputs import DuplicateDocs
 from rageval_report.metrics.ranking_options import DEFAULT_METRICS, RankingOptions
 from rageval_report.metrics.ranking_scores import (
+    DuplicateDocs,
     RankedScores,
     default_ranking_metrics,
+    doubts_about_rankings,
+    match_ranking_ids,
     ranked_metrics,
     ranking_dialect,
     score_table_of_rankings,

@@ -20,7 +20,7 @@ from rageval_report.readers.table_files import header_of
 from rageval_report.scores.metric import Catalogue, normalise_name
 
 if TYPE_CHECKING:
-    from rageval_report.metrics.ranking_inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_scores import DuplicateDocs
 
 RankingSide = Literal["run", "judgments", "either", "neither"]
 RankingForm = Literal["trec", "three columns", "table", "json", "means"]

@@ -15,10 +15,10 @@ from tqdm import tqdm
 
 from rageval_report.errors import PipelineError
 from rageval_report.runner.query_source import Query
-from rageval_report.runner.replies import TargetError
-from rageval_report.runner.reply_keys import (
+from rageval_report.runner.replies import (
     MOST_REPLIES,
     SampledReply,
+    TargetError,
     doubts_about_replies,
     sampled_reply,
 )

@@ -26,7 +26,7 @@ from rageval_report.runner.query_source import (
     sample_mask,
 )
 from rageval_report.runner.record_files import table_kind, write_records
-from rageval_report.runner.reply_keys import (
+from rageval_report.runner.replies import (
     SampledReply,
     doubts_about_replies,
     notes_on_id_places,
@@ -194,8 +194,8 @@ def collect_answers(
     target = target if isinstance(target, Target) else FunctionTarget.of(target)
     run = _Run(source, chosen, config, stages, target)
     with run.open_journal(Path(folder), resume or retry_failed) as journal:
-        done = journal.done & ~journal.failures if retry_failed else journal.done
-        rows = np.asarray(chosen & ~done)
+        done = journal.entries.keys() - (journal.failed if retry_failed else ())
+        rows = np.asarray(chosen & ~journal.mask(done))
         pool = WorkerPool(target, config, journal, sleep=sleep)
         if check_first is not None:
             pool.first_answers = FirstAnswers(check_first, pool.samples)
@@ -268,8 +268,8 @@ class _Run:
         journal = pool.journal
         if pool.first_answers is not None:
             # The answers of an earlier part of the run may be enough for the check.
-            answered = self._select(self.chosen & journal.done & ~journal.failures)
-            for query in islice(answered, FIRST_ANSWERS):
+            answered = journal.mask(journal.entries.keys() - journal.failed)
+            for query in islice(self._select(self.chosen & answered), FIRST_ANSWERS):
                 pool.first_answers.add(query, journal.entry(query.row) or {})
         try:
             # Before the warm-up, so that a server that is down is reported as one error, not as
@@ -319,16 +319,13 @@ class _Run:
         """Write the records and ``run.json``."""
         folder = journal.path.parent
         earlier = _earlier_document(folder)
+        kinds = (entry.get("error_kind", "") for entry in journal.failed.values())
         finished = FinishedRun(
             folder=folder,
             records=write_records(folder, kind, self.queries.rows, journal),
             n=journal.n_done,
             n_new=n_new,
-            failures=dict(
-                Counter(
-                    entry.get("error_kind", "") for entry in journal.failed.values()
-                ).most_common()
-            ),
+            failures=dict(Counter(kinds).most_common()),
             notes=tuple(_notes(journal, samples, notes_of_run(folder))),
             config=snapshot or earlier.get("config", {}),
             created=journal.header.get("created_at"),

@@ -78,7 +78,7 @@ class CommandTarget(Target):
     def __init__(self, settings: CommandSettings):
         line = settings.line
         try:
-            self._words = shlex.split(line) if isinstance(line, str) else list(line)
+            self._words = shlex.split(line) if isinstance(line, str) else [*line]
         except ValueError as exc:
             raise DataError(f"line: the command {line!r} cannot be parsed: {exc}") from exc
         if not self._words:
@@ -134,10 +134,7 @@ class CommandTarget(Target):
         with self._lock:
             if self._is_closed:
                 raise TargetError("the command was ended", "exited")
-            settings = self._settings
-            running = LineProcess(
-                self._words, max_bytes=settings.max_bytes, grace_period=settings.grace_period
-            )
+            running = LineProcess(self._words, self._settings)
             self._processes.append(running)
         self._local.process = running
         return running
@@ -166,11 +163,20 @@ def _quote(line: bytes) -> str:
 class LineProcess:
     """A running command that reads one line per question, and writes one line per answer."""
 
-    def __init__(self, words: Sequence[str], *, max_bytes: int, grace_period: float):
-        self.grace_period = grace_period
+    def __init__(self, words: Sequence[str], settings: CommandSettings):
+        self.grace_period, self._max_bytes = settings.grace_period, settings.max_bytes
         self.is_over = False  # ended, or about to be: it cannot be asked again
-        self._max_bytes = max_bytes
-        self._process = _start(words)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  (the user's own command, no shell)
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # Windows alone
+            )
+        except OSError as exc:
+            raise PipelineError(f"{words[0]} cannot be started: {exc.strerror or exc}") from exc
         # Few, so that a command that writes without end waits for us.
         self._lines: queue.Queue[bytes | None] = queue.Queue(2)
         self._messages = b""
@@ -356,17 +362,3 @@ def _run(function: Any, argument: object) -> threading.Thread:
     thread = threading.Thread(target=function, args=(argument,), daemon=True)
     thread.start()
     return thread
-
-
-def _start(words: Sequence[str]) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(  # noqa: S603  (the user's own command, no shell)
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # Windows alone
-        )
-    except OSError as exc:
-        raise PipelineError(f"{words[0]} cannot be started: {exc.strerror or exc}") from exc

@@ -21,8 +21,7 @@ from rageval_report.files.source import Source
 from rageval_report.judges import Rubric
 from rageval_report.judges.chats import Chat, chats_of
 from rageval_report.metrics.performance import Price, Prices, check_prices
-from rageval_report.metrics.ranking_inputs import DuplicateDocs
-from rageval_report.metrics.ranking_scores import NoRelevant
+from rageval_report.metrics.ranking_scores import DuplicateDocs, NoRelevant
 from rageval_report.records.levels import LevelOption
 from rageval_report.runner.run_config import RunConfig, Table, config_from
 from rageval_report.runner.settings import check_value, line_of, parse_settings, read_yaml

@@ -12,8 +12,7 @@ import pandas as pd
 from rageval_report.datasets import DATASETS, load_dataset
 from rageval_report.errors import DataError
 from rageval_report.judges import Rubric
-from rageval_report.metrics.record_scores import computable
-from rageval_report.metrics.views import VIEWS
+from rageval_report.metrics.record_scores import VIEWS, computable
 from rageval_report.readers.record_files import read_records
 from rageval_report.records import FIELDS
 from rageval_report.records.table import concatenate_rows

@@ -40,29 +40,28 @@ from rageval_report.runner.eval_config import (
 )
 from rageval_report.runner.eval_queries import QuerySource, check_gold, query_source
 from rageval_report.runner.judge_setup import JudgeSetup, judges_results, noise_results
+from rageval_report.runner.scoring import SCORES as SCORES
 from rageval_report.runner.scoring import (
     FirstAnswersError,
     RunScorer,
     ScoredRun,
     ScoringPlan,
+    StagedScoring,
+    StopSetup,
     Tell,
     check_answered,
     first_check,
     read_answers,
     scoring_plan,
-)
-from rageval_report.runner.settings import parse_settings
-from rageval_report.runner.staged_scoring import SCORES as SCORES
-from rageval_report.runner.staged_scoring import (
-    StagedScoring,
-    StopSetup,
     staged_scoring,
     stop_setup,
 )
+from rageval_report.runner.settings import parse_settings
 from rageval_report.runner.targets import FunctionSettings, FunctionTarget
 from rageval_report.scores.write import save_scores
 
 REPORT = "report.html"
+_KEPT = ("costs", "timings", "stopping", "weighted", "gates")  # results in the run file
 _COST = "cost"  # the objective
 _FUNCTION = "callable"  # the target that is a function
 _COLUMNS = ("part", "n", "n_known", "prompt_tokens", "completion_tokens", "cost_usd")
@@ -136,16 +135,14 @@ class EvaluationRun:
     @property
     def tables(self) -> dict[str, Result]:
         """The tables besides that of the scores, by name, e.g. noise, weighted, gates, costs."""
-        tables = {**judges_results(self.evaluation, self.judged), **noise_results(self.judged)}
-        if self.stopping is not None:
-            tables["stopping"] = self.stopping
-        if self.weighted is not None:
-            tables["weighted"] = self.weighted
-        if self.gates is not None:
-            tables["gates"] = self.gates
-        if self.costs.frame["cost_usd"].notna().any():
-            tables["costs"] = self.costs
-        return tables
+        names = ["stopping", "weighted", "gates"]
+        names += ["costs"] if self.costs.frame["cost_usd"].notna().any() else []
+        judged = {**judges_results(self.evaluation, self.judged), **noise_results(self.judged)}
+        return {**judged, **self._results(*names)}
+
+    def _results(self, *names: str) -> dict[str, Result]:
+        results = {name: getattr(self, name) for name in names}
+        return {name: result for name, result in results.items() if result is not None}
 
     def report(self) -> Report:
         """The page of the scores, with the tables of the run after them."""
@@ -166,34 +163,20 @@ class EvaluationRun:
             notes=evaluation.notes,
             created=evaluation.created,
             correct=evaluation.correct_rule,
-            results={name: result.to_dict() for name, result in self._kept_tables().items()},
+            results={name: result.to_dict() for name, result in self._results(*_KEPT).items()},
         )
         self.report().save(place / REPORT)
         return place
 
-    def _kept_tables(self) -> dict[str, Result]:
-        tables = {
-            "costs": self.costs,
-            "timings": self.timings,
-            "stopping": self.stopping,
-            "weighted": self.weighted,
-            "gates": self.gates,
-        }
-        return {name: result for name, result in tables.items() if result is not None}
-
     def __repr__(self) -> str:
         evaluation = self.evaluation
-        parts = [
-            f"{evaluation.name!r}",
-            f"{evaluation.n_queries} queries",
-            f"{len(evaluation.metrics)} metrics",
-        ]
+        parts = [repr(evaluation.name), f"{evaluation.n_queries} queries"]
+        parts.append(f"{len(evaluation.metrics)} metrics")
         if self.weighted is not None:
             parts.append(f"weighted score {self.weighted.frame['value'].iloc[0]:.3f}")
         if self.gates is not None:
-            parts.append(
-                f"gates {self.gates.state if self.gates.passed else self.gates.state.upper()}"
-            )
+            state = self.gates.state
+            parts.append(f"gates {state if self.gates.passed else state.upper()}")
         cost = self.costs.frame["cost_usd"].sum(min_count=1)
         if not pd.isna(cost):
             parts.append(f"{cost:.4g} USD")
@@ -210,12 +193,8 @@ class EvaluationRun:
 def _measured_records(evaluation: RAGPipelineEvaluation) -> pd.DataFrame:
     """Latency, tokens, cost and model of each query, as the pipeline stated them."""
     details = evaluation.details
-    fields = {
-        name: details[column]
-        for name in _FIELDS
-        for column in (name, f"{name}_given")
-        if column in details
-    }
+    columns = [(name, column) for name in _FIELDS for column in (name, f"{name}_given")]
+    fields = {name: details[column] for name, column in columns if column in details}
     return pd.DataFrame(fields, index=evaluation.scores.index)
 
 
@@ -258,12 +237,11 @@ def _timings(
     # A run that was continued has its answers from several times.
     wall = asking if n_new == n and asking > 0 else None
     figures = performance_figures(amounts, wall_seconds=wall)
-    names = ("latency", "throughput") if wall is not None else ("latency",)
     steps = pd.DataFrame(
         {"value": [asking, scoring], "n": [n_new, n], "n_unscored": [0, 0]},
         index=pd.Index(["asking_seconds", "scoring_seconds"], name="figure"),
     )
-    frame = pd.concat([figures[figures.index.str.startswith(names)], steps]).reset_index()
+    frame = pd.concat([figures, steps]).reset_index()
     return Result("Timings", frame, dict(settings))
 
 
@@ -395,7 +373,7 @@ def run_evaluation(
     prepared = prepare(config, replace(setup, tell=log), log)
     queries, plan = prepared.queries, prepared.plan
     scorer = RunScorer(config, queries, plan, log)
-    with _folder_of(config) as folder, _staged(scorer, prepared.stop, folder) as staged:
+    with _folder_of(config) as folder, staged_scoring(scorer, prepared.stop, folder) as staged:
         started = time.perf_counter()
         finished = _ask(config, prepared, folder, log, staged)
         check_answered(finished, queries.run.target_name)
@@ -453,18 +431,6 @@ def _folder_of(config: EvalConfig) -> Iterator[Path]:
         yield Path(folder, "run")
 
 
-@contextmanager
-def _staged(
-    scorer: RunScorer, stop: StopSetup | None, folder: Path
-) -> Iterator[StagedScoring | None]:
-    """What scores the answers while others are still to be asked; None without stopping rules."""
-    if stop is None:
-        yield None
-        return
-    with staged_scoring(scorer, stop, folder) as staged:
-        yield staged
-
-
 def _ask(
     config: EvalConfig,
     prepared: PreparedEvaluation,
@@ -511,19 +477,14 @@ def _run_of(
 ) -> EvaluationRun:
     """The run before its gates and its weighted score."""
     evaluation, judged = outcome.scored.evaluation, outcome.scored.judged
+    costs = _costs(evaluation, judged, config.prices, outcome.model)
     how = {"concurrency": config.run.concurrency}
+    timings = _timings(evaluation, *seconds, finished.n_new, how)
+    # The folder of a run without one is removed.
+    records = finished.records if config.folder else read_answers(finished)
     return EvaluationRun(
-        evaluation=evaluation,
-        judged=judged,
-        costs=_costs(evaluation, judged, config.prices, outcome.model),
-        timings=_timings(evaluation, *seconds, finished.n_new, how),
-        gates=None,
-        weighted=None,
-        notes=(),
-        folder=config.folder,
-        failure=outcome.failure,
-        # The folder of a run without one is removed.
-        record_source=finished.records if config.folder else read_answers(finished),
+        *(evaluation, judged, costs, timings, None, None, ()),
+        *(config.folder, outcome.failure, records),
     )
 
 

@@ -7,13 +7,13 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import Parameter, signature
 from itertools import product
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import pandas as pd
 
@@ -135,14 +135,8 @@ class Experiment:
                 f"{named(self.failures)}. Ask again with resume=True"
             )
         varied = [name for name, values in self.grid.items() if len(values) > 1]
-        return main_effects(
-            self.evaluations,
-            varied,
-            metrics=metrics,
-            test=test,
-            correction=correction,
-            confidence_level=confidence_level,
-        )
+        options = {"test": test, "correction": correction, "confidence_level": confidence_level}
+        return main_effects(self.evaluations, varied, metrics=metrics, **cast("Any", options))
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}: {len(values)}" for name, values in self.grid.items())
@@ -280,43 +274,29 @@ def _cell_config(config: EvalConfig, cell: CellSettings, folder: Path) -> EvalCo
 
 
 def _write_manifest(
-    folder: Path,
-    grid: Mapping[str, Sequence[SettingValue]],
-    cells: Mapping[str, CellSettings],
-    *,
-    is_resumed: bool,
+    folder: Path, grid: Grid, cells: Mapping[str, CellSettings], *, is_resumed: bool
 ) -> None:
     """Write what is varied; a folder with another experiment is refused."""
     path = folder / MANIFEST
-    if path.exists():
-        _check_manifest(path, grid, is_resumed=is_resumed)
-    document = {
-        "format": _FORMAT,
-        "format_version": 1,
-        "grid": {name: list(values) for name, values in grid.items()},
-        "cells": dict(cells),
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-
-
-def _check_manifest(
-    path: Path, grid: Mapping[str, Sequence[SettingValue]], *, is_resumed: bool
-) -> None:
-    if not is_resumed:
+    if path.exists() and not is_resumed:
         raise DataError(
-            f"{path.parent} already contains an experiment: continue it with resume=True "
+            f"{folder} already contains an experiment: continue it with resume=True "
             "(--resume), or choose another folder"
         )
-    try:
-        before = json.loads(path.read_text(encoding="utf-8"))["grid"]
-    except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise DataError(f"{path} cannot be read: {exc}; choose another folder") from exc
-    if list(before) != list(grid):
+    before = [*grid]
+    if path.exists():
+        try:
+            before = list(json.loads(path.read_text(encoding="utf-8"))["grid"])
+        except (OSError, ValueError, KeyError, TypeError) as exc:
+            raise DataError(f"{path} cannot be read: {exc}; choose another folder") from exc
+    if before != [*grid]:
         raise DataError(
-            f"grid: {path.parent} contains an experiment with {named(before)}; got {named(grid)}. "
+            f"grid: {folder} contains an experiment with {named(before)}; got {named(grid)}. "
             "Values may be added, but not settings: choose another folder"
         )
+    document = {"format": _FORMAT, "format_version": 1, "grid": grid, "cells": cells}
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
 # -- the grid
@@ -381,7 +361,7 @@ def _digest(cell: CellSettings) -> str:
 def vary(config: EvalConfig, cell: CellSettings) -> EvalConfig:
     """The settings of one combination."""
     target = config.run.target_name
-    section: TargetSection = dict(config.run.sections.get(target, {}))
+    section = config.run.sections.get(target, {})
     if target == "callable":
         function = config.function or import_function(section["function"])
         config = replace(config, function=_bound(function, cell))
@@ -391,27 +371,19 @@ def vary(config: EvalConfig, cell: CellSettings) -> EvalConfig:
     else:
         section = _FILLERS[target](section, cell)
     sections = {**config.run.sections, target: section}
-    run = replace(
-        config.run,
-        name=_folder_name(cell),
-        target=target,
-        settings=sections,
-        about={**config.run.about, **cell},
-    )
+    about = {**config.run.about, **cell}
+    name = _folder_name(cell)
+    run = replace(config.run, name=name, target=target, settings=sections, about=about)
     return replace(config, run=run)
 
 
 def _bound(function: Callable[..., Any], cell: CellSettings) -> Callable[..., Any]:
     """The function with the settings as keywords."""
     parameters = signature(function).parameters
-    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values())
-    by_name = {
-        name
-        for name, parameter in parameters.items()
-        if parameter.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    }
-    missing = [name for name in cell if not takes_any and name not in by_name]
-    if missing:
+    kinds = {name: parameter.kind for name, parameter in parameters.items()}
+    by_name = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    missing = [name for name in cell if kinds.get(name) not in by_name]
+    if missing and Parameter.VAR_KEYWORD not in kinds.values():
         shown = getattr(function, "__qualname__", type(function).__name__)
         raise DataError(
             f"grid: {shown} has no parameter {named(missing)}; its parameters are "
@@ -441,10 +413,9 @@ def _fill_command(section: TargetSection, cell: CellSettings) -> TargetSection:
     """The words of the command with the settings in their places."""
     line = section.get("line", "")
     _check_reached(cell, line, "the words of the command")
-    if isinstance(line, str):  # it is divided into words later
-        quoted = {name: shlex.quote(str(value)) for name, value in cell.items()}
-        return {**section, "line": fill_template(line, quoted, leaves_others=True)}
-    words = {name: str(value) for name, value in cell.items()}
+    # A text is divided into words later.
+    write = shlex.quote if isinstance(line, str) else str
+    words = {name: write(str(value)) for name, value in cell.items()}
     return {**section, "line": fill_template(line, words, leaves_others=True)}
 
 

@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -85,17 +85,8 @@ class RunJournal:
         rows = sorted(self.entries)
         return {row: self.entries[row] for row in rows if _is_failure(self.entries[row])}
 
-    @property
-    def done(self) -> np.ndarray:
-        """A mask of the rows with an entry."""
-        return self._mask(self.entries)
-
-    @property
-    def failures(self) -> np.ndarray:
-        """A mask of the rows whose last entry is a failure."""
-        return self._mask(self.failed)
-
-    def _mask(self, rows: Mapping[int, object]) -> np.ndarray:
+    def mask(self, rows: Iterable[int]) -> np.ndarray:
+        """A mask of some rows, such as those of `entries` or of `failed`."""
         mask = np.zeros(self._n, dtype=bool)
         mask[list(rows)] = True
         return mask

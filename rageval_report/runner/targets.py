@@ -39,8 +39,8 @@ from rageval_report.runner.replies import (
     TargetReply,
     record_fields,
     target_error,
+    value_at,
 )
-from rageval_report.runner.reply_keys import value_at
 from rageval_report.runner.settings import parse_settings
 
 # The settings that a server may report about itself; those that it does not report are null.

@@ -10,7 +10,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError, named
 from rageval_report.evaluation import RAGPipelineEvaluation, rule_of_rows
-from rageval_report.metrics.ranking_inputs import DuplicateDocs
+from rageval_report.metrics.ranking_scores import DuplicateDocs
 from rageval_report.readers import FileReading, divide_pipelines, marks_of
 from rageval_report.readers.base import Reader, ReaderOptions, ScoreFile
 from rageval_report.readers.shared_scales import share_scales

@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rageval_report import score
-from rageval_report.embeddings import (
+from rageval_report.errors import DataError
+from rageval_report.http import RequestError
+from rageval_report.metrics.embeddings import (
     EMBEDDERS,
     check_vectors,
     openai_embeddings,
     sentence_transformer,
 )
-from rageval_report.errors import DataError, MissingDependencyError
-from rageval_report.http import RequestError
 
 SECRET = "sk-very-secret-0123456789"
 
@@ -57,15 +57,6 @@ def test_rows_are_ordered_by_index_not_by_place(model, embed, expected):
     assert embed()(["a", "b", "c"]).tolist() == [expected(text) for text in "abc"]
 
 
-def test_a_server_that_leaves_out_the_index_zero_is_understood(model, embed, expected):
-    def bend(document):
-        del document["data"][0]["index"]
-        return document
-
-    model.bend = bend
-    assert embed()(["a", "b"]).tolist() == [expected(text) for text in "ab"]
-
-
 def test_a_blank_text_is_not_sent_and_becomes_zeros(model, embed, expected):
     rows = embed()(["", "a", " \n"])
     assert model.asked[0]["input"] == ["a"]
@@ -78,11 +69,6 @@ def test_dimensions_and_what_else_the_server_takes_are_sent(model, embed):
     (asked,) = model.asked
     assert (asked["dimensions"], asked["truncate_prompt_tokens"]) == (8, 512)
     assert asked["model"] == "toy"
-
-
-@pytest.mark.parametrize("end", ["", "/", "/embeddings", "/embeddings/"])
-def test_the_address_may_end_in_any_of_the_usual_ways(model, expected, end):
-    assert openai_embeddings("toy", base_url=model.url + end)(["a"]).tolist() == [expected("a")]
 
 
 # -- through the metrics
@@ -109,13 +95,6 @@ def test_a_server_of_ones_own_gets_no_key_unless_one_is_named(model, embed, monk
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     embed()(["a"])
     assert model.keys == [None]
-
-
-def test_the_named_variable_holds_the_key(model, embed, monkeypatch):
-    model.wants = SECRET
-    monkeypatch.setenv("MY_KEY", f"{SECRET}\n")
-    embed(api_key_env="MY_KEY")(["a"])
-    assert model.keys == [f"Bearer {SECRET}"]
 
 
 def test_openai_itself_needs_its_key_at_once():
@@ -197,22 +176,6 @@ def test_an_answer_that_is_not_as_promised_is_told_with_the_address(model, embed
     assert caught.value.failure == "content"
 
 
-def test_batches_of_different_lengths_are_told(model, embed):
-    def bend(document):
-        numbers = [1.0] * (8 if len(model.asked) == 1 else 9)
-        return with_embedding(document, numbers, place=0)
-
-    model.bend = bend
-    with pytest.raises(RequestError, match="expected vectors of 8 numbers; got 9"):
-        embed(batch_size=1)(["a", "b"])
-
-
-def test_a_refusal_carries_what_the_server_says(model):
-    embed = openai_embeddings("toy", base_url=model.url.removesuffix("/v1"))
-    with pytest.raises(RequestError, match=r"answered 404: no route /embeddings \(is the address"):
-        embed(["a"])
-
-
 # -- what is asked wrongly
 
 
@@ -279,22 +242,11 @@ def test_the_library_is_told_what_was_asked_and_shows_no_bar(library):
     assert embed.model.calls == [(["a"], 7, False, "query")]
 
 
-def test_a_model_that_gives_no_numbers_is_told(library):
-    with pytest.raises(DataError, match="the vector of text 0 has NaN"):
-        sentence_transformer("toy", encode={"prompt_name": "nonsense"})(["a"])
-
-
 def test_the_table_knows_it_and_metrics_take_it(library):
     embed = EMBEDDERS["sentence-transformers"]("toy")
     rows = [{"query_id": "q", "answer": "a b", "reference": ["c d"]}]
     evaluation = score(rows, "semantic_answer_similarity", embed=embed)
     assert evaluation.get_aggregated_scores("semantic_answer_similarity") == pytest.approx(1.0)
-
-
-def test_without_the_library_the_line_that_installs_it_is_told(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingDependencyError, match="'sentence_transformers', which is not"):
-        sentence_transformer("toy")
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_pairs_score_as_rouge_score_scored_them(golden, records, stem, name):
     pairs = [(row["answer"], one) for row in records for one in row["reference"]]
     ours = rouge_scores(*zip(*pairs, strict=True), types=[name], stem=stem)[name]
     expected = [figures[name] for figures_of_text in told for figures in figures_of_text]
-    columns = (getattr(ours, figure).tolist() for figure in FIGURES)
+    columns = (ours[figure].tolist() for figure in FIGURES)
     assert [list(row) for row in zip(*columns, strict=True)] == expected
 
 

@@ -58,27 +58,6 @@ def test_a_threshold_by_percentile_follows_the_dialect(dialect, threshold, p):
     assert cuts.iloc[0, 1] == listed.settings["threshold"]
 
 
-@pytest.mark.parametrize("dialect", RULES)
-def test_the_notes_say_which_rule_holds(dialect):
-    evaluation = evaluation_in(dialect)
-    rule = NAMES.get(dialect, "linear")
-    results = (
-        evaluation.find_thresholds(),
-        evaluation.failures("latency_ms", "p25"),
-        evaluation.gate("p95(latency_ms) <= 2000"),
-    )
-    for result in results:
-        notes = [note for note in result.notes if note.startswith("percentiles:")]
-        if dialect is None:
-            assert notes == []
-            assert "dialect" not in result.signature
-        else:
-            assert len(notes) == 1
-            assert notes[0].startswith(f"percentiles: {rule}")
-            assert f'dialect="{dialect}"' in notes[0]
-            assert f"dialect:{dialect}" in result.signature
-
-
 @pytest.mark.parametrize("method", ["linear", "exclusive", "upper"])
 def test_the_rule_of_a_call_goes_before_that_of_the_dialect(method):
     witness = {"linear": usual_percentile, "exclusive": haystack_percentile}
@@ -91,10 +70,3 @@ def test_the_rule_of_a_call_goes_before_that_of_the_dialect(method):
         assert len(below) == sum(value < cut for value in LATENCIES)
     if method != "exclusive":
         assert any("as this call says" in note for note in listed.notes)
-
-
-@pytest.mark.parametrize("dialect", RULES)
-@pytest.mark.parametrize(("figure", "p"), [("p95", 0.95), ("median", 0.5), ("p25", 0.25)])
-def test_a_gate_measures_the_percentile_of_the_dialect(dialect, figure, p):
-    row = evaluation_in(dialect).gate(f"{figure}(latency_ms) <= 2000").frame.iloc[0]
-    assert row["value"] == pytest.approx(RULES[dialect](LATENCIES, p))

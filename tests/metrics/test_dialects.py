@@ -12,7 +12,6 @@ import random
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from rageval_report import (
@@ -22,16 +21,9 @@ from rageval_report import (
     score,
     score_rankings,
 )
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.judges import ScriptedChat
-from rageval_report.metrics.ranking_scores import (
-    metrics_in_dialect,
-    ranked_metrics,
-    ranking_dialect,
-    tables_in_dialect,
-)
+from rageval_report.errors import DataError
 from rageval_report.metrics.trace_results import score_traces
-from rageval_report.scores.catalogue.dialects import DATAPIZZA, DIALECT_NAMES, HAYSTACK, RAGBENCH
+from rageval_report.scores.catalogue.dialects import DIALECT_NAMES
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "dialects"
 
@@ -298,14 +290,6 @@ def test_a_dialect_stands_in_the_signature_and_in_a_note(dialect):
     assert f"dialect:{dialect}|" in compare(evaluation, other).signature
 
 
-def test_without_a_dialect_nothing_changes():
-    names = ["recall@3", "precision@3", "mrr"]
-    evaluation = score(ROWS, names, duplicates="keep")
-    assert "dialect" not in evaluation.config
-    assert "dialect" not in evaluation.evaluation_report().signature
-    assert not any(note.startswith("dialect") for note in evaluation.notes)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -319,20 +303,6 @@ def test_an_option_that_contradicts_the_dialect_is_refused(options, message):
         score(ROWS, "mrr", dialect="ragbench", **options)
     agreeing = {"duplicates": "keep", "no_relevant": "skip", "level": "chunk"}
     score(ROWS, "mrr", dialect="ragbench", **agreeing)
-
-
-@pytest.mark.parametrize(
-    "options", [{"ties": "docid"}, {"relevance_level": 1}, {"duplicates": "error"}]
-)
-def test_a_ranking_option_that_contradicts_the_dialect_is_refused(options):
-    with pytest.raises(DataError, match='contradicts dialect="haystack"'):
-        score_rankings({"q": ["a"]}, {"q": ["a"]}, "mrr", dialect="haystack", **options)
-
-
-@pytest.mark.parametrize("dialect", ["ragbench", "wfgy"])
-def test_rankings_alone_do_not_have_every_dialect(dialect):
-    with pytest.raises(DataError, match="for rankings; got"):
-        score_rankings({"q": ["a"]}, {"q": ["a"]}, "mrr", dialect=dialect)
 
 
 @pytest.mark.parametrize(
@@ -504,72 +474,4 @@ def test_traces_refuse_what_contradicts_their_scorer(options, message):
 # -- judges
 
 
-def judged_in(dialect):
-    rows = [{"query_id": n, "question": "Where?", "answer": f"Here {n}."} for n in range(4)]
-    marks = [1, 5, 4, 2]
-    replies = [json.dumps({"reasoning": "So.", "score": mark}) for mark in marks]
-    return score(
-        rows,
-        "answer_relevancy",
-        chat=ScriptedChat(replies),
-        judging={"concurrency": 1},
-        dialect=dialect,
-    )
-
-
-def test_judged_metrics_alone_keep_the_dialect_and_its_percentiles():
-    plain, theirs = judged_in(None), judged_in("ragbench")
-    assert theirs.scores.equals(plain.scores)
-    assert theirs.config["dialect"] == "ragbench"
-    assert "dialect:ragbench" in theirs.evaluation_report().signature
-    assert any("metrics of the judge are our own" in note for note in theirs.notes)
-    values = sorted(plain.scores["answer_relevancy"])
-    assert theirs.find_thresholds().frame["p50"].tolist() == [values[2]]  # sorted[int(n / 2)]
-    assert plain.find_thresholds().frame["p50"].tolist() == [(values[1] + values[2]) / 2]
-    assert "dialect" not in plain.config
-
-
 # -- paths that have no dialect
-
-
-def test_a_ranking_has_the_dialects_of_rankings_only():
-    assert ranking_dialect(None) is None
-    assert ranking_dialect("haystack") is HAYSTACK
-    assert ranking_dialect("datapizza") is DATAPIZZA
-    for name in ("ragbench", "wfgy"):
-        with pytest.raises(DataError, match=f'for rankings; got "{name}", whose metrics need'):
-            ranking_dialect(name)
-    with pytest.raises(UnknownNameError, match="haystak"):
-        ranking_dialect("haystak")
-
-
-def test_a_metric_that_the_system_lacks_is_named_with_those_it_has():
-    with pytest.raises(DataError, match="dialect=\"haystack\" has no metric 'bpref'; it has: docu"):
-        metrics_in_dialect(["document_mrr", "bpref"], HAYSTACK)
-    with pytest.raises(DataError, match="at least one metric; got none"):
-        metrics_in_dialect([], RAGBENCH)
-
-
-def test_scores_and_their_states_get_the_names_of_the_system():
-    index = pd.Index(["q1", "q2"], name="query_id")
-    scores = pd.DataFrame({"recall@5": [0.5, None], "precision@5": [0.2, 0.4]}, index=index)
-    details = pd.DataFrame(
-        {
-            "n_relevant": [2, 0],
-            "recall@5_state": ["scored", "not applicable"],
-            "recall@5_reason": [None, "nothing relevant"],
-            "f1@5_state": ["scored", "scored"],
-        },
-        index=index,
-    )
-    known = ranked_metrics(["precision_at_5_exact", "recall_at_5_exact"], DATAPIZZA)
-    renamed, more = tables_in_dialect(scores, details, known)
-    assert list(renamed) == ["precision_at_5_exact", "recall_at_5_exact"]
-    assert renamed["precision_at_5_exact"].tolist() == [0.2, 0.4]
-    assert renamed["recall_at_5_exact"].dropna().to_dict() == {"q1": 0.5}
-    assert list(more) == [
-        "n_relevant", "f1@5_state", "recall_at_5_exact_state", "recall_at_5_exact_reason"
-    ]  # fmt: skip
-    assert more["recall_at_5_exact_state"].tolist() == ["scored", "not applicable"]
-    assert more.loc["q2", "recall_at_5_exact_reason"] == "nothing relevant"
-    assert list(details) == ["n_relevant", "recall@5_state", "recall@5_reason", "f1@5_state"]

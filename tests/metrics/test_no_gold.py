@@ -80,13 +80,6 @@ def test_records(changes):
     assert NOTE in evaluation.notes
 
 
-def test_rankings_as_dicts():
-    # Rankings know no answers, so that both queries have one reason.
-    evaluation = score_rankings(RETRIEVED, GOLD, METRICS)
-    check(evaluation, dict.fromkeys(("q4", "q5"), REASONS["q5"]))
-    assert NOTE in evaluation.notes
-
-
 def write_ranking(folder):
     run, qrels = folder / "bm25.run", folder / "qrels.txt"
     lines = [f"{query} Q0 {doc} {n} {-n} tag" for query, docs in RETRIEVED.items()
@@ -114,14 +107,6 @@ def test_zero_is_an_option_by_every_way(tmp_path):
     for evaluation in evaluations:
         assert evaluation.scores["mrr"].tolist() == [1, 1 / 2, 0, 0, 0]
         assert evaluation.get_aggregated_scores("mrr") == pytest.approx(3 / 10)
-
-
-def test_a_pipeline_that_failed_on_a_question_without_gold_did_not_fail_the_metric():
-    failed = {"q1": {"answer": None, "retrieved": None, "error": "timeout"},
-              "q5": {"answer": None, "retrieved": None, "error": "timeout"}}  # fmt: skip
-    evaluation = score(rows(**failed), "mrr")
-    expected = ["failed", "scored", "scored", "not applicable", "not applicable"]
-    assert evaluation.states["mrr"].tolist() == expected
 
 
 # -- refusals

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report._registry import load
-from rageval_report.errors import DataError, MissingDependencyError, UnknownNameError
+from rageval_report.errors import UnknownNameError
 from rageval_report.metrics.overlap import (
     ROUGE_TYPES,
     bleu,
@@ -49,16 +46,6 @@ def test_the_rules_of_empty_texts():
     assert bleu_score("", ["", "cat"]) == bleu_score("cat", [""]) == 0.0
 
 
-def test_an_error_of_sacrebleu_is_raised_not_scored_as_zero():
-    with pytest.raises(TypeError):
-        bleu_score(["the", "cat"], ["the cat"])
-
-
-def test_one_text_for_references_raises():
-    with pytest.raises(DataError, match="ground_truth_chunks must be a list of texts"):
-        bleu_score("cat", "cat")
-
-
 def test_an_unknown_tokenizer_gets_the_nearest():
     with pytest.raises(UnknownNameError, match="Did you mean '13a'"):
         bleu_score("cat", ["cat"], tokenizer="13b")
@@ -92,26 +79,6 @@ def test_chrf_is_sacrebleu_s_best_over_the_references(text, references):
     assert told == max(each)
 
 
-@pytest.mark.parametrize("metric", [bleu, chrf])
-def test_scores_of_many_queries(metric):
-    scores = metric(Answers(["a b c", None, "a", ""], [["a b c"], ["a"], [], ["a"]]))
-    np.testing.assert_array_equal(scores, [1.0, np.nan, np.nan, 0.0])
-
-
-@pytest.mark.parametrize("metric", [bleu, chrf])
-def test_a_cutoff_is_refused(metric):
-    with pytest.raises(DataError, match="has no cutoff"):
-        metric(Answers(["a"], [["a"]]), 5)
-
-
-def test_without_sacrebleu_the_package_is_named(monkeypatch):
-    monkeypatch.delitem(sys.modules, "rageval_report.metrics.overlap")
-    monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
-    with pytest.raises(MissingDependencyError) as told:
-        load("rageval_report.metrics.overlap:bleu_score")
-    assert told.value.package == "sacrebleu"
-
-
 rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer")
 
 
@@ -134,7 +101,7 @@ def told(texts, references, stem, tokenizer=None):
 def ours(*args, **options):
     scores = rouge_scores(*args, **options)
     return {
-        name: list(zip(*(getattr(one, figure).tolist() for figure in FIGURES), strict=True))
+        name: list(zip(*(one[figure].tolist() for figure in FIGURES), strict=True))
         for name, one in scores.items()
     }
 
@@ -181,15 +148,3 @@ def test_a_metric_is_the_best_f_measure_over_the_references(metric, name):
     scorer = rouge_scorer.RougeScorer([name], use_stemmer=True)
     best = scorer.score_multi(references, "the dog ran home")[name].fmeasure
     np.testing.assert_array_equal(metric(answers), [best, np.nan, np.nan])
-    with pytest.raises(DataError, match="has no cutoff"):
-        metric(answers, 5)
-
-
-def test_sides_of_unequal_length_raise():
-    with pytest.raises(DataError, match="must have one length; got 1 and 2"):
-        rouge_scores(["a"], ["a", "b"])
-
-
-def test_an_unknown_type_gets_the_nearest():
-    with pytest.raises(UnknownNameError, match="Did you mean 'rouge2'"):
-        rouge_scores(["a"], ["a"], types=["rouge-2"])

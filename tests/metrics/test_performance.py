@@ -17,7 +17,6 @@ from rageval_report.metrics.performance import (
     performance_figures,
     performance_of,
     prompt_tokens,
-    total_tokens,
 )
 from rageval_report.records import record_table
 
@@ -48,18 +47,6 @@ def test_an_unknown_price_is_missing_and_what_is_free_is_said_to_be():
     )
 
 
-def test_without_a_table_of_prices_no_cost_is_known():
-    frame = records(model=["small"], prompt_tokens=[5], completion_tokens=[5])
-    assert np.isnan(cost_usd(performance_of(frame))).all()
-
-
-def test_a_cost_on_record_goes_before_a_price():
-    frame = records(
-        cost_usd=[0.25, None], model=["big"] * 2, prompt_tokens=[0] * 2, completion_tokens=[1e6] * 2
-    )
-    np.testing.assert_array_equal(cost_usd(performance_of(frame, PRICES)), [0.25, 15])
-
-
 @pytest.mark.parametrize(
     "price", [1.0, (1,), (1, 2, 3), (-1, 1), (1, NAN), ("a", "b"), {"prompt": 1}, None]
 )
@@ -78,22 +65,13 @@ def test_each_query_keeps_its_numbers_and_zero_is_a_measurement():
     np.testing.assert_array_equal(completion_tokens(view), [1, 0, 2])
 
 
-@pytest.mark.parametrize(
-    "metric", [latency_ms, latency, prompt_tokens, completion_tokens, total_tokens, cost_usd]
-)
-def test_there_is_nothing_to_cut_off(metric):
-    with pytest.raises(DataError, match="has no cutoff"):
-        metric(performance_of(records(latency_ms=[1])), 5)
-
-
 # -- of all queries
 
 
-def figures(times, cost=None, **options):
-    times = np.asarray(times, dtype=float)
+def figures(times, **options):
     empty = np.full(len(times), NAN)
-    cost = empty if cost is None else np.asarray(cost, dtype=float)
-    return performance_figures(Performance(times, empty, empty, cost), **options)
+    view = Performance(np.asarray(times, dtype=float), empty, empty, empty)
+    return performance_figures(view, **options)
 
 
 def test_latencies_are_those_of_the_statistics_of_pandas():
@@ -104,22 +82,8 @@ def test_latencies_are_those_of_the_statistics_of_pandas():
     assert found.loc["latency_mean_ms", "value"] == times.mean()
 
 
-def test_each_figure_says_of_how_many_queries_it_is():
-    found = figures([1, NAN, 3], cost=[0.5, NAN, NAN])
+def test_figures_say_of_how_many_queries_they_are_and_throughput_is_by_the_clock():
+    found = figures([100, NAN, 300], wall_seconds=0.5)
     assert found.loc["latency_p50_ms", ["n", "n_unscored"]].tolist() == [2, 1]
-    assert found.loc["cost_per_query_usd", ["n", "n_unscored"]].tolist() == [1, 2]
-
-
-def test_throughput_is_measured_by_the_clock_or_derived_from_the_latency():
-    def throughput(**options):
-        return figures([100, 300], **options).loc["throughput_per_second", "value"]
-
-    assert throughput(wall_seconds=0.5) == 4  # two in half a second
-    assert throughput() == 5  # 200 ms each, one after the other
-    assert throughput(concurrency=4) == 20
-
-
-@pytest.mark.parametrize("options", [{"wall_seconds": 0}, {"concurrency": -1}])
-def test_no_time_and_nothing_in_flight_are_refused(options):
-    with pytest.raises(DataError, match="must be a number > 0"):
-        figures([1], **options)
+    assert found.loc["throughput_per_second"].tolist() == [6, 3, 0]  # three in half a second
+    assert "throughput_per_second" not in figures([100, 300]).index

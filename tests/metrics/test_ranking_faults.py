@@ -30,14 +30,10 @@ def scored(path, qrels=None, names="mrr"):
         (b"", "expected a TREC run"),
         (b"# only this\n\n", "the file has no rows"),
         (RUN + b"q1 Q0 c 3 0.7\n", "line 3: expected 6 columns, .*; got 5, in 'q1 Q0 c 3"),
-        (RUN + b"q1 Q0 c 3 0.7 a tag\n", "line 3: expected 6 columns, .*; got 7"),
         (RUN + b"q1 Q0 a b 3 0.7 t\n", "line 3: expected 6 columns, .*; got 7, in 'q1 Q0 a b"),
         (RUN + b"q1 Q0 c 3 nan t\n", "line 3: the score must be a number; got 'nan'"),
-        (RUN + b"q1 Q0 c 3 NaN t\n", "line 3: the score must be a number; got 'NaN'"),
         (RUN + b"q1 Q0 c 3 high t\n", "line 3: the score must be a number; got 'high'"),
         (RUN + b"q1 Q0 c 3 1_0 t\n", "line 3: the score must be a number; got '1_0'"),
-        (RUN + b"q1 Q0 c 3 0,7 t\n", "line 3: the score must be a number; got '0,7'"),
-        (RUN + b"q1 Q0 c 3 0x7 t\n", "line 3: the score must be a number; got '0x7'"),
         (RUN + b"q1 Q0 c 3 \xd9\xa1 t\n", "line 3: the score must be a number; got '\u0661'"),
         (RUN + b"\nq1 Q0 a 3 0.1 t\n", "line 4: .*'q1', document 'a': appears twice, .*line 1"),
         (RUN + b"# c\nq1 Q0 c 3 x t\n", "line 4: the score must be a number; got 'x'"),
@@ -46,8 +42,6 @@ def scored(path, qrels=None, names="mrr"):
         (RUN.decode().encode("utf-16"), "got UTF-16"),
         (gzip.compress(RUN, mtime=0)[:-9], "the gzip file is damaged"),
         (QRELS, "line 1: expected 6 columns, .*; got 4"),
-        (RUN.replace(b" ", b","), "line 1: expected 6 columns, .*; got 1, in 'q1,Q0,a"),
-        (b'{"q1": {"a": 0.9}}\n', "line 1: expected 6 columns"),
         (
             b"x" * 5000 + b" Q0 a 1 1 t\n",
             "line 1: .* must have at most 4096 bytes; got 5000",
@@ -69,29 +63,19 @@ def test_a_run_that_cannot_be_read_is_told_by_file_line_and_value(tmp_path, run,
         (b"# only this\n", "the file has no rows"),
         (QRELS + b"q1 0 c yes\n", "line 3: the relevance must be a number; got 'yes'"),
         (QRELS + b"q1 0 c inf\n", "line 3: the relevance must be a number; got 'inf'"),
-        (QRELS + b"q1 0 c nan\n", "line 3: the relevance must be a number; got 'nan'"),
-        (QRELS + b"q1 0 c True\n", "line 3: the relevance must be a number; got 'True'"),
         (QRELS + b"q1 0 c 9" + b"9" * 308 + b"\n", "line 3: the relevance must be a number"),
         (QRELS + b"q1 0 c\n", "line 3: expected 4 columns, .*; got 3, in 'q1 0 c'"),
-        (QRELS + b"q1 0 c 1 x\n", "line 3: expected 4 columns, .*; got 5"),
         (
             QRELS + b"q1 0 a 1\n",
             "line 3: .*document 'a': appears twice, first in line 1",
         ),
-        (
-            QRELS + b"q1 0 a 2\n",
-            "line 3: .*document 'a': appears twice, first in line 1",
-        ),
         (RUN, "line 1: expected 4 columns, .*; got 6"),
-        (QRELS.replace(b" ", b","), "line 1: expected 4 columns, .*; got 1"),
         (b"query_id iter doc_id rel\n" + QRELS, "line 1: the relevance .*; got 'rel'"),
         (BEIR + b"q1\tb\tx\n", "line 3: the relevance must be a number; got 'x'"),
-        (BEIR + b"q1\tb\n", "line 3: expected 3 columns, .*; got 2"),
         (
             BEIR + b"q1\ta\t1\n",
             "line 3: .*document 'a': appears twice, first in line 2",
         ),
-        (BEIR + BEIR, "line 3: the relevance must be a number; got 'score'"),
         (BEIR[: BEIR.index(b"\n") + 1], "expected BEIR qrels .*; the file has no rows"),
     ],
 )
@@ -111,7 +95,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
 
 def test_lines_are_counted_through_a_long_file(tmp_path):
     path = tmp_path / "long.run"
-    n = 200_000  # about 5 megabytes: more than is split at a time
+    n = 20_000  # about half a megabyte: more than is split at a time
     lines = [f"q{one // 100} Q0 d{one % 100:03} 1 {one % 100} tag" for one in range(n)]
     path.write_text("\n".join([*lines, "", "# end", "q1 Q0 z 9 much tag", ""]))
     with pytest.raises(ReaderError, match=f"line {n + 3}: the score must be a number; got 'much'"):
@@ -197,24 +181,19 @@ JUDGED = {"q": {"a": 1, "b": 0}}
     ("run", "told"),
     [
         ({"q": {"a": float("nan")}}, "score of document 'a' for query 'q'.*got nan"),
-        ({"q": {"a": None}}, "score of document 'a' .* got None"),
         ({"q": {"a": "high"}}, "got 'high'"),
         ({"q": ["a", "b", "a"]}, "must name each document once; twice in query 'q': 'a'"),
         ({"q": "abc"}, "must give each query its documents.*got 'abc'"),
         ({"q": 3}, "got 3 for query 'q'"),
-        ({"q": None}, "got None for query 'q'"),
         ({"q": {"b", "a"}}, "sets have no order: 'q'"),
         ({"q": [["a", 0.5]]}, "as a mapping of ids to numbers or a list of ids; unhashable"),
         ({"q": ["a", None]}, r"the run has a document without an id \(None\): 'q'"),
         ({"q": {"a": 1, None: 2}}, r"a document without an id \(None\): 'q'"),
         ({1.5: ["a"]}, "must be texts or integers; got 1.5"),
-        ({True: ["a"]}, "must be texts or integers; got True"),
-        ({b"q": ["a"]}, "must be texts or integers; got b'q'"),
         ({"q": {1.5: 1}}, "must be texts or integers; got 1.5"),
         ({"q": {1: 0.5, "1": 0.4}}, "are the same as texts, such as 1 and '1'"),
         ({"q": {"a": 1, 2: 1}}, "document ids must all be texts"),
         ({}, "no query in common; queries of the run: none; judged queries: 'q'"),
-        ([1, 2], "must be a mapping, a DataFrame or the path of a file"),
         (None, "must be a mapping, a DataFrame or the path of a file"),
     ],
 )
@@ -228,8 +207,6 @@ def test_a_dict_that_is_no_run_is_refused(run, told):
     [
         ({"q": {"a": "yes"}}, "the grade of document 'a' for query 'q' .* got 'yes'"),
         ({"q": {"a": float("inf")}}, "the grade of document 'a' .* got inf"),
-        ({"q": {"a": float("nan")}}, "the grade of document 'a' .* got nan"),
-        ({"q": {"a": None}}, "the grade of document 'a' .* got None"),
         ({"q": ["a", "a"]}, "qrels must name each document once; twice in query 'q': 'a'"),
         ({"q": "a"}, "qrels must give each query its documents.*got 'a'"),
         ({"q": [None]}, r"qrels has a document without an id \(None\): 'q'"),
@@ -258,13 +235,10 @@ def frame_with(**columns):
         (frame_with().drop(columns="score"), "needs a column 'score' .*columns: 'query_id'"),
         (frame_with().iloc[:0], "the run has no rows"),
         (frame_with(doc_id=["a", None]), "row 1, counted from 0, has none"),
-        (frame_with(query_id=[None, "q"]), "an id in 'query_id'; row 0, counted from 0, has none"),
         (frame_with(doc_id=[1.0, 1.5]), "got floating values such as 1.0"),
-        (frame_with(query_id=[True, False]), "got boolean values such as True"),
         (frame_with(query_id=["q", 1]), "got mixed-integer values"),
         (frame_with(score=["1", "x"]), "row 1 .*'q', document 'b'.*must be a number; got 'x'"),
         (frame_with(score=[1.0, np.nan]), "row 1 .*'q', document 'b'.*must be a number; got .*nan"),
-        (frame_with(score=pd.array([1, None], "Int64")), "row 1 .*must be a number; got <NA>"),
         (frame_with(doc_id=["a", "a"]), r"row 1 .*'a'\): appears twice, first in row 0"),
         (frame_with().set_axis(["query_id"] * 2 + ["score"], axis=1), "appear twice: 'query_id'"),
     ],
@@ -279,7 +253,6 @@ def test_a_frame_that_is_no_run_is_refused(frame, told):
     [
         ([1, np.inf], "row 1 .*the relevance must be a number; got .*inf"),
         (["yes", "no"], "row 0 .*document 'a'.*the relevance must be a number; got 'yes'"),
-        ([np.nan, 1], "row 0 .*the relevance must be a number; got .*nan"),
     ],
 )
 def test_judgments_of_a_frame_that_are_no_numbers_are_refused(relevance, told):

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rageval_report.errors import AlignmentError, DataError, ReaderError
+from rageval_report.errors import DataError, ReaderError
 from rageval_report.metrics import joining
-from rageval_report.metrics.ranking_inputs import JoinRules, join_inputs
-from rageval_report.metrics.ranking_scores import score_table_of_rankings
+from rageval_report.metrics.ranking_scores import JoinRules, join_inputs, score_table_of_rankings
 from rageval_report.metrics.trec_files import read_trec_run
 
 NAMES = ["mrr", "ndcg@10", "map", "bpref", "recall@2"]
@@ -75,7 +74,7 @@ def drawn(seed, n_scores):
 # -- one result for every form
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(run=TABLES, share=st.integers(1, 9), by_id=st.booleans())
 def test_ranks_are_those_of_sorted_lists(tmp_path_factory, run, share, by_id):
     qrels = {query: {doc: n for n, doc in enumerate(DOCS) if n % share == 0}
@@ -141,13 +140,6 @@ def test_ids_of_a_frame_may_be_stored_in_any_way(storage):
     assert_same(score_table_of_rankings(*frames, NAMES), expected)
 
 
-def test_ids_that_are_numbers_are_matched_as_texts():
-    run = pd.DataFrame({"query_id": [1, 1, 20], "doc_id": [7, 70, 7], "score": [0.5, 0.5, 1]})
-    qrels = {"1": {"7": 1}, 20: {70: 1}}
-    # "70" is before "7", as a later text.
-    assert score_table_of_rankings(run, qrels, "mrr").scores["mrr"].tolist() == [0.5, 0.0]
-
-
 def test_documents_of_one_hash_are_told_apart(tmp_path, monkeypatch):
     run, qrels = drawn(2, 4)
     expected = score_table_of_rankings(run, qrels, NAMES)
@@ -192,40 +184,10 @@ def test_numbers_are_read_as_python_reads_them(words):
     assert [repr(value) for value in read.tolist()] == [repr(float(word)) for word in words]
 
 
-def test_numbers_are_read_wherever_their_point_stands():
-    digits = ["0" * 9 + "1" * 22, "12345678" * 3, "9" * 24]
-    words = [
-        sign + d[:n] + point + d[n : n + more]
-        for d in digits
-        for sign in ("", "-")
-        for n in range(1, 12)
-        for point, more in [("", 0), *((".", m) for m in range(23))]
-    ]
-    text = "".join(f"q Q0 {n} 1 {word} t\n" for n, word in enumerate(words))
-    found = read_trec_run(text.encode()).value.tolist()
-    assert [repr(value) for value in found] == [repr(float(word)) for word in words]
-
-
 # -- files
 
 
 RUN, QRELS = "q1 Q0 a 1 0.9 t\nq1 Q0 b 2 0.8 t\n", "q1 0 a 1\nq1 0 b 0\n"
-
-
-@pytest.mark.parametrize("run", [RUN * 2, RUN + "q1 Q0 c 3 0.1 t\nq1 Q0 c 4 0 t\n"])
-def test_a_document_that_is_retrieved_twice_is_named_by_its_lines(tmp_path, run):
-    with pytest.raises(ReaderError, match=r"a\.run.*line [34]: .*appears twice, first in line"):
-        score_table_of_rankings(*write(tmp_path, run, QRELS), "mrr")
-
-
-def test_a_judgment_that_stands_twice_is_told_before_a_document_that_does(tmp_path):
-    with pytest.raises(ReaderError, match=r"a\.qrels.*line 3: .*'b': appears twice.*line 2"):
-        score_table_of_rankings(*write(tmp_path, RUN + RUN, QRELS + "q1 0 b 1\n"), "mrr")
-
-
-def test_no_query_in_common_is_an_error_that_shows_both_sides(tmp_path):
-    with pytest.raises(AlignmentError, match="queries of the run: 'q1'; judged queries: '1'"):
-        score_table_of_rankings(*write(tmp_path, RUN, "1 0 a 1\n"), "mrr")
 
 
 def test_a_pipe_is_read_to_its_end(tmp_path):
@@ -297,7 +259,7 @@ def joined_by_loop(rows, rules):
 
 
 @given(ROWS, st.sampled_from(["docid", "input"]), st.booleans(), st.sampled_from(["best", "keep"]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_repeats_and_the_query_itself_are_left_out_as_a_loop_does(rows, ties, drop_self, rule):
     rules = JoinRules(ties, 1, drop_self and rule == "best", rule)
     by_query, n_retrieved, n_self, n_repeats = joined_by_loop(rows, rules)

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import score_rankings
 from rageval_report.errors import DataError
 from rageval_report.metrics import retrieval
-from rageval_report.metrics.ranking_inputs import hits_of
-from rageval_report.metrics.ranking_scores import score_table_of_rankings
+from rageval_report.metrics.ranking_scores import hits_of, score_table_of_rankings
 from rageval_report.scores.metric import METRICS, Catalogue
 
 # The functions of the module, by the names of their metrics; hybrid_log_rank has its own tests.
@@ -118,19 +116,6 @@ def test_exponential_ndcg_is_linear_ndcg_of_exponential_grades(k):
     assert ours.to_dict() == {query: one[f"ndcg_cut_{k}"] for query, one in theirs.items()}
 
 
-def test_bpref_charges_each_judged_nonrelevant_document_above():
-    # R = 2 and one of two judged non-relevant stands above the second: (1 + (1 - 1/2)) / 2
-    hits = hits_of([["a", "n", "u", "b", "m"]], [{"a": 1, "b": 1, "n": 0, "m": 0}])
-    assert retrieval.bpref(hits) == pytest.approx([0.75])
-    assert retrieval.bpref(hits, 3) == pytest.approx([0.5])
-
-
-def test_reachable_recall_reaches_one_where_recall_cannot():
-    hits = hits_of([["a", "b", "x"]], [["a", "b", "c", "d"]])
-    assert retrieval.recall(hits, 2) == pytest.approx([0.5])
-    assert retrieval.reachable_recall(hits, 2) == pytest.approx([1.0])
-
-
 @pytest.mark.parametrize("name", RETRIEVAL)
 @pytest.mark.parametrize("k", [None, 3])
 def test_nothing_retrieved_and_nothing_relevant_score_zero(name, k):
@@ -138,12 +123,6 @@ def test_nothing_retrieved_and_nothing_relevant_score_zero(name, k):
     scores = RETRIEVAL[name](hits, k)
     assert scores.dtype == np.float64
     assert scores.tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("name", RETRIEVAL)
-def test_the_perfect_ranking_scores_one(name):
-    hits = hits_of([["a", "b", "c"]], [{"a": 3, "b": 2, "c": 1, "n": 0}])
-    assert RETRIEVAL[name](hits, 3) == pytest.approx([1.0])
 
 
 @pytest.mark.parametrize("name", RETRIEVAL)
@@ -174,28 +153,6 @@ def test_a_cutoff_beyond_the_lists_changes_nothing_but_precision(seed):
 
 
 # The first of three is right; the second and third; none; nothing retrieved; nothing relevant.
-HIT_RUN = {"q1": ["a", "x", "y"], "q2": ["x", "b", "a"], "q3": ["x", "y"], "q4": [], "q5": ["a"]}
-HIT_QRELS = {"q1": ["a", "b"], "q2": ["a", "b"], "q3": ["a"], "q4": ["a"], "q5": []}
-HIT_SCORES = {
-    "single_hit": [1, 0, 0, 0, 0],
-    "single_hit@2": [1, 0, 0, 0, 0],
-    "multi_hit": [1 / 3, 2 / 3, 0, 0, 0],
-    "multi_hit@2": [1 / 2, 1 / 2, 0, 0, 0],
-    "document_recall_single_hit": [1, 1, 0, 0, 0],
-    "document_recall_single_hit@1": [1, 0, 0, 0, 0],
-    "document_recall_multi_hit": [1 / 2, 1, 0, 0, 0],
-    "document_recall_multi_hit@2": [1 / 2, 1 / 2, 0, 0, 0],
-}
-
-
-@pytest.mark.parametrize("name", HIT_SCORES)
-def test_both_meanings_of_hits_come_from_rankings(name):
-    evaluation = score_rankings(HIT_RUN, HIT_QRELS, name, no_relevant="zero")
-    assert evaluation.scores[name].tolist() == pytest.approx(HIT_SCORES[name])
-    skipped = score_rankings(HIT_RUN, HIT_QRELS, name)
-    assert skipped.scores[name].tolist() == pytest.approx(
-        [*HIT_SCORES[name][:4], math.nan], nan_ok=True
-    )
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,13 @@ def test_a_judged_metric_needs_a_chat_and_says_so():
         score(ASKED, ["exact_match", "faithfulness"])
 
 
+@pytest.mark.parametrize("name", ["exact_match", "false_refusal", "latency_ms", "rouge_l"])
+def test_a_cutoff_is_refused_not_ignored(name):
+    rows = [{"query_id": "a", "answer": "x", "reference": "x", "answerable": True}]
+    with pytest.raises(DataError, match=f"'{name}' has no cutoff: write it without @3"):
+        score(rows, f"{name}@3")
+
+
 def test_a_name_that_nobody_knows_is_sought_among_metrics_and_judges():
     for wrong, meant in (("harmlesness", "harmlessness"), ("exct_match", "exact_match")):
         with pytest.raises(UnknownNameError, match=f"Did you mean '{meant}'"):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report import score
-from rageval_report.errors import DataError
 from rageval_report.metrics.text import (
     Answers,
     NegativeReferences,
@@ -28,22 +26,6 @@ from rageval_report.metrics.text import (
 )
 
 
-def test_the_best_of_each_query_is_taken():
-    answers = Answers(["a", None, "b", "c"], [["x", "y"], ["x"], [], ["z"]])
-    assert answers.pairs == [("a", "x"), ("a", "y"), ("c", "z")]
-    np.testing.assert_array_equal(answers.best([0.2, 0.7, 0.1]), [0.7, np.nan, np.nan, 0.1])
-
-
-def test_answers_and_references_of_different_lengths_raise():
-    with pytest.raises(DataError, match="got 1 answers and 2 lists"):
-        Answers(["a"], [["a"], ["b"]])
-
-
-def test_one_text_for_references_raises():
-    with pytest.raises(DataError, match="references of row 1 must be a list; got the text 'Rome'"):
-        Answers(["a", "b"], [["a"], "Rome"])
-
-
 def test_scripts_without_blanks_are_cut_into_characters_and_others_into_words():
     assert characters_or_words("Tokyo 東京タワー, ไทย Ελλάδα") == [
         *("tokyo", *"東京タワー", *"ไทย", "ελλάδα")
@@ -51,7 +33,6 @@ def test_scripts_without_blanks_are_cut_into_characters_and_others_into_words():
 
 
 METRICS = (exact_match, exact_match_squad, token_f1)
-WORDS = st.lists(st.sampled_from("red green blue cat dog".split()), min_size=1, max_size=6)
 
 
 def squad(folder, system):
@@ -85,23 +66,6 @@ def test_squad_figures_are_the_official_ones(
     assert 100 * token_f1(answers).mean() == pytest.approx(f1, abs=5e-4)
 
 
-def test_an_exact_match_is_letter_by_letter():
-    answers = Answers(["Rome", "rome", "Rome."], [["Rome"], ["Rome"], ["Rome"]])
-    assert exact_match(answers).tolist() == [1.0, 0.0, 0.0]
-    assert exact_match_squad(answers).tolist() == [1.0, 1.0, 1.0]
-
-
-def test_f1_counts_each_word_as_often_as_it_stands_in_both():
-    (score,) = token_f1(Answers(["red red cat"], [["red cat dog"]]))
-    precision, recall = 2 / 3, 2 / 3
-    assert score == pytest.approx(2 * precision * recall / (precision + recall))
-
-
-def test_two_texts_without_a_word_agree_and_one_disagrees():
-    answers = Answers(["the", "", "cat", "!"], [[""], [""], [""], ["cat"]])
-    assert token_f1(answers).tolist() == [1.0, 1.0, 0.0, 0.0]
-
-
 def test_a_tokenizer_serves_scripts_without_blanks():
     answers = Answers(["東京都"], [["東京"]])
     assert token_f1(answers).tolist() == [0.0]
@@ -112,21 +76,6 @@ def test_a_tokenizer_serves_scripts_without_blanks():
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_unanswered_and_the_unreferenced_are_unscored(metric):
     assert np.isnan(metric(Answers([None, "a"], [["a"], []]))).all()
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_a_cutoff_is_refused_not_ignored(metric):
-    with pytest.raises(DataError, match=f"{metric.__name__!r} has no cutoff"):
-        metric(Answers(["a"], [["a"]]), 5)
-
-
-@given(WORDS, WORDS)
-def test_f1_is_symmetric_and_counts_the_common_words(left, right):
-    texts = " ".join(left), " ".join(right)
-    (score,) = token_f1(Answers([texts[0]], [[texts[1]]]))
-    (turned,) = token_f1(Answers([texts[1]], [[texts[0]]]))
-    common = sum(min(n, Counter(right)[word]) for word, n in Counter(left).items())
-    assert score == turned == pytest.approx(2 * common / (len(left) + len(right)))
 
 
 def hit(answer, negatives, references=()):
@@ -156,11 +105,6 @@ def test_an_answer_that_contains_a_negative_reference_is_a_hit(
     assert hit(answer, negatives, references) == expected
 
 
-@pytest.mark.parametrize(("answer", "negatives"), [(None, ["x"]), ("x", []), ("x", ["?", " "])])
-def test_without_an_answer_or_a_negative_reference_there_is_no_score(answer, negatives):
-    assert np.isnan(hit(answer, negatives))
-
-
 words = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=6)
 
 
@@ -168,11 +112,6 @@ words = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=6)
 def test_without_references_it_is_a_search_for_whole_words(answer, wrong):
     pattern = rf"\b{re.escape(' '.join(wrong))}\b"
     assert hit(" ".join(answer), [" ".join(wrong)]) == bool(re.search(pattern, " ".join(answer)))
-
-
-def test_there_is_nothing_to_cut_off():
-    with pytest.raises(DataError, match="has no cutoff"):
-        negative_reference_hit(NegativeReferences([], [], []), 5)
 
 
 @pytest.mark.parametrize("column", ["negative_reference", "negative_references", "wrong_answers"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from scipy.stats import binomtest
 
-from rageval_report import compare
 from rageval_report.errors import DataError, GateError
 from rageval_report.metrics import score_traces
 
@@ -36,20 +35,6 @@ def test_a_gate_that_fails_is_named_with_its_value():
     assert not result.passed
     with pytest.raises(GateError, match=r"precision: 0\.3333 is not >= 0\.8"):
         result.raise_for_failure()
-
-
-def test_each_gate_stands_beside_its_figure():
-    frame = score_traces(GOLD, BAD, gates={"precision": 0.8}).frame.set_index("figure")
-    assert frame.loc["precision", "threshold"] == 0.8
-    assert frame.loc["precision", "value"] == pytest.approx(1 / 3)  # a right one of three answers
-    assert not frame.loc["precision", "passed"]
-
-
-def test_two_traces_are_compared_question_by_question():
-    good = score_traces(GOLD, GOOD, gates={}, name="good").evaluation
-    bad = score_traces(GOLD, BAD, gates={}, name="bad").evaluation
-    frame = compare(bad, good, metrics="hallucinated_answer").frame
-    assert (frame["n"].iloc[0], frame["difference"].iloc[0]) == (1, -1.0)
 
 
 def traces_of(n, ending):
@@ -148,13 +133,6 @@ def test_a_fault_is_named_with_the_questions_that_show_it(name):
     assert row["n"] == len(expected)
 
 
-def test_a_pipeline_without_a_fault_has_no_pattern():
-    result = score_traces(QUESTIONS, RIGHT + REFUSED).diagnosis
-    assert result.frame.empty
-    assert "every figure is on the right side" in result.notes[0]
-    assert "every figure is on the right side" in str(result)
-
-
 def test_few_questions_may_show_a_pattern_by_chance_and_many_do_not():
     few = [*FAULTS["refusals with the gold at hand"][:3], *RIGHT[3:8]]  # 3 of 8 refused, and none
     gold = [*QUESTIONS[:8], *QUESTIONS[N:]]
@@ -195,10 +173,3 @@ def test_each_figure_has_its_count_and_the_exact_interval():
             [limits.low, limits.high], abs=1e-12
         )
     assert frame.loc["chr_all", "n"] == 40
-
-
-@pytest.mark.parametrize("missing", ["answered", "refusal", "skip"])
-def test_an_empty_gold_set_has_no_pattern(missing):
-    result = score_traces([], RIGHT, missing=missing)
-    assert result.diagnosis.frame.empty
-    assert not result.passed

@@ -19,7 +19,6 @@ import pytest
 
 from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
 from rageval_report.http import Client
-from rageval_report.runner import RunConfig
 from rageval_report.runner.targets import HttpSettings, HttpTarget
 
 RAG = ExtractiveRag(demo_documents())
@@ -62,28 +61,6 @@ def target() -> Iterator[Callable[..., HttpTarget]]:
         one.close()
 
 
-class Scripted(BaseHTTPRequestHandler):
-    """Notes the request, answers what the server was told."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        size = int(self.headers.get("content-length", 0))
-        self.server.requests.append((self.path, dict(self.headers.items()), self.rfile.read(size)))
-        body = self.server.body
-        self.send_response(self.server.status)
-        for name, value in self.server.headers.items():
-            self.send_header(name, value)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_GET = do_POST
-
-    def log_message(self, *args):
-        """Tests print nothing."""
-
-
 class Quiet(ThreadingHTTPServer):
     daemon_threads = True
 
@@ -91,33 +68,29 @@ class Quiet(ThreadingHTTPServer):
         """A client that does not trust a certificate hangs up."""
 
 
-def scripted(tls: ssl.SSLContext | None = None) -> Iterator[Any]:
-    server = Quiet(("127.0.0.1", 0), Scripted)
-    server.requests, server.status, server.headers = [], 200, {}
-    server.body = b'{"answer": "Yes."}'
-    if tls:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    server.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}/ask"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+@dataclass
+class Says:
+    """A server that answers ``body`` with ``status`` and ``headers``, whatever it is asked."""
+
+    server: ScriptedServer
+    body: bytes = b'{"answer": "Yes."}'
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return f"{self.server.url}/ask"
+
+    @property
+    def requests(self) -> list[tuple[str, dict[str, str], bytes]]:
+        return [(asked.path, asked.headers, asked.body) for asked in self.server.requests]
 
 
 @pytest.fixture
-def says() -> Iterator[Any]:
-    """A server that answers ``body`` with ``status`` and ``headers``."""
-    yield from scripted()
-
-
-@pytest.fixture
-def untrusted(own_certificate) -> Iterator[Any]:
-    """The same with a certificate that nobody has signed but itself."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(own_certificate)
-    yield from scripted(context)
+def says(server) -> Says:
+    said = Says(server)
+    server.will(lambda handler: answer(said.status, said.body, **said.headers)(handler))
+    return said
 
 
 @pytest.fixture
@@ -152,12 +125,6 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 def lines() -> Callable[[Path], list[dict[str, Any]]]:
     """The objects of a JSON Lines file."""
     return lines_of
-
-
-@pytest.fixture
-def as_lines() -> RunConfig:
-    """A configuration that writes the records as JSON Lines."""
-    return RunConfig(table="jsonl")
 
 
 # -- a server whose replies are scripted one by one

@@ -7,7 +7,6 @@ import sys
 from importlib import resources
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
@@ -21,10 +20,7 @@ from rageval_report.errors import (
     UnknownNameError,
 )
 from rageval_report.judges import ScriptedChat
-from rageval_report.runner.eval_config import settings_of
 from rageval_report.runner.evaluate import EvaluationRun
-from rageval_report.runner.judge_setup import JudgeSetup
-from rageval_report.runner.targets import FunctionTarget
 
 QUERIES = [
     {"query_id": "a", "question": "Norway?", "reference": "Oslo", "relevant": {"d1": 1}},
@@ -119,28 +115,11 @@ def test_gates_and_the_weighted_score_are_part_of_the_run():
     assert "Gates of pipeline" in page
 
 
-def test_a_wrong_gate_is_an_error_that_keeps_the_scores():
-    with pytest.raises(UnknownNameError, match="faithfulness"):
-        evaluate(queries=QUERIES, target=oslo, gates="mean(faithfulness) >= 1", folder="run")
-    assert RAGPipelineEvaluation.load(None, "run/scores.json").n_queries == 4
-
-
 def refuse(question):
     raise AssertionError(f"asked {question}")
 
 
 # -- the judge
-
-
-def test_a_callable_judges_what_the_metrics_name():
-    run = evaluate(
-        queries=QUERIES, target=oslo, metrics=["exact_match", "coherence"], judge=says_good
-    )
-    assert run.evaluation.scores["coherence"].tolist() == [1.0] * 4
-    assert run.judged is not None
-    costs = run.costs.frame.set_index("part")
-    assert costs.loc["judge: coherence", "n"] == 4
-    assert np.isnan(costs["cost_usd"]).all()
 
 
 def test_a_judge_that_was_handed_in_is_asked_again_unless_a_cache_is_named(here, monkeypatch):
@@ -164,41 +143,10 @@ def test_several_judges_judge_every_query_and_are_compared():
     assert "Where judges disagree" in run.report().to_markdown()
 
 
-def test_several_judges_can_be_named_in_the_settings(monkeypatch):
-    settings = {"queries": QUERIES, "target": oslo, "metrics": ["coherence"]}
-    section = {"models": ["gpt-5", "ollama=llama3.1"], "base_url": "http://127.0.0.1:9/v1"}
-    config = settings_of({**settings, "judge": section}, {})
-    chats = JudgeSetup(config.judge).chats()
-    assert [(chat.model, chat.url) for chat in chats] == [
-        ("gpt-5", "http://127.0.0.1:9/v1/chat/completions"),
-        ("llama3.1", "http://localhost:11434/v1/chat/completions"),
-    ]
-    config = settings_of({**settings, "judge": section}, {"judge": ["a", "b"]})
-    assert config.judge.models == ("a", "b")
-    config = settings_of({**settings, "judge": section}, {"judge": "a"})
-    assert (config.judge.model, config.judge.models) == ("a", ())
-    with pytest.raises(DataError, match=r"leave out judge\.model"):
-        settings_of({**settings, "judge": {**section, "model": "a"}}, {})
-
-
 def test_without_a_named_rubric_a_judge_judges_what_the_fields_allow():
     run = evaluate(queries=QUERIES, target=oslo, judge=says_good)
     assert {"answer_correctness", "answer_relevancy"} <= set(run.evaluation.scores)
     assert "faithfulness" not in run.evaluation.scores  # there are no contexts
-
-
-def test_judge_false_judges_nothing_and_a_note_says_so():
-    lines = []
-    run = evaluate(
-        queries=QUERIES,
-        target=oslo,
-        metrics=["exact_match", "coherence"],
-        judge=False,
-        tell=lines.append,
-    )
-    assert list(run.evaluation.scores) == ["exact_match"]
-    assert run.notes[0] == "not judged: coherence"
-    assert lines == list(run.notes)
 
 
 def test_the_scores_that_were_computed_survive_a_judge_that_fails():
@@ -247,16 +195,6 @@ def test_a_command_is_a_list_of_words():
     assert run.evaluation.scores["exact_match"].tolist() == [0, 0, 1, 0]
 
 
-def test_a_function_may_take_the_whole_query():
-    run = evaluate(
-        queries=[{**query, "hint": query["reference"]} for query in QUERIES],
-        target=lambda query: query["hint"],
-        callable={"argument": "query", "fields": ["hint"]},
-        metrics=["exact_match"],
-    )
-    assert run.evaluation.scores["exact_match"].tolist() == [1, 1, 1, 1]
-
-
 @pytest.mark.parametrize(
     ("keywords", "error", "message"),
     [
@@ -292,11 +230,6 @@ def test_a_wrong_file_is_reported_with_its_line():
     Path("eval.yaml").write_text("name: x\nsampels: 3\n")
     with pytest.raises(ReaderError, match=r"eval\.yaml, line 2: .*'samples'"):
         evaluate("eval.yaml", queries=QUERIES, target=oslo)
-
-
-def test_queries_are_not_settings():
-    with pytest.raises(DataError, match=r"Pass queries as queries=\.\.\."):
-        evaluate(QUERIES, target=oslo)
 
 
 # -- the files for other programs
@@ -366,10 +299,6 @@ def with_model(question):
     return {"answer": "Oslo", "usage": USAGE, "model": "small"}
 
 
-def without_model(question):
-    return {"answer": "Oslo", "usage": USAGE}
-
-
 def run_of(target, **keywords):
     return evaluate(queries=PRICED, target=target, metrics=["exact_match"], **keywords)
 
@@ -396,47 +325,10 @@ def test_a_cost_that_the_pipeline_states_counts_first_and_a_note_says_which():
     assert "2 of 3 are computed from tokens and prices" in note
 
 
-def test_a_model_without_a_price_has_an_unknown_cost_not_0():
-    run = run_of(with_model, prices={"large": (1, 1), "huge": (2, 2)})
-    assert run.evaluation.scores["cost_usd"].isna().all()
-    [note] = [note for note in run.evaluation.notes if note.startswith("cost_usd")]
-    assert "3 unknown: no price for the model 'small'" in note
-
-
-def test_the_only_price_is_that_of_a_pipeline_whose_model_nothing_names():
-    run = run_of(without_model, prices={"small": (1, 0)})
-    assert run.evaluation.scores["cost_usd"].tolist() == pytest.approx([0.002] * 3)
-    assert any("the only price, of 'small'" in note for note in run.evaluation.notes)
-    two = run_of(without_model, prices={"small": (1, 0), "large": (2, 0)})
-    assert two.evaluation.scores["cost_usd"].isna().all()
-    assert any("nothing names the model" in note for note in two.evaluation.notes)
-
-
-def test_the_configuration_that_the_pipeline_reports_names_the_model(monkeypatch):
-    monkeypatch.setattr(FunctionTarget, "snapshot", lambda _: {"llm_model": "large"})
-    run = run_of(without_model, prices={"small": (1, 0), "large": (2, 0)})
-    assert run.evaluation.scores["cost_usd"].tolist() == pytest.approx([0.004] * 3)
-
-
-def test_the_cost_counts_in_the_weighted_score():
-    objectives = {"cost": {"metrics": "cost_usd", "best": 0, "worst": 0.01}}
-    weights = {"cost": 1, "accuracy": 1}
-    run = run_of(with_model, prices={"small": (1, 0)}, weights=weights, objectives=objectives)
-    values = run.weighted.frame.set_index("objective")["value"]
-    assert values["cost"] == pytest.approx(1 - 0.002 / 0.01)
-    assert values["weighted score"] == pytest.approx((1 + 0.8) / 2)
-
-
 @pytest.mark.parametrize("prices", [{"small": 3}, {"small": (-1, 2)}, {"small": ("a", "b")}])
 def test_a_wrong_price_is_refused_before_anything_is_asked(prices):
     with pytest.raises(DataError, match="prices: the price of 'small' must be two numbers"):
         evaluate(queries=PRICED, target=refuse, prices=prices)
-
-
-def test_a_wrong_price_in_a_file_has_its_line(here):
-    (here / "eval.yaml").write_text("name: x\nprices: {small: much}\n")
-    with pytest.raises(ReaderError, match=r"eval\.yaml, line 2: prices"):
-        evaluate("eval.yaml", queries=PRICED, target=refuse)
 
 
 ROWS = [
@@ -467,11 +359,6 @@ def test_only_the_named_queries_are_asked(queries):
     assert sorted(questions) == ["a?", "d?"]  # a sample of 1 does not apply to named queries
     assert run.evaluation.scores.index.tolist() == ["a", "d"]
     assert run.evaluation.config["query_ids"] == ["d", "a"]
-
-
-def test_the_questions_of_data_sets_are_named_by_the_ids_of_the_records():
-    run = evaluate(datasets="q.jsonl", target=lambda _: "Oslo", query_ids=["e"], samples=1, seed=1)
-    assert run.evaluation.scores.index.tolist() == ["e"]
 
 
 def test_an_id_that_is_not_there_is_an_error_before_anything_is_asked():
@@ -513,10 +400,3 @@ def test_documents_and_sections_of_a_golden_set_reach_the_metrics():
     # Of three citations: (guide, 1) is gold of a, and (notes, 1) is not; (guide, 2) is gold of b.
     assert scores["section_accuracy"].tolist() == pytest.approx([1 / 3, 1 / 3, 0])
     assert scores["document_accuracy"].tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3])
-
-
-@pytest.mark.parametrize("item", GOLD, ids=["relevant", "gold_citations", "gold_passages"])
-def test_each_spelling_of_gold_reaches_the_metrics_from_records(item):
-    run = evaluate(queries=[item], target=cites, metrics=["section_accuracy"])
-    right = {"a": 1 / 3, "b": 1 / 3, "c": 0.0}[item["query_id"]]
-    assert run.evaluation.scores["section_accuracy"].tolist() == pytest.approx([right])

@@ -23,9 +23,7 @@ from rageval_report.http import (
     RequestError,
     check_address,
     fill_keys,
-    fill_request,
     keys_named_in,
-    redact_document,
     redact_keys,
     redact_url,
     retry_after_seconds,
@@ -43,17 +41,6 @@ def failure_of(client, url, **options):
 # -- what goes well
 
 
-def test_json_is_sent_and_json_comes_back(server, client, replies):
-    server.will(replies.answer(200, {"answer": "jawohl, ß"}))
-    answer = client.request("POST", f"{server.url}/ask", json={"question": "Größe?"})
-    (request,) = server.requests
-    assert answer.json() == {"answer": "jawohl, ß"}
-    assert json.loads(request.body) == {"question": "Größe?"}
-    assert (request.method, request.path) == ("POST", "/ask")
-    assert request.headers["content-type"] == "application/json"
-    assert (answer.status, answer.attempts) == (200, 1)
-
-
 def test_headers_and_keys_are_sent(server, client, replies):
     server.will(replies.answer(200, {}))
     headers = {"authorization": Key(SECRET), "x-api-key": Key("abc", scheme=""), "x-tag": "t"}
@@ -61,12 +48,6 @@ def test_headers_and_keys_are_sent(server, client, replies):
     sent = {name.lower(): value for name, value in server.requests[0].headers.items()}
     assert sent["authorization"] == f"Bearer {SECRET}"
     assert (sent["x-api-key"], sent["x-tag"]) == ("abc", "t")
-
-
-def test_a_packed_answer_is_unpacked(server, client, replies):
-    packed = gzip.compress(b'{"a": 1}')
-    server.will(replies.answer(200, packed, content_encoding="gzip"))
-    assert client.request("POST", server.url, json={}).json() == {"a": 1}
 
 
 # -- what passes
@@ -78,7 +59,7 @@ def test_a_server_that_is_busy_is_asked_again_after_the_time_it_says(
     server.will(replies.answer(429, {}, retry_after="7"), replies.answer(200, {"ok": True}))
     answer = client.request("POST", server.url, json={})
     assert answer.json() == {"ok": True}
-    assert answer.attempts == len(server.requests) == 2
+    assert len(server.requests) == 2
     (wait,) = waits
     assert 7 < wait <= 8  # a random part, lest all who were refused come back together
 
@@ -143,20 +124,6 @@ def test_a_server_that_went_away_is_waited_for(server, client, waits, replies, m
     assert (error.is_unreachable, error.attempts, len(waits)) == (True, 5, 4)
 
 
-def test_a_server_that_says_nothing_is_late(server, waits):
-    server.will(server.hang)
-    with Client(timeout=0.05, max_attempts=2, sleep=waits.append) as client:
-        error = failure_of(client, server.url)
-    assert (error.failure, error.attempts) == ("timeout", 2)
-    assert "no complete answer within timeout=0.05 seconds; given up after 2 attempts" in str(error)
-
-
-def test_a_server_that_trickles_is_late_too(server):
-    server.will(server.trickle)
-    with Client(timeout=0.1, max_attempts=1) as client:
-        assert failure_of(client, server.url).failure == "timeout"
-
-
 # -- what does not pass
 
 
@@ -194,41 +161,10 @@ def test_the_message_is_one_line_wherever_servers_put_it(server, client, replies
     assert "answered 404: no such model" in error.replace("[31m", "")
 
 
-def test_each_piece_of_an_answer_has_its_moment(server, client):
-    def in_two_pieces(handler):
-        handler.send_response(200)
-        handler.send_header("content-length", "6")
-        handler.end_headers()
-        handler.wfile.write(b"abc")
-        handler.wfile.flush()
-        handler.server.scripted.released.wait(0.1)
-        handler.wfile.write(b"def")
-
-    server.will(in_two_pieces)
-    answer = client.send("GET", server.url)
-    assert answer.body == b"abcdef"
-    assert 0 < answer.seconds_at(0) < answer.seconds_at(3) <= answer.seconds
-    assert answer.seconds_at(6) is None
-
-
-def test_a_page_instead_of_json_is_told(server, client, replies):
-    page = b"<!doctype html>\n<html><title>Sign in</title>" + b"<p>" * 100
-    server.will(replies.answer(200, page, content_type="text/html"))
-    error = failure_of(client, server.url)
-    assert "expected JSON; got text/html that starts with '<!doctype html> <html>" in str(error)
-    assert len(str(error)) < 250
-    assert (error.failure, error.status) == ("content", 200)
-
-
 @pytest.mark.parametrize("body", [b"", b'{"a": ', b"\xff\xfe", b"[" * 200_000])
 def test_what_is_not_json_is_told(server, client, replies, body):
     server.will(replies.answer(200, body))
     assert "expected JSON" in str(failure_of(client, server.url))
-
-
-def test_what_cannot_be_unpacked_is_told(server, client, replies):
-    server.will(replies.answer(200, b"not packed", content_encoding="gzip"))
-    assert "cannot be decompressed" in str(failure_of(client, server.url))
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -317,12 +253,6 @@ def test_what_is_no_address_is_refused(client, waits, url):
     assert waits == []
 
 
-@pytest.mark.parametrize("body", [{"a": object()}, {"a": float("nan")}])
-def test_what_is_not_json_is_not_sent(client, server, body):
-    with pytest.raises(DataError, match="cannot be written as JSON"):
-        client.request("POST", server.url, json=body)
-
-
 @pytest.mark.parametrize(
     "limit",
     [
@@ -334,11 +264,6 @@ def test_limits_that_make_no_sense_are_refused(limit):
     (name,) = limit
     with pytest.raises(DataError, match=name):
         Client(**limit)
-
-
-def test_a_key_is_not_written_anywhere():
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(Key(SECRET))
 
 
 @pytest.mark.parametrize("value", ["", " \n", "sk a", "sk-1\nsk-2", "sk-é", "sk\x00"])
@@ -361,13 +286,6 @@ def test_a_template_names_its_keys_at_any_depth(monkeypatch):
         "auth": [SECRET, "x-a b\u00e9"],
     }
     assert SECRET not in f"{keys} {vars(type(keys['SOME_KEY']))}"
-
-
-def test_a_key_is_escaped_in_an_address(monkeypatch):
-    monkeypatch.setenv("SOME_KEY", "a/b?c#d e")
-    url = "http://host/${SOME_KEY}/ask?key=${SOME_KEY}"
-    filled, _, _ = fill_request(url, None)
-    assert filled == "http://host/a%2Fb%3Fc%23d%20e/ask?key=a%2Fb%3Fc%23d%20e"
 
 
 @pytest.mark.parametrize("name", ["question", "abc123def456", "1X"])
@@ -395,22 +313,12 @@ def test_of_two_keys_the_longer_one_is_hidden_whole():
     assert redact_keys([short, long], "abcd12345678 abcd1234") == "*** ***"
 
 
-def test_a_document_is_redacted_with_the_names_of_its_fields():
-    document = {f"echo {SECRET}": [SECRET, {"n": 5, "x": None}]}
-    assert redact_document([Key(SECRET)], document) == {"echo ***": ["***", {"n": 5, "x": None}]}
-
-
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789:@?#=&%", max_size=12)
 
 
 @given(WORDS, WORDS)
 def test_a_query_is_never_shown(path, query):
     assert "SECRET" not in redact_url(f"https://host/{path}?{query}SECRET")
-
-
-@given(st.text("abcdefghijklmnopqrstuvwxyz:@%", max_size=12))
-def test_a_password_is_never_shown(user):
-    assert redact_url(f"https://{user}:SECRET@host/v1") == "https://host/v1"
 
 
 def test_a_user_in_an_address_is_refused_and_not_printed():
@@ -434,17 +342,3 @@ def test_an_error_travels_between_processes_whole():
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error) == "http://host: busy"
     assert vars(again) == vars(error)
-
-
-@pytest.mark.parametrize(
-    ("failure", "status", "passes"),
-    [
-        *(("status", status, True) for status in (429, 500, 502, 503, 504, 599)),
-        *(("status", status, False) for status in (300, 400, 401, 404, 408, 428, 430, 600)),
-        *((failure, None, True) for failure in ("connection", "timeout")),
-        *((failure, 200, False) for failure in ("content", "size", "certificate")),
-    ],
-)
-def test_some_failures_pass_and_others_do_not(failure, status, passes):
-    error = RequestError("no", url="http://host", failure=failure, status=status)
-    assert error.is_temporary is passes

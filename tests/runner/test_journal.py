@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rageval_report.errors import DataError, ReaderError
+from rageval_report.errors import ReaderError
 from rageval_report.runner.run_journal import RunJournal
 
 HEADER = {"id": "a", "asked": {"seed": 0}}
@@ -22,14 +22,6 @@ def write_entries(path, n=3, total=5):
     with RunJournal(path, HEADER, total) as journal:
         for row in range(n):
             journal.append({"row": row, "query_id": f"q{row}", "answer": f"answer {row}"})
-
-
-def test_what_was_appended_is_there_when_it_is_opened_again(path):
-    write_entries(path)
-    with RunJournal(path, HEADER, 5) as journal:
-        assert journal.done.tolist() == [True, True, True, False, False]
-        assert journal.entry(1)["answer"] == "answer 1"
-        assert journal.entry(4) is None
 
 
 def test_the_last_of_several_entries_counts(path):
@@ -52,20 +44,6 @@ def test_a_line_that_was_cut_by_a_kill_is_dropped_and_the_rest_kept(path, cut):
         journal.append({"row": 2, "query_id": "q2", "answer": "again"})
     with RunJournal(path, HEADER, 5) as journal:
         assert (journal.is_cut, journal.n_done) == (False, 3)
-
-
-def test_a_header_that_was_cut_is_written_anew(path):
-    write_entries(path, n=0)
-    path.write_bytes(path.read_bytes()[:-9])
-    write_entries(path)
-    with RunJournal(path, HEADER, 5) as journal:
-        assert journal.n_done == 3
-
-
-def test_what_was_asked_otherwise_is_named(path):
-    write_entries(path)
-    with pytest.raises(DataError, match="different settings: seed"):
-        RunJournal(path, {"asked": {"seed": 1}}, 5)
 
 
 def test_another_file_is_no_journal(path):
@@ -131,33 +109,10 @@ def test_a_failure_that_a_lost_line_may_have_replaced_is_asked_again(path, seale
         assert journal.done.tolist() == [True, False, True]
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4, 2), (0, 1, 4, 3, 2)])
-def test_a_line_that_was_copied_or_moved_does_not_replace_an_answer(path, sealed, order):
-    answers, _ = read_answers(path, [sealed[place] for place in order])
-    assert answers == ["A0", "A1", "A2"]
-
-
-def test_lines_of_another_run_are_never_taken(path, sealed, tmp_path):
-    other = tmp_path / "other.jsonl"
-    with RunJournal(other, {"id": "b", "asked": {"seed": 1}}, 3) as journal:
-        journal.append({"row": 0, "query_id": "q0", "answer": "of another pipeline"})
-    foreign = other.read_bytes().splitlines(keepends=True)[1]
-    answers, damage = read_answers(path, [sealed[0], foreign, *sealed[2:]])
-    assert answers == [None, "A1", "A2"]
-    assert damage == ["line 2 is damaged"]
-
-
 def test_a_damaged_first_line_costs_nothing_if_the_same_is_asked(path, sealed):
     answers, damage = read_answers(path, [sealed[0].replace(b'"x"', b'"y"'), *sealed[1:]])
     assert answers == ["A0", "A1", "A2"]
     assert damage == ["line 1, which says what was asked, is damaged"]
-
-
-def test_a_damaged_first_line_is_an_error_if_something_else_is_asked(path, sealed):
-    spoilt = [sealed[0].replace(b'"x"', b'"y"'), *sealed[1:]]
-    with pytest.raises(ReaderError, match="line 1: expected a journal of format 3"):
-        read_answers(path, spoilt, {"asked": {"seed": 0, "the pipeline": {"url": "y"}}})
-    assert path.read_bytes() == b"".join(spoilt)
 
 
 def test_lines_that_are_cut_off_are_known_by_their_number(path, sealed):

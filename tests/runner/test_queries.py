@@ -25,16 +25,12 @@ from rageval_report.runner.query_source import (
     queries_of,
     sample_mask,
 )
-from rageval_report.runner.replies import ResponsePaths, TargetError, record_fields
-from rageval_report.runner.reply_keys import (
-    SampledReply,
-    answer_path,
-    doubts_about_replies,
-    id_path,
-    notes_on_id_places,
-    value_at,
+from rageval_report.runner.replies import (
+    ResponsePaths,
+    TargetError,
+    record_fields,
 )
-from rageval_report.runner.targets import HttpSettings, HttpTarget, fill_template, in_url
+from rageval_report.runner.targets import HttpSettings, HttpTarget, fill_template
 
 ROWS = [
     {"qid": "a", "query": "Why?", "relevant": ["d1"], "language": "en"},
@@ -84,19 +80,6 @@ def test_an_earlier_answer_is_kept_under_another_name():
     }
 
 
-def test_what_an_earlier_run_kept_is_not_lost_to_what_this_one_keeps():
-    given = {"latency_ms": 5, "latency_ms_given": 7, "topic": "x"}
-    kept = Query(0, "a", "Why?", given).kept_fields()
-    assert list(kept.values())[2:] == [5, 7, "x"]
-    assert (kept["latency_ms_given_2"], kept["latency_ms_given"]) == (5, 7)
-
-
-def test_a_file_without_ids_has_them_derived_from_its_questions(write):
-    path = write('{"question": "Why?"}\n{"question": "How?"}\n')
-    found = list(queries_of(path))
-    assert len({query.query_id for query in found}) == 2
-
-
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -112,11 +95,6 @@ def test_a_wrong_line_is_told_by_its_number(write, line, told):
     path = write('{"query_id": "a", "question": "Why?"}\n' + line + "\n")
     with pytest.raises(ReaderError, match="line 2: .*" + told):
         queries_of(path)
-
-
-def test_ids_that_are_there_twice_are_named():
-    with pytest.raises(DataError, match="appear more than once: 'a'"):
-        queries_of([ROWS[0], ROWS[0]])
 
 
 def test_cells_of_a_table_become_what_json_has():
@@ -138,18 +116,6 @@ def test_cells_of_a_table_become_what_json_has():
         "note": None,
         "day": "2026-01-02T00:00:00",
     }
-
-
-def queries_to_draw(n):
-    return queries_of([{"query_id": f"q{row}", "question": "Why?"} for row in range(n)])
-
-
-def test_a_draw_is_of_that_size_and_the_same_for_its_seed():
-    queries = queries_to_draw(1000)
-    masks = [sample_mask(queries, 100, seed) for seed in (0, 0, 1)]
-    assert [mask.sum() for mask in masks] == [100, 100, 100]
-    assert (masks[0] == masks[1]).all()
-    assert (masks[0] != masks[2]).any()
 
 
 def sampled(rows, samples, seed):
@@ -246,63 +212,11 @@ def test_a_wrong_value_is_told_with_its_place(given, told):
         config_from(given)
 
 
-def test_a_file_is_named_in_its_errors(write):
-    path = write("http:\n  ulr: x\n", "run.yaml")
-    with pytest.raises(ReaderError, match=r"run.yaml: no key of http is named 'ulr'"):
-        read_config(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        ("a: [1, 2", "line 1: this is not YAML"),
-        ("- a\n- b\n", "expected settings as lines 'name: value'"),
-        ("a: !!python/object/apply:os.system ['true']\n", "this is not YAML"),
-        ("", "the file is empty"),
-    ],
-)
-def test_a_file_that_holds_no_settings_is_refused(write, content, told):
-    with pytest.raises(ReaderError, match=told):
-        read_config(write(content, "run.yaml"))
-
-
-def test_one_target_is_needed():
-    with pytest.raises(DataError, match="expected one target to ask; got none"):
-        target_from(RunConfig())
-    two = {"http": {"url": "http://host"}, "command": {"line": "true"}}
-    with pytest.raises(DataError, match="got http and command"):
-        target_from(RunConfig(settings=two))
-
-
 def test_a_key_in_a_file_is_refused_and_not_repeated():
     settings = {"http": {"url": "http://host", "headers": {"Authorization": "Bearer sk-1234"}}}
     with pytest.raises(DataError, match="environment variable") as caught:
         target_from(RunConfig(settings=settings))
     assert "sk-1234" not in str(caught.value)
-
-
-def test_a_variable_that_is_not_set_is_named(monkeypatch):
-    monkeypatch.delenv("MY_RAG_KEY", raising=False)
-    settings = {"http": {"url": "http://host", "headers": {"X-Api-Key": "${MY_RAG_KEY}"}}}
-    with pytest.raises(DataError, match="variable MY_RAG_KEY is not set"):
-        target_from(RunConfig(settings=settings))
-
-
-OPENAI = {
-    "model": "m-1",
-    "choices": [{"message": {"role": "assistant", "content": "Paris."}}],
-    "usage": {"prompt_tokens": 9, "completion_tokens": 3},
-}
-
-
-def test_an_answer_of_openais_protocol_is_found_by_its_paths():
-    paths = ResponsePaths(answer="choices.0.message.content")
-    assert record_fields(OPENAI, paths) == {
-        "answer": "Paris.",
-        "prompt_tokens": 9.0,
-        "completion_tokens": 3.0,
-        "model": "m-1",
-    }
 
 
 def test_results_with_ids_scores_and_texts_fill_ranking_and_contexts():
@@ -311,11 +225,6 @@ def test_results_with_ids_scores_and_texts_fill_ranking_and_contexts():
     assert found["retrieved"] == ["d1", "d2"]
     assert found["retrieved_scores"] == [2.5, 1.0]
     assert found["contexts"] == ["one", "two"]
-
-
-def test_a_citation_by_place_becomes_the_id_at_that_place():
-    document = {"answer": "A", "retrieved": ["x", "y"], "citations": [{"source_index": 2}]}
-    assert record_fields(document, ResponsePaths())["citations"] == ["y"]
 
 
 @pytest.mark.parametrize(
@@ -373,83 +282,7 @@ def test_a_template_is_filled_however_deep():
     }
 
 
-def test_a_place_that_names_no_field_is_refused_with_the_nearest():
-    with pytest.raises(KeyError, match=r"no field that may be sent is named 'qestion'.*'question'"):
-        fill_template({"q": "{qestion}"}, {"question": "Why?"})
-
-
-@given(st.text(alphabet=st.characters(exclude_categories=("Cs",))))
-def test_a_question_in_an_address_is_escaped_whole(question):
-    url = fill_template("http://host/ask?q={question}&k=1", {"question": question}, escape=in_url)
-    assert url.isascii()
-    assert url.count("&") == 1
-    assert "#" not in url
-
-
 TEXT = "Oslo is the capital of Norway, and its largest city."
-
-
-LISTS = {
-    "sources.*.node_id": {"sources": [{"node_id": "n1", "text": TEXT}]},
-    "source_nodes.*.node.id_": {
-        "source_nodes": [{"score": 0.5, "node": {"id_": "n1", "text": TEXT}}]
-    },
-    "result.documents.*.metadata.source": {
-        "result": {"documents": [{"page_content": TEXT, "metadata": {"source": "a.md"}}]}
-    },
-    "hits.*.docno": {"hits": [{"docno": "d1", "rank": 1}]},
-    "data.chunks.*.chunkId": {"data": {"chunks": [{"chunkId": 17, "content": TEXT}]}},
-    "document_ids": {"document_ids": ["d1", "d2"]},
-    "sources": {"sources": ["a.md", "b.md"]},
-}
-
-
-ANSWERS = {
-    "response": {"response": TEXT},
-    "result.answer": {"status": "ok", "result": {"answer": TEXT, "id": "r 1"}},
-    "choices.0.message.content": {"choices": [{"message": {"role": "assistant", "content": TEXT}}]},
-    "output.text": {"question": "Where is it?", "output": {"text": TEXT}},
-    "data.outputs.text": {"data": {"outputs": {"text": TEXT}}},
-    "says": {"says": TEXT, "took": 3},
-}
-
-
-@pytest.mark.parametrize("path", LISTS)
-def test_the_path_of_the_ids_is_named(path):
-    document = {"answer": TEXT, **LISTS[path]}
-    (doubt,) = doubts_about_replies([SampledReply(document)] * 3, {"answer"})
-    assert f"--path retrieved={path}" in doubt.advice
-    assert f"ResponsePaths(retrieved='{path}'" in doubt.advice
-    assert value_at(document, path)
-
-
-@pytest.mark.parametrize("path", ANSWERS)
-def test_the_path_of_the_answer_is_named(path):
-    assert answer_path(ANSWERS[path]) == path
-
-
-def test_gold_decides_between_keys():
-    document = {"answer": TEXT, "sources": [{"id": "n7", "metadata": {"origin": "a.md"}}]}
-    assert id_path([SampledReply(document)]) == "sources.*.id"
-    reply = SampledReply(document, frozenset(["a.md"]), ("n7",))
-    assert id_path([reply]) == "sources.*.metadata.origin"
-    (doubt,) = doubts_about_replies([reply], {"answer", "retrieved"})
-    assert "--path retrieved=sources.*.metadata.origin" in doubt.advice
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"answer": TEXT},
-        {"answer": TEXT, "usage": {"tokens": [1, 2]}},
-        {"answer": TEXT, "messages": [{"id": "m1", "role": "user"}]},
-        {"answer": TEXT, "sources": []},
-        "only a text",
-        None,
-    ],
-)
-def test_nothing_is_said_where_nothing_looks_like_documents(document):
-    assert doubts_about_replies([SampledReply(document)] * 3, {"answer"}) == []
 
 
 def test_a_server_with_other_keys_is_doubted_over_a_real_socket(says, target, queries, tmp_path):
@@ -496,25 +329,6 @@ def test_a_live_reply_keeps_both_ids_of_its_passages(tmp_path, passages, gold):
     assert f"--path retrieved=retrieved.*.{place}" in note
     again = collect_answers(rows, lambda _: answer, tmp_path / "run", resume=True)
     assert again.notes == finished.notes
-
-
-def test_a_path_overrules_where_the_ids_are_read(tmp_path):
-    path = "retrieved.*.node.metadata.file_name"
-    fields = record_fields({"answer": "Oslo.", "retrieved": NODES}, ResponsePaths(retrieved=path))
-    assert fields["retrieved"] == ["a.md"]
-    assert "retrieved_sections" not in fields
-    reply = SampledReply({"retrieved": NODES}, retrieved=("a.md",))
-    assert notes_on_id_places([reply]) == []
-
-
-@pytest.mark.parametrize("passages", [NODES, HITS])
-def test_the_list_itself_is_named_if_its_passages_carry_both_ids(passages):
-    reply = SampledReply({"answer": "Oslo.", "data": {"sources": passages}})
-    [doubt] = doubts_about_replies([reply], ["answer"])
-    assert "--path retrieved=data.sources " in doubt.advice
-    fields = record_fields(reply.document, ResponsePaths(retrieved="data.sources"))
-    assert fields["retrieved_sections"] == [("a.md", "n1")]
-    assert fields["contexts"] == [TEXT]
 
 
 GOLD = {

@@ -12,7 +12,7 @@ from rageval_report.errors import DataError
 from rageval_report.judges import JUDGES, FunctionChat
 from rageval_report.records.draws import draw_keys
 from rageval_report.runner.query_source import asking_order
-from rageval_report.runner.staged_scoring import judge_until
+from rageval_report.runner.scoring import judge_until
 
 IDS = [f"q{n}" for n in range(300)]
 
@@ -90,29 +90,6 @@ def test_a_run_resumes_to_the_same_end(tmp_path):
     assert pipeline.n == whole.evaluation.n_queries - 13
 
 
-def test_a_baseline_may_be_a_folder_or_a_file(tmp_path):
-    old = evaluate(
-        queries=QUERIES,
-        target=lambda question: "yes" if question[5] in "13579" else "no",
-        metrics=["exact_match"],
-        folder=tmp_path / "old",
-        progress=False,
-    )
-    in_memory = run_of(Pipeline(), baseline=old.evaluation)
-    for place in (tmp_path / "old", str(tmp_path / "old" / "scores.json")):
-        from_disk = run_of(Pipeline(), baseline=place)
-        pd.testing.assert_frame_equal(from_disk.stopping.frame, in_memory.stopping.frame)
-
-
-def test_looks_are_few_and_an_early_one_warns():
-    notes = []
-    run = run_of(Pipeline(), looks=3)
-    assert run.evaluation.n_queries in (100, 200, 300)
-    assert run.stopping.settings["looks"] == 3
-    run_of(Pipeline(), looks=2, samples=60, tell=notes.append)
-    assert notes[0].startswith("the first look is after 30 queries: if rare large losses")
-
-
 def test_only_new_answers_are_judged_and_the_costs_are_known():
     prompts = []
 
@@ -153,19 +130,6 @@ def test_mistakes_are_found_before_anything_is_asked(options, error, message):
     with pytest.raises(error, match=message):
         run_of(pipeline, **options)
     assert pipeline.n == 0
-
-
-def test_a_pipeline_that_fails_at_first_is_asked_on():
-    class Late(Pipeline):
-        def __call__(self, question):
-            answer = super().__call__(question)
-            if self.n <= 12:
-                raise ValueError("warming up")
-            return answer
-
-    run = run_of(Late(), concurrency=1)
-    assert run.stopping.frame["holds"].tolist() == [True, False]
-    assert run.evaluation.scores["exact_match"].isna().sum() == 12
 
 
 # -- judging alone

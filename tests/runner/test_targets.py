@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import sys
 import tracemalloc
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rageval_report.errors import DataError, PipelineError, is_doubt
 from rageval_report.runner import RunConfig, collect_answers
@@ -55,12 +52,6 @@ def test_the_body_is_filled_and_holds_no_gold(says, target):
     [(path, headers, sent)] = says.requests
     assert (path, headers["content-type"]) == ("/ask", "application/json")
     assert json.loads(sent) == {"q": QUERY.question, "id": "q1", "top": 2, "mode": "fast"}
-
-
-def test_a_get_carries_the_question_in_its_address(says, target):
-    target(says.url + "?q={question}", method="GET").ask(Query(0, "a", "Why & how?", {}))
-    [(path, _, sent)] = says.requests
-    assert (path, sent) == ("/ask?q=Why%20%26%20how%3F", b"")
 
 
 def test_a_key_comes_from_the_environment_and_shows_nowhere(says, target, monkeypatch):
@@ -107,40 +98,6 @@ def test_events_of_openais_protocol_are_joined(says, target):
     assert (reply.fields["prompt_tokens"], reply.fields["completion_tokens"]) == (5, 2)
 
 
-def test_the_usual_end_of_a_stream_is_no_part_of_the_answer(serve, target, says):
-    assert (
-        target(serve() + "/stream", stream=StreamSettings()).ask(QUERY).fields["answer"] == ANSWER
-    )
-    says.body = events("Par", "is.", "[DONE]")
-    assert target(says.url, stream=StreamSettings()).ask(QUERY).fields["answer"] == "Paris."
-
-
-def test_events_of_plain_text_are_joined(says, target):
-    says.body = events("Par", "is.")
-    assert target(says.url, stream=StreamSettings()).ask(QUERY).fields["answer"] == "Paris."
-
-
-ENDS = {
-    "a text": (b"data: END\n\n", "END"),
-    "a name": (b'event: done\ndata: {"model": "m"}\n\n', "done"),
-    "an object, spaced otherwise": (b'data: {"type":"end"}\n\n', '{"type": "end"}'),
-}
-
-
-@pytest.mark.parametrize("end", ENDS)
-def test_a_stream_may_end_by_its_own_mark(says, target, end):
-    said, done = ENDS[end]
-    pieces = events('{"delta": "Par"}', '{"delta": "is."}')
-    says.body = pieces + said + events('{"delta": " Too late."}')
-    reply = target(says.url, stream=StreamSettings(done=done)).ask(QUERY)
-    assert reply.fields["answer"] == "Paris."
-    assert reply.fields.get("model") == ("m" if end == "a name" else None)
-    says.body = pieces
-    assert "the answer ended before" in str(
-        failure_of(target(says.url, stream=StreamSettings(done=done)))
-    )
-
-
 @pytest.mark.parametrize(
     ("body", "told"),
     [
@@ -179,22 +136,11 @@ def test_a_fault_of_the_server_is_told_by_its_kind(serve, target, fault, kind, t
     assert told in str(failure)
 
 
-def test_a_busy_server_says_how_long_to_wait(says, target):
-    says.status, says.headers = 429, {"Retry-After": "7"}
-    assert failure_of(target(says.url)).retry_after == 7.0
-
-
 def test_a_server_that_is_down_is_told_before_anything_is_asked(closed_port, target):
     asked = target(closed_port)
     assert failure_of(asked).kind == "connection"
     with pytest.raises(PipelineError, match=r"cannot be asked: .* is the server running\?"):
         asked.check()
-
-
-def test_a_health_address_must_be_well(says, target):
-    says.status = 503
-    with pytest.raises(PipelineError, match="answered 503"):
-        target(says.url, health_url=says.url + "/health").check()
 
 
 def said(body: bytes) -> list[tuple[str, str]]:
@@ -214,14 +160,6 @@ def said(body: bytes) -> list[tuple[str, str]]:
 def test_the_examples_of_the_standard(body, expected):
     found = [data for _, data in said(body)]
     assert found == (["first event", "second event"] if expected == 2 else expected)
-
-
-@given(
-    st.lists(st.text(alphabet=st.characters(exclude_characters="\r\n", exclude_categories=("Cs",))))
-)
-def test_what_was_sent_comes_back_in_order(texts):
-    body = "".join(f"data: {text}\n\n" for text in texts).encode()
-    assert [data for _, data in said(body)] == texts
 
 
 ASKED = Query(0, "q1", "Why?", {"relevant": ["d1"], "language": "en"})
@@ -260,17 +198,6 @@ def test_a_function_of_the_whole_query_sees_no_gold(module):
     assert FunctionTarget(settings).ask(ASKED).fields == {"answer": "languageWhy?"}
     told_nothing = FunctionSettings(f"{module}:whole", argument="query")
     assert FunctionTarget(told_nothing).ask(ASKED).fields == {"answer": "query_idWhy?"}
-
-
-def test_gold_cannot_be_among_the_fields_of_a_function(module):
-    settings = FunctionSettings(f"{module}:whole", argument="query", fields=("relevant",))
-    with pytest.raises(KeyError, match="no field that may be sent is named 'relevant'"):
-        FunctionTarget(settings).ask(ASKED)
-
-
-def test_fields_of_a_function_that_takes_the_question_alone_are_refused():
-    with pytest.raises(DataError, match="fields needs argument: query"):
-        FunctionTarget(FunctionSettings("json:dumps", fields=("language",)))
 
 
 @pytest.mark.parametrize(
@@ -339,42 +266,6 @@ def test_a_value_in_an_answer_is_doubted_by_its_name(run, lines):
     assert lines(finished.records)[0]["hidden_values"] == ["TEAM"]
 
 
-def test_an_escaped_value_in_a_passage_is_doubted(run):
-    passage = rb'{"id": "p1", "text": "the key-\u006ff-nobody-77"}'
-    [doubt] = doubts_of(run(rb'{"answer": "So.", "retrieved": [' + passage + rb"]}"))
-    assert "the environment variable RAG_API_KEY" in doubt
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"answer": "Ask them.", "echo": {"team": "search"}},  # not a field that is scored
-        {"answer": "*** three stars ***"},  # the answer's own
-        {"answer": "Ask them."},
-    ],
-)
-def test_an_answer_that_was_not_changed_is_not_doubted(run, document):
-    assert doubts_of(run(json.dumps(document).encode())) == []
-
-
-def test_a_value_that_is_divided_among_the_pieces_of_a_stream_is_doubted(run):
-    body = b'data: {"delta": "Ask the sea"}\n\ndata: {"delta": "rch team."}\n\n'
-    [doubt] = doubts_of(run(body, stream=StreamSettings()))
-    assert "the environment variable TEAM" in doubt
-
-
-@pytest.mark.parametrize("where", ["body", "headers", "url"])
-def test_a_value_of_three_characters_is_refused(says, monkeypatch, where):
-    monkeypatch.setenv("TEAM", "red")
-    settings = {
-        "body": {"body": {"q": "{question}", "team": "${TEAM}"}},
-        "headers": {"headers": {"X-Team": "${TEAM}"}},
-        "url": {"health_url": says.url + "?team=${TEAM}"},
-    }[where]
-    with pytest.raises(DataError, match=r"TEAM holds fewer than 4 characters.*write its value"):
-        HttpTarget(HttpSettings(says.url, **settings))
-
-
 WHY = Query(0, "q1", "Why?", {"relevant": ["d1"]})
 
 
@@ -412,18 +303,6 @@ def test_a_command_answers_line_by_line_in_one_process(filter_command):
     assert all(reply.latency_ms > 0 for reply in replies)
 
 
-def test_a_command_sees_no_gold(filter_command):
-    target = filter_command("print(json.dumps({'answer': line}))")
-    assert target.ask(WHY).fields["answer"] == '{"query_id": "q1", "question": "Why?"}\n'
-
-
-def test_a_command_is_told_the_fields_that_are_named_and_no_others(filter_command):
-    target = filter_command("print(json.dumps({'answer': line}))", fields=("language",))
-    query = Query(0, "q1", "Why?", {"language": "en", "tenant": "north", "relevant": ["d1"]})
-    told = '{"query_id": "q1", "question": "Why?", "language": "en"}\n'
-    assert target.ask(query).fields["answer"] == told
-
-
 def test_a_command_that_ends_is_told_with_its_code_and_last_words_and_started_again(filter_command):
     target = filter_command("sys.stderr.write('out of memory'); sys.exit(3)")
     for _ in range(2):
@@ -455,23 +334,6 @@ def test_a_command_that_is_not_there_is_told_before_anything_is_asked():
         target.check()
     with pytest.raises(PipelineError, match="no-such-command cannot be started"):
         target.ask(WHY)
-
-
-@pytest.mark.parametrize("line", ["", " ", "an 'open quote"])
-def test_a_line_that_is_no_command_is_refused(line):
-    with pytest.raises(DataError, match="command"):
-        CommandTarget(CommandSettings(line))
-
-
-def test_a_run_asks_as_many_processes_as_are_wanted(filter_command, queries, tmp_path, lines):
-    config = RunConfig(concurrency=3, table="jsonl")
-    finished = collect_answers(queries(30), filter_command(ECHO), tmp_path / "run", config)
-    found = lines(finished.records)
-    assert [row["answer"] for row in found] == [row["question"] for row in queries(30)]
-    assert len({row["model"] for row in found}) <= 3
-
-
-MILLION = 1_000_000
 
 
 SHORT = 0.3  # seconds; for commands that never answer
@@ -532,30 +394,6 @@ linux = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
 # -- both directions at once
 
 
-@pytest.mark.parametrize("n", [1, 65_536, MILLION])
-def test_a_question_of_any_length_is_answered(command, n):
-    target = command("for line in sys.stdin: answer(line)")
-    assert ask(target, "é" * n).fields["answer"] == "é" * n
-    assert ask(target).fields["answer"] == "Why?"
-
-
-def test_a_command_that_does_not_read_is_left_when_the_time_is_up(command):
-    failure = failure_of_command(command("time.sleep(600)", SHORT), "a" * MILLION)
-    assert failure.kind == "timeout"
-    assert "no complete answer within timeout=0.3 seconds" in str(failure)
-
-
-def test_a_command_that_closes_its_output_early_is_not_waited_for(command):
-    failure = failure_of_command(command("os.close(1); time.sleep(600)"))
-    assert (failure.kind, str(failure)) == ("exited", "the command closed its output")
-
-
-def test_a_command_that_ends_without_reading_says_why(command):
-    program = "sys.stderr.write('no licence'); sys.stderr.flush(); os._exit(7)"
-    failure = failure_of_command(command(program), "a" * MILLION)
-    assert str(failure) == "the command ended with exit code 7: no licence"
-
-
 @pytest.mark.parametrize("written", ["'x' * 1_000_000", "'{}\\n' * 100_000"])
 def test_an_answer_without_end_is_given_up_at_the_limit(command, written):
     target = command(f"while True: sys.stdout.write({written})")
@@ -567,12 +405,6 @@ def test_an_answer_without_end_is_given_up_at_the_limit(command, written):
         tracemalloc.stop()
     assert failure.kind in ("size", "content")
     assert peak < 40_000_000  # the limit is 10 MB, and a copy of it may exist
-
-
-def test_messages_on_standard_error_stop_no_command(command):
-    program = "for line in sys.stdin: sys.stderr.write('m' * 1_000_000); answer(line)"
-    target = command(program)
-    assert [ask(target).fields["answer"] for _ in range(3)] == ["Why?"] * 3
 
 
 # -- one answer per question
@@ -629,21 +461,3 @@ def test_the_processes_that_a_command_started_end_with_it(command, afterwards):
     assert not ends(child, 0)
     target.close()
     assert ends(child)
-
-
-@linux
-def test_a_pipe_that_another_process_keeps_open_is_not_waited_for(command):
-    program = CHILD.format(options="start_new_session=True", afterwards="os._exit(3)")
-    target = command(program)
-    child = int(ask(target).fields["contexts"][0])
-    try:
-        assert str(failure_of_command(target)) == "the command ended with exit code 3"
-    finally:
-        os.kill(child, signal.SIGKILL)  # in a session of its own it is beyond reach
-
-
-def test_a_command_that_was_closed_is_not_started_again(command):
-    target = command("for line in sys.stdin: answer(line)")
-    assert ask(target).fields["answer"] == "Why?"
-    target.close()
-    assert str(failure_of_command(target)) == "the command was ended"

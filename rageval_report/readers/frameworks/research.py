@@ -37,7 +37,7 @@ from rageval_report.scores.run_file import time_of
 from rageval_report.types import JsonObject
 
 if TYPE_CHECKING:
-    from rageval_report.metrics.ranking_inputs import DuplicateDocs
+    from rageval_report.metrics.ranking_scores import DuplicateDocs
 
 # -- AutoRAG: one Parquet file per module, and a summary of each node
 

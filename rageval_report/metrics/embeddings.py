@@ -27,14 +27,12 @@ from rageval_report.http import (
     key_from_environment,
     keys_named_in,
 )
+from rageval_report.metrics.checks import check_list
 from rageval_report.types import Float32Array, Sleep
 
 
-def check_texts(texts: Sequence[str]) -> list[str]:
-    """The texts as a list."""
-    if isinstance(texts, str):
-        raise DataError("texts must be a list; got a single text: put it in a list")
-    listed = list(texts)
+def _check_texts(texts: Sequence[str]) -> list[str]:
+    listed = check_list("texts", texts)
     for place, text in enumerate(listed):
         if not isinstance(text, str):
             raise DataError(
@@ -67,11 +65,6 @@ def check_vectors(rows: ArrayLike, n: int, width: int | None = None) -> Float32A
     return vectors
 
 
-def no_vectors() -> Float32Array:
-    """The vectors of no text: no row, and no length."""
-    return np.empty((0, 0), dtype=np.float32)
-
-
 _HOME = ProviderHome("https://api.openai.com/v1", ("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
 _STAND_IN = "."  # sent if all texts are blank, to learn the length of a vector
 _NUMBER = np.dtype("<f4")  # the numbers in base64
@@ -89,29 +82,26 @@ class EmbeddingServer:
 
     def __call__(self, texts: Sequence[str]) -> Float32Array:
         """Embed texts, each distinct one once."""
-        listed = check_texts(texts)
-        if not listed:
-            return no_vectors()
         # OpenAI refuses empty input; a blank text gets a vector of zeros, whose cosines are 0.
+        listed = _check_texts(texts)
         distinct = [text for text in dict.fromkeys(listed) if text.strip()]
+        if not listed:
+            return np.empty((0, 0), dtype=np.float32)
         vectors = self._request_vectors(distinct or [_STAND_IN])
         row_of = {text: row for row, text in enumerate(distinct)}
-        rows = np.zeros((len(listed), vectors.shape[1]), dtype=np.float32)
-        filled = [row for row, text in enumerate(listed) if text in row_of]
-        rows[filled] = vectors[[row_of[listed[row]] for row in filled]]
-        return rows
+        rows = np.vstack([vectors, np.zeros_like(vectors[:1])])  # the last one is of blank texts
+        return rows[[row_of.get(text, -1) for text in listed]]
 
     def _request_vectors(self, texts: list[str]) -> Float32Array:
         """The vectors of distinct texts, batch by batch."""
         url, settings, keys = fill_request(self.url, self.body)
-        headers = self.headers()
+        send: dict[str, Any] = {"headers": self.headers(), "keys": keys}
         width = self.body.get("dimensions")
         parts: list[Float32Array] = []
         with self.client() as client:
             for start in range(0, len(texts), self.batch_size):
                 batch = texts[start : start + self.batch_size]
-                body = {**settings, "input": batch}
-                response = client.request("POST", url, json=body, headers=headers, keys=keys)
+                response = client.request("POST", url, json={**settings, "input": batch}, **send)
                 parts.append(_parse_vectors(response, len(batch), width))
                 width = parts[0].shape[1]
         return np.concatenate(parts)
@@ -220,16 +210,17 @@ def openai_embeddings(
     >>> embed(["a text", "another"]).shape  # doctest: +SKIP
     (2, 768)
     """
-    _check_arguments(model, batch_size, dimensions, encoding_format)
+    if not isinstance(model, str) or not model.strip():
+        raise DataError(f"model must be the name of a model; got {model!r}")
+    sizes = {"batch_size": batch_size, "dimensions": 1 if dimensions is None else dimensions}
+    for name, value in sizes.items():
+        if not isinstance(value, int) or value < 1:
+            raise DataError(f"{name} must be an integer >= 1; got {value!r}")
+    check_choice("encoding_format", encoding_format, ("float", "base64"))
     base, variable = _HOME.locate(base_url, api_key_env)
     address = base.removesuffix("/embeddings") + "/embeddings"
-    body: dict[str, object] = {
-        **(extra_body or {}),
-        "model": model,
-        "encoding_format": encoding_format,
-    }
-    if dimensions is not None:
-        body["dimensions"] = dimensions
+    body = {**(extra_body or {}), "model": model, "encoding_format": encoding_format}
+    body |= {} if dimensions is None else {"dimensions": dimensions}
     client = partial(
         Client, timeout=timeout, max_attempts=max_attempts, max_wait=max_wait, sleep=sleep
     )
@@ -238,18 +229,6 @@ def openai_embeddings(
     server.headers()  # and the keys
     keys_named_in([address, body])
     return server
-
-
-def _check_arguments(
-    model: str, batch_size: int, dimensions: int | None, encoding_format: str
-) -> None:
-    if not isinstance(model, str) or not model.strip():
-        raise DataError(f"model must be the name of a model; got {model!r}")
-    sizes = {"batch_size": batch_size, "dimensions": 1 if dimensions is None else dimensions}
-    for name, value in sizes.items():
-        if not isinstance(value, int) or value < 1:
-            raise DataError(f"{name} must be an integer >= 1; got {value!r}")
-    check_choice("encoding_format", encoding_format, ("float", "base64"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,11 +241,10 @@ class SentenceTransformerEmbeddings:
 
     def __call__(self, texts: Sequence[str]) -> Float32Array:
         """Embed texts."""
-        listed = check_texts(texts)
+        listed = _check_texts(texts)
         if not listed:
-            return no_vectors()
-        rows = self.model.encode(listed, **self.encode)
-        return check_vectors(rows, len(listed))
+            return np.empty((0, 0), dtype=np.float32)
+        return check_vectors(self.model.encode(listed, **self.encode), len(listed))
 
 
 def sentence_transformer(
