@@ -24,7 +24,8 @@ from rageval_report.render.cell_text import LONGEST_SENTENCE
 from rageval_report.render.display import shorten, wrap
 from rageval_report.render.text_table import TextTable, table_of
 from rageval_report.reports.pictures import Picture
-from rageval_report.reports.report import PageView, Report, Section
+from rageval_report.reports.report import Report, Section
+from rageval_report.reports.views import View
 from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 
@@ -49,7 +50,7 @@ def page(report: Report) -> str:
     wording, has_headline = report.wording, report.headline is not None
     sections = [_shown_section(section, wording) for section in report.sections]
     doubts = [verdict.text for verdict in report.verdicts if is_doubt(verdict.text)]
-    return _template("page.html.jinja").render(
+    return _template("page").render(
         title=_line(report.title),
         subtitle=_line(report.subtitle),
         headline=report.headline,
@@ -99,7 +100,7 @@ def _hash(text: str) -> str:
 
 @lru_cache(maxsize=32)
 def _package_text(name: str) -> str:
-    return resources.files(_HERE).joinpath(name).read_text(encoding="utf-8")
+    return resources.files(_HERE).joinpath("templates", name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
@@ -110,18 +111,14 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=FunctionLoader(_template_text),
+        loader=FunctionLoader(_package_text),
     )
     environment.filters |= {"minus": minus, "tone": _tone}
     return environment
 
 
-def _template_text(name: str) -> str:
-    return _package_text(name if name == "page.html.jinja" else f"views/{name}")
-
-
 def _template(name: str) -> Template:
-    return _environment().get_template(name)
+    return _environment().get_template(f"{name}.html.jinja")
 
 
 def minus(text: object) -> str:
@@ -164,9 +161,9 @@ def _shown_section(section: Section, wording: Wording) -> dict[str, Any]:
     }
 
 
-def _shown_view(view: PageView) -> dict[str, Any]:
-    html = Markup(_template(view.template).render(view=view))  # noqa: S704  (escaped by Jinja)
-    return {"html": html, "heading": getattr(view, "heading", "")}
+def _shown_view(view: View) -> dict[str, Any]:
+    html = Markup(_template(view["template"]).render(view=view))  # noqa: S704  (escaped by Jinja)
+    return {"html": html, "heading": view.get("heading", "")}
 
 
 def _shown_picture(picture: Picture, key: str, wording: Wording) -> dict[str, Any]:
