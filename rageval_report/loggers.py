@@ -17,7 +17,7 @@ from rageval_report.analysis.compare import Comparison
 from rageval_report.analysis.gate import PASSED, UNDECIDED, GateResult
 from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.render.markdown import pull_request_comment
+from rageval_report.reports.markdown import pull_request_comment
 from rageval_report.results import Result
 from rageval_report.scores import Scored
 from rageval_report.scores.write import save_scores

@@ -312,7 +312,7 @@ def _named_clusters(
     """The column of clusters of the comparison; a note if it had labels by query instead."""
     named = comparison.settings.get("clusters")
     if named is None or all(str(named) in table_of(run).sample.details for run in runs):
-        return named and str(named), ()
+        return None if named is None else str(named), ()
     return None, ("the intervals of each pipeline's own means assume independent queries",)
 
 

@@ -15,8 +15,7 @@ import pandas as pd
 
 from rageval_report.analysis.breakdown import CAUSES, FINE, UNKNOWN
 from rageval_report.files.strict_json import load_json
-from rageval_report.render.cell_text import is_missing, plain
-from rageval_report.render.display import shorten
+from rageval_report.reports.cells import is_missing, plain, shorten
 from rageval_report.reports.wording import NO_WORDING, Wording
 from rageval_report.scores import Metric, Scored, normalise_name
 from rageval_report.scores.query_ids import ANSWER, CONTEXTS, QUESTION, REFERENCE
@@ -134,7 +133,8 @@ class QueryTable:
     @cached_property
     def ids(self) -> pd.Index:
         """Every query id, the baseline's first."""
-        return pd.Index(list(dict.fromkeys(i for run in self.runs for i in run.scores.index)))
+        ids: list[str] = [i for run in self.runs for i in run.scores.index]
+        return pd.Index(list(dict.fromkeys(ids)))
 
     def document(self, longest: int | None = None) -> dict[str, Any]:
         """Everything as plain lists and texts, for JSON."""
@@ -210,7 +210,7 @@ class QueryTable:
     ) -> dict[str, Any]:
         columns: list[list[Any] | None] = []
         for run, name in zip(self.runs, names, strict=True):
-            cells = [] if name is None else run.details[name].astype(object).reindex(self.ids)
+            cells: Any = [] if name is None else run.details[name].astype(object).reindex(self.ids)
             parsed = map(parse_list_cell, cells) if role == "contexts" else cells
             columns.append(None if name is None else text_column(parsed, pool))
         if role in ("question", "reference", "other"):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from rageval_report.analysis.lineup import ScoreBlock
 from rageval_report.analysis.rank import Ranking
 from rageval_report.analysis.verdicts import MetricVerdict, of_shown, pair_text, verdicts_of
 from rageval_report.errors import DataError
-from rageval_report.render.cell_text import confidence, interval, number
+from rageval_report.reports.cells import confidence, interval, number
 from rageval_report.reports.query_table import DIGITS, query_texts
 from rageval_report.reports.ranking_sentences import RankedPipelines
 from rageval_report.reports.sentences import correction_text, counted, signed
@@ -235,7 +235,7 @@ def _grids(ranked: RankedPipelines) -> list[View]:
                 "letters": row.letters,
                 "shade": _shade(row.mean, rows["mean"], is_up=is_up),
             }
-            for row in rows.itertuples()
+            for row in cast("Iterable[Any]", rows.itertuples())
         }
         lines = [
             (level, [cells.get(places.get((level, other))) for other in second]) for level in first

@@ -18,7 +18,7 @@ from rageval_report.analysis.report import EvaluationReport
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, doubts_of, is_doubt
 from rageval_report.files.writing import check_free, write_atomically
-from rageval_report.render.cell_text import confidence, interval, number
+from rageval_report.reports.cells import confidence, interval, number
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.query_table import ANSWERS, QueryTable, cell_text, slice_columns
 from rageval_report.reports.sentences import Headline
@@ -288,7 +288,7 @@ class PageContent:
         listed, some_queries = _listed_runs(runs, metrics)
         if some_queries:
             longest = longest or LONGEST_OF_SOME
-        notions = None if notion is None else (notion,)
+        notions: tuple[CorrectNotion, ...] | None = None if notion is None else (notion,)
         if len(runs) > 1:
             notions = shared_notions(listed, options.get("correct"))
         sides = zip(runs, listed, notions or (None,) * len(runs), strict=True)

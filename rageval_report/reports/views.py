@@ -20,8 +20,14 @@ import pandas as pd
 from rageval_report.analysis.breakdown import FINE, UNKNOWN
 from rageval_report.analysis.pairing import Pairing, overall_changes
 from rageval_report.analysis.verdicts import SHOWN_IN_ORDER, MetricVerdict, of_shown, verdicts_of
-from rageval_report.render.cell_text import confidence, interval, number, pvalue, signed_number
-from rageval_report.render.display import shorten
+from rageval_report.reports.cells import (
+    confidence,
+    interval,
+    number,
+    pvalue,
+    shorten,
+    signed_number,
+)
 from rageval_report.reports.query_table import query_texts
 from rageval_report.reports.sentences import correction_text
 from rageval_report.results import Result
@@ -337,10 +343,10 @@ def _reason(pairing: Pairing, query_id: object) -> str:
     return ""
 
 
-def _bars(pairing: Pairing, query_id: object) -> list[View]:
+def _bars(pairing: Pairing, query_id: object) -> Sequence[View]:
     """The scores that changed most, as shares of their ranges."""
     place = int(pairing.alignment.ids.get_indexer(pd.Index([query_id]))[0])
-    bars = []
+    bars: list[dict[str, Any]] = []
     for ours, theirs in pairing.metrics:
         before, after = (float(side[place]) for side in pairing.both(ours, theirs))
         if math.isfinite(after - before) and abs(after - before) > _LEAST_CHANGE:
@@ -409,7 +415,7 @@ def _causes_sentence(frame: pd.DataFrame, name: str) -> str:
     total = int(failing["n"].sum())
     if not total:
         return f"No query of {name} fails for a cause that is measured."
-    first = failing.loc[failing["n"].idxmax()]
+    first = failing.iloc[int(failing["n"].to_numpy().argmax())]
     queries, fail = ("query", "fails") if total == 1 else ("queries", "fail")
     return (
         f"{total:,} {queries} of {name} {fail}; most often the cause is "

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 
 from rageval_report.errors import DataError
-from rageval_report.render.cell_text import LONGEST, LONGEST_SENTENCE
-from rageval_report.render.display import (
+from rageval_report.reports.cells import (
+    LONGEST,
+    LONGEST_SENTENCE,
     NAMES,
     SETTINGS,
     clean,
@@ -19,16 +20,15 @@ from rageval_report.render.display import (
     shorten,
     wrap,
 )
-from rageval_report.render.text_table import NO_ROWS, TextColumn, TextTable, table_of
+from rageval_report.reports.tables import NO_ROWS, TextColumn, TextTable, table_of
 from rageval_report.results import Result
 
 INDENT = "  "
+WIDTH = 100
 NARROWEST = 60  # room for a label and for the longest number, whatever they are
 
 _GAPS = ("  ", " ")  # between columns; one blank where two would split the table
-_NARROWEST_LABEL = 12
-_NARROWEST_TEXT = 16
-_WIDEST_NUMBER = 40
+_NARROWEST_LABEL, _NARROWEST_TEXT, _WIDEST_NUMBER = 12, 16, 40
 _MOST_LINES = 3
 
 
@@ -40,19 +40,46 @@ class _TableBlock:
     widths: tuple[int, ...]
     gap: str
 
+    def lines(self, cells: Sequence[Sequence[str]]) -> list[str]:
+        """The lines of a row, whose cells are lists of lines."""
+        return [
+            self.gap.join(
+                pad(text, width, right=column.is_numeric)
+                for text, width, column in zip(line, self.widths, self.columns, strict=True)
+            ).rstrip()
+            for line in zip_longest(*cells, fillvalue="")
+        ]
+
+    def head(self) -> list[str]:
+        """The headings, at the bottom of as many lines as the longest one needs, and a rule."""
+        sides = zip(self.columns, self.widths, strict=True)
+        headings = [wrap(column.heading, width, at=NAMES) for column, width in sides]
+        highest = max(map(len, headings))
+        rule = self.gap.join("-" * width for width in self.widths)
+        return [*self.lines([[""] * (highest - len(own)) + own for own in headings]), rule]
+
+    def row(self, place: int) -> list[str]:
+        """The lines of one row, at most three."""
+        cells = []
+        for column, width in zip(self.columns, self.widths, strict=True):
+            lines = wrap(column.cells[place], width, at=NAMES)
+            if len(lines) > _MOST_LINES:
+                rest = " ".join(lines[_MOST_LINES - 1 :])
+                lines[_MOST_LINES - 1 :] = [shorten(rest, width)]
+            cells.append(lines)
+        return self.lines(cells)
+
 
 def table_lines(table: TextTable, width: int) -> list[str]:
     """The lines of a table, none wider than `width`."""
-    indent = INDENT if table.is_grouped else ""
+    indent = INDENT if any(group.heading for group in table.groups) else ""
     lines: list[str] = []
-    room = width - len(indent)
-    for block in _blocks(table.columns, room):
+    for block in _blocks(table.columns, width - len(indent)):
         lines += [""] * bool(lines)
-        lines += [indent + line for line in _head(block)]
+        lines += [indent + line for line in block.head()]
         for group in table.groups:
             lines += [shorten(group.heading, width)] * bool(group.heading)
-            for place in range(group.start, group.stop):
-                lines += [indent + line for line in _row(block, place)]
+            lines += [indent + line for place in group.places for line in block.row(place)]
     return lines
 
 
@@ -90,73 +117,26 @@ def _fit_widths(columns: tuple[TextColumn, ...], room: int, gap: str) -> _TableB
 
 def _least_widths(columns: tuple[TextColumn, ...]) -> list[int]:
     """The smallest widths: numbers stay on one line, texts and headings may be broken."""
-    narrowest = [_NARROWEST_LABEL, *[_NARROWEST_TEXT] * (len(columns) - 1)]
-    return [
-        min(_unbroken_width(column), max(_number_width(column), _word_width(column), most))
-        for column, most in zip(columns, narrowest, strict=True)
-    ]
-
-
-def _word_width(column: TextColumn) -> int:
-    """The width at which the heading is broken between words, or at the parts of a name."""
-    widest = max(
-        (display_width(part.rstrip()) for part in NAMES.findall(column.heading)), default=0
-    )
-    return min(widest, _NARROWEST_TEXT)
+    least = []
+    for place, column in enumerate(columns):
+        parts = [display_width(part.rstrip()) for part in NAMES.findall(column.heading)]
+        widths = [
+            _NARROWEST_TEXT if place else _NARROWEST_LABEL,
+            min(_body_width(column), _WIDEST_NUMBER) if column.is_numeric else 0,
+            # Where the heading is broken between words, or at the parts of a name.
+            min(max(parts, default=0), _NARROWEST_TEXT),
+        ]
+        least.append(min(_unbroken_width(column), max(widths)))
+    return least
 
 
 def _unbroken_width(column: TextColumn) -> int:
     """The width at which no cell is broken, and the heading only at its blanks."""
-    words = column.heading.split()
-    return max(_body_width(column), *map(display_width, words), 0)
-
-
-def _number_width(column: TextColumn) -> int:
-    return min(_body_width(column), _WIDEST_NUMBER) if column.is_numeric else 0
+    return max(_body_width(column), *map(display_width, column.heading.split()), 0)
 
 
 def _body_width(column: TextColumn) -> int:
     return max(map(display_width, column.cells), default=0)
-
-
-def _head(block: _TableBlock) -> list[str]:
-    headings = [
-        wrap(column.heading, width, at=NAMES)
-        for column, width in zip(block.columns, block.widths, strict=True)
-    ]
-    highest = max(map(len, headings))
-    at_bottom = [[""] * (highest - len(lines)) + lines for lines in headings]
-    rule = block.gap.join("-" * width for width in block.widths)
-    return [*_side_by_side(block, at_bottom), rule]
-
-
-def _row(block: _TableBlock, place: int) -> list[str]:
-    cells = [
-        _cell_lines(column.cells[place], width)
-        for column, width in zip(block.columns, block.widths, strict=True)
-    ]
-    return _side_by_side(block, cells)
-
-
-def _cell_lines(text: str, width: int) -> list[str]:
-    lines = wrap(text, width, at=NAMES)
-    if len(lines) <= _MOST_LINES:
-        return lines
-    rest = " ".join(lines[_MOST_LINES - 1 :])
-    return [*lines[: _MOST_LINES - 1], shorten(rest, width)]
-
-
-def _side_by_side(block: _TableBlock, cells: list[list[str]]) -> list[str]:
-    return [
-        block.gap.join(
-            pad(text, width, right=column.is_numeric)
-            for text, width, column in zip(line, block.widths, block.columns, strict=True)
-        ).rstrip()
-        for line in zip_longest(*cells, fillvalue="")
-    ]
-
-
-WIDTH = 100
 
 
 def render(
@@ -174,17 +154,17 @@ def render(
     table = table_of(
         result, columns=columns, max_rows=max_rows, max_columns=max_columns, longest=longest
     )
+    body: list[str] = [] if table.has_rows else [NO_ROWS]
+    if table.has_rows and table.columns:
+        body = table_lines(table, width)
+        body += [f"... and {table.left_out}"] if table.left_out else []
     parts = [
-        _paragraphs([table.names.in_text(result.title)], width),
-        _paragraphs([table.names.in_text(result.summary)], width) if result.summary else [],
-        _paragraphs(
-            [f"- {table.names.in_text(sentence)}" for sentence in result.sentences[:max_rows]],
-            width,
-            hanging=2,
-        ),
-        _body(result, table, width),
+        _paragraphs([table.title], width),
+        _paragraphs([table.summary], width),
+        _paragraphs([f"- {text}" for text in table.sentences[:max_rows]], width, hanging=2),
+        body,
         _paragraphs(table.names.legend, width, hanging=4),
-        _paragraphs([note_line(note) for note in result.notes], width, hanging=6),
+        _paragraphs(map(note_line, result.notes), width, hanging=6),
         wrap(clean(result.signature), width, at=SETTINGS),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if any(lines))
@@ -193,15 +173,6 @@ def render(
 render_file = partial(render, max_rows=None, max_columns=None)
 
 
-def _paragraphs(texts: Sequence[str], width: int, *, hanging: int = 0) -> list[str]:
+def _paragraphs(texts: Iterable[str], width: int, *, hanging: int = 0) -> list[str]:
     sentences = (shorten(text, LONGEST_SENTENCE) for text in texts)
     return [line for text in sentences for line in wrap(text, width, hanging=hanging)]
-
-
-def _body(result: Result, table: TextTable, width: int) -> list[str]:
-    if not len(result.frame):
-        return [NO_ROWS]
-    if not table.columns:
-        return []
-    more = [f"... and {table.left_out}"] if table.left_out else []
-    return [*table_lines(table, width), *more]

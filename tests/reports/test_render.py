@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report.errors import UnknownOptionError
-from rageval_report.render import RENDERERS, render, renderer_for, save
-from rageval_report.render.data import render_csv, render_json
+from rageval_report.reports.data import render_csv, render_json
+from rageval_report.reports.formats import RENDERERS, render, renderer_for, save
 from rageval_report.results import Result
 
 RESULT = Result(
@@ -48,7 +48,7 @@ def test_every_suffix_is_written_whole_and_as_utf8(suffix, tmp_path):
 def test_listing_the_formats_loads_no_renderer_and_no_pandas():
     program = (
         "import sys\n"
-        "from rageval_report.render import RENDERERS\n"
+        "from rageval_report.reports.formats import RENDERERS\n"
         "print([entry.cli_name for entry in RENDERERS.values() if entry.suffixes][:3])\n"
         "print({'tabulate', 'pandas', 'numpy'} & set(sys.modules))"
     )

@@ -7,8 +7,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rageval_report.render.cell_text import interval, number, pvalue
-from rageval_report.render.display import NAMES, SETTINGS, clean, display_width, shorten, wrap
+from rageval_report.reports.cells import (
+    NAMES,
+    SETTINGS,
+    clean,
+    display_width,
+    interval,
+    number,
+    pvalue,
+    shorten,
+    wrap,
+)
 
 NAN = float("nan")
 

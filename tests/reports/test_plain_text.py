@@ -3,9 +3,9 @@
 import pandas as pd
 
 from rageval_report._version import __version__
-from rageval_report.render.display import display_width
-from rageval_report.render.plain_text import render
-from rageval_report.render.text_table import RowGroup, table_of
+from rageval_report.reports.cells import display_width
+from rageval_report.reports.plain import render
+from rageval_report.reports.tables import RowGroup, table_of
 from rageval_report.results import Result
 
 FRAME = pd.DataFrame(

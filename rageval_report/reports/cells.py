@@ -1,16 +1,22 @@
-"""One value as text: rounded, signed, cut. Nothing here knows a frame or a format."""
+"""One value as text: rounded, signed, cut, wrapped. Nothing here knows a frame or a format."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import islice
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.render.display import ELLIPSIS, shorten
+from rageval_report.errors import is_doubt
+from rageval_report.files.outgoing_text import clean as clean
+from rageval_report.scores.names import ELLIPSIS as ELLIPSIS
+from rageval_report.scores.names import JOINERS
+from rageval_report.scores.names import cut_to_width as cut_to_width
+from rageval_report.scores.names import display_width as display_width
 
 MISSING = "–"
 LONGEST = 60
@@ -70,7 +76,9 @@ def interval(low: float, high: float, *, level: float | None = None) -> str:
     """Two ends with the decimals of the larger one, and more decimals if they would look equal."""
     if math.isnan(low) and math.isnan(high):
         return MISSING
-    decimals = _decimals_of_ends(low, high)
+    decimals = _decimals(max((abs(end) for end in (low, high) if math.isfinite(end)), default=0.0))
+    if _NOISE <= high - low < _NARROW:
+        decimals = max(decimals, min(_for_two_digits(high - low), _MOST_DECIMALS))
     ends = (MISSING if math.isnan(end) else _format_fixed(end, decimals) for end in (low, high))
     return ("" if level is None else f"{100 * level:g} %: ") + " to ".join(ends)
 
@@ -93,7 +101,7 @@ def cell(value: object, name: str = "", *, longest: int = LONGEST) -> str:
     if isinstance(value, int) and abs(value) >= _LARGEST_INTEGER:
         return integer(value)
     if isinstance(value, int | float):
-        return _format_of(name)(value)
+        return _format_of(name, value)(value)
     return shorten(_text_of(value), longest)
 
 
@@ -109,25 +117,14 @@ def is_missing(value: object) -> bool:
     return value is None or value is pd.NA or value is pd.NaT
 
 
-def _format_of(name: str) -> Callable[[float], str]:
+def _format_of(name: str, value: float) -> Callable[..., str]:
     if name.startswith("pvalue") or name.endswith("_pvalue"):
         return pvalue
     if name in SIGNED:
         return signed_number
     if name in COUNTS or name.startswith("n_"):
         return count
-    return _int_or_float
-
-
-def _int_or_float(value: float) -> str:
-    return integer(value) if isinstance(value, int) else number(value)
-
-
-def _decimals_of_ends(low: float, high: float) -> int:
-    decimals = _decimals(max((abs(end) for end in (low, high) if math.isfinite(end)), default=0.0))
-    if _NOISE <= high - low < _NARROW:
-        return max(decimals, min(_for_two_digits(high - low), _MOST_DECIMALS))
-    return decimals
+    return integer if isinstance(value, int) else number
 
 
 def _for_two_digits(size: float) -> int:
@@ -176,3 +173,63 @@ def _item(value: object, depth: int) -> str:
 
 def _join_first(parts: Iterable[str], n: int) -> str:
     return ", ".join([*islice(parts, _MOST_ITEMS), *([ELLIPSIS] if n > _MOST_ITEMS else [])])
+
+
+# -- texts on a screen
+
+# Pieces of text that are kept on one line if they fit: words, the parts of a name such as
+# exact_match, recall@5 or all-minilm, the settings of a signature. A "-" that is not between two
+# letters may be a sign, and stays with its number.
+WORDS = re.compile(r"\S+\s*")
+_HYPHEN = r"(?<=[^\W\d_])-(?=[^\W\d_])"
+NAMES = re.compile(rf"(?:(?!{_HYPHEN})[^\s_/@])+(?:[_/@]|{_HYPHEN})*\s*|[_/@]+\s*")
+SETTINGS = re.compile(r"[^|,\s]+[|,\s]*|[|,\s]+")
+
+# Of a long text only this many characters per shown column are cleaned: a megabyte costs nothing.
+_CLEANED_PER_COLUMN = 20
+_CHARACTERS_PER_COLUMN = 2  # a limit for combining accents, which take no width
+
+
+def note_line(note: str) -> str:
+    """A note with the word before it that says what it is; a doubt begins with its own."""
+    return note if is_doubt(note) else f"Note: {note}"
+
+
+def shorten(text: str, most: int) -> str:
+    """The clean text, cut with an ellipsis if it is wider than `most` columns."""
+    beginning = text[: _CLEANED_PER_COLUMN * most]
+    line = clean(beginning)
+    limited = line[: _CHARACTERS_PER_COLUMN * most]
+    if len(beginning) == len(text) and limited == line and display_width(line) <= most:
+        return line
+    return cut_to_width(limited, most - 1).rstrip(" " + JOINERS) + ELLIPSIS
+
+
+def wrap(text: str, width: int, *, hanging: int = 0, at: re.Pattern[str] = WORDS) -> list[str]:
+    """The text on lines of at most `width` columns, broken at blanks if possible."""
+    lines, line = [], ""
+    for piece in _pieces(text, width - hanging, at):
+        if line.strip() and display_width((line + piece).rstrip()) > width:
+            lines.append(line.rstrip())
+            line = " " * hanging
+        line += piece
+    return [*lines, line.rstrip()]
+
+
+def _pieces(text: str, room: int, at: re.Pattern[str]) -> Iterator[str]:
+    """The pieces of a text; a piece that is wider than the room is broken."""
+    for token in at.findall(text):
+        rest = token
+        while display_width(rest.rstrip()) > room:
+            # At least one character, because a wide one does not fit into a single column.
+            piece = cut_to_width(rest, room) or rest[:1]
+            yield piece
+            rest = rest[len(piece) :]
+        if rest:
+            yield rest
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """The text with blanks up to `width` columns."""
+    blanks = " " * (width - display_width(text))
+    return blanks + text if right else text + blanks

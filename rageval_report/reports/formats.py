@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_report._registry import Registry, resolve
 from rageval_report.errors import UnknownNameError, check_options
@@ -15,28 +15,8 @@ from rageval_report.files.writing import check_free, write_atomically
 if TYPE_CHECKING:
     from rageval_report.results import Result
 
-FormatName: TypeAlias = Literal["csv", "html", "json", "junit", "latex", "markdown", "text", "tsv"]
 RenderFunction: TypeAlias = Callable[..., str]
 JoinFunction: TypeAlias = Callable[[Sequence[str]], str]
-
-
-class RenderOptions(TypedDict, total=False):
-    """Every option of every built-in format.
-
-    Examples
-    --------
-    >>> RenderOptions(width=80)
-    {'width': 80}
-    """
-
-    columns: Sequence[str] | None
-    delimiter: str
-    label: str | None
-    longest: int
-    max_columns: int | None
-    max_rows: int | None
-    neutralise_formulas: bool
-    width: int
 
 
 @dataclass(frozen=True)
@@ -49,7 +29,7 @@ class Renderer:
     Parameters
     ----------
     name : str
-        Its name for `rageval_report.render.render`.
+        Its name for `rageval_report.reports.formats.render`.
     render : callable or "module:attribute"
         The function from a `Result` and keywords to text, for a notebook or a log: it may leave
         out rows to fit.
@@ -79,7 +59,7 @@ class Renderer:
         RENDERERS.add("rst", Renderer("rst", render_rst, suffixes=(".rst",)))
 
     >>> import pandas as pd
-    >>> from rageval_report.render import RENDERERS
+    >>> from rageval_report.reports.formats import RENDERERS
     >>> from rageval_report.results import Result
     >>> csv, result = RENDERERS["csv"], Result("Means", pd.DataFrame({"mean": [0.5]}))
     >>> csv.suffixes, csv.whole(result).split(), csv.join_texts(["one text"])
@@ -112,8 +92,11 @@ class Renderer:
         """The texts of several results as the text of one file."""
         if len(texts) == 1:
             return texts[0]
-        join: JoinFunction = resolve(self.join or _stack)
-        return join([text.rstrip("\n") for text in texts])
+        stripped = [text.rstrip("\n") for text in texts]
+        if self.join is None:
+            return "\n\n\n".join(stripped)
+        join: JoinFunction = resolve(self.join)
+        return join(stripped)
 
     def _call(
         self, function: RenderFunction | str, result: Result, options: dict[str, object]
@@ -127,54 +110,30 @@ class Renderer:
         return write(result, **options)
 
 
-def _stack(texts: Sequence[str]) -> str:
-    return "\n\n\n".join(texts)
-
-
-__all__ = ["RENDERERS", "RenderOptions", "Renderer", "render", "renderer_for", "save"]
-
-_HERE = "rageval_report.render"
+_HERE = "rageval_report.reports"
+_TEXT = Renderer("text", f"{_HERE}.plain:render", (".txt",), f"{_HERE}.plain:render_file")
+_MARKDOWN = Renderer(
+    "markdown", f"{_HERE}.markdown:render", (".md",), f"{_HERE}.markdown:render_file"
+)
+_HTML = Renderer("html", f"{_HERE}.html:render", (".html", ".htm"), f"{_HERE}.html:page")
+_JSON = Renderer("json", f"{_HERE}.data:render_json", (".json",), for_programs=True)
+_CSV = Renderer("csv", f"{_HERE}.data:render_csv", (".csv",), for_programs=True, values_only=True)
 _ENTRIES = (
-    Renderer(
-        "text",
-        f"{_HERE}.plain_text:render",
-        (".txt",),
-        f"{_HERE}.plain_text:render_file",
-        cli_name="table",
-        fits_terminal=True,
-    ),
-    Renderer("markdown", f"{_HERE}.markdown:render", (".md",), f"{_HERE}.markdown:render_file"),
-    Renderer(
-        "html",
-        f"{_HERE}.html:render",
-        (".html", ".htm"),
-        f"{_HERE}.html:page",
-        join=f"{_HERE}.html:join_pages",
-    ),
+    replace(_TEXT, cli_name="table", fits_terminal=True),
+    _MARKDOWN,
+    replace(_HTML, join=f"{_HERE}.html:join_pages"),
     Renderer("latex", f"{_HERE}.latex:render", (".tex",)),
-    Renderer(
-        "json",
-        f"{_HERE}.data:render_json",
-        (".json",),
-        for_programs=True,
-        join=f"{_HERE}.data:join_json",
+    replace(_JSON, join=f"{_HERE}.data:join_json"),
+    _CSV,
+    replace(
+        _CSV, name="tsv", render=f"{_HERE}.data:render_tsv", suffixes=(".tsv",), cli_name="tsv"
     ),
-    Renderer("csv", f"{_HERE}.data:render_csv", (".csv",), for_programs=True, values_only=True),
-    Renderer("tsv", f"{_HERE}.data:render_tsv", (".tsv",), for_programs=True, values_only=True),
     Renderer("junit", f"{_HERE}.data:render_junit", (".xml",), for_programs=True),
 )
 
 RENDERERS: Registry[Renderer] = Registry(
     "format", {entry.name: entry for entry in _ENTRIES}, group="rageval_report.renderers"
 )
-
-
-@overload
-def render(result: Result, format_name: FormatName, **options: Unpack[RenderOptions]) -> str: ...
-
-
-@overload
-def render(result: Result, format_name: Renderer, **options: object) -> str: ...
 
 
 def render(result: Result, format_name: str | Renderer, **options: object) -> str:
@@ -185,10 +144,11 @@ def render(result: Result, format_name: str | Renderer, **options: object) -> st
     result : Result
         What is shown.
     format_name : {"text", "markdown", "html", "latex", "json", "csv", "tsv", "junit"}
-        Or any name added to `RENDERERS`, or an entry of it. A format from outside is known to type
-        checkers by its entry alone: ``render(result, RENDERERS["rst"])``.
+        Or any name added to `RENDERERS`, or an entry of it.
     **options
-        The options of the format; `RenderOptions` lists those of the built-in formats.
+        The options of the format, as its function takes them: ``columns``, and of some formats
+        ``width``, ``max_rows``, ``max_columns``, ``longest``, ``label``, ``delimiter`` and
+        ``neutralise_formulas``.
 
     Examples
     --------
@@ -222,9 +182,7 @@ def renderer_for(path: str | Path) -> Renderer:
     return by_suffix[suffix]
 
 
-def save(
-    result: Result, path: str | Path, *, force: bool = True, **options: Unpack[RenderOptions]
-) -> Path:
+def save(result: Result, path: str | Path, *, force: bool = True, **options: object) -> Path:
     """Write the whole result into a file; the suffix chooses the format.
 
     Parameters

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from rageval_report._version import __version__
 from rageval_report.files.outgoing_text import escape_markdown
-from rageval_report.render.markdown import LONGEST, code, pull_request_comment, render, render_file
+from rageval_report.reports.markdown import (
+    MOST_CHARACTERS,
+    code,
+    pull_request_comment,
+    render,
+    render_file,
+)
 from rageval_report.results import Result
 
 GOLDEN = f"""\
@@ -150,7 +156,7 @@ def test_what_failed_stands_first_with_its_sign_and_its_reason():
 def test_a_comment_never_exceeds_its_room():
     many = [queries(200, "long " * 400, f"{i} queries") for i in range(300)]
     told = pull_request_comment(gates(*[BAD] * 400, notes=("note " * 100,) * 400), many)
-    assert len(told) <= LONGEST < 65_000
+    assert len(told) <= MOST_CHARACTERS < 65_000
     assert told.count("<details>") == told.count("</details>") > 2
 
 

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from rageval_report.render.html import MOST_BYTES, page, render
+from rageval_report.reports.html import MOST_BYTES, page, render
 from rageval_report.results import Result
 
 HOSTILE = "<script>alert(1)</script>\" onmouseover='x' & | \\ $ \u202e\x00"

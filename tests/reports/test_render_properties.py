@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report.render import render
-from rageval_report.render.cell_text import is_missing
-from rageval_report.render.display import display_width
-from rageval_report.render.html import MOST_BYTES
+from rageval_report.reports.cells import display_width, is_missing
+from rageval_report.reports.formats import render
+from rageval_report.reports.html import MOST_BYTES
 from rageval_report.results import Result
 
 HOSTILE = [

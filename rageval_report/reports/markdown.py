@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from tabulate import tabulate
 
 from rageval_report.files.outgoing_text import inert_cell, inert_markdown
-from rageval_report.render.cell_text import LONGEST, LONGEST_SENTENCE
-from rageval_report.render.display import clean, shorten
-from rageval_report.render.text_table import NO_ROWS, RowGroup, TextTable, table_of
+from rageval_report.reports.cells import LONGEST, LONGEST_SENTENCE, clean, shorten
+from rageval_report.reports.tables import NO_ROWS, TextTable, table_of
 from rageval_report.results import Result
 
 
@@ -29,15 +28,15 @@ def render(
         result, columns=columns, max_rows=max_rows, max_columns=max_columns, longest=longest
     )
     parts = [
-        f"### {escape_sentence(table.names.in_text(result.title))}" if result.title else "",
-        escape_sentence(table.names.in_text(result.summary)),
-        _list_items([table.names.in_text(text) for text in result.sentences[:max_rows]]),
-        *_body(result, table),
-        _list_items(table.names.legend),
-        _list_items(result.notes),
+        f"### {escape_sentence(table.title)}" if table.title else "",
+        escape_sentence(table.summary),
+        listed(table.sentences[:max_rows]),
+        *_body(table),
+        listed(table.names.legend),
+        listed(result.notes),
         code(result.signature) if result.signature else "",
     ]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(filter(None, parts))
 
 
 render_file = partial(render, max_rows=None, max_columns=None)
@@ -56,62 +55,72 @@ def code(text: str) -> str:
     return f"{fence}{blank}{line}{blank}{fence}"
 
 
-def _list_items(texts: Sequence[str]) -> str:
-    return "\n".join(f"- {escape_sentence(text)}" for text in texts)
+def listed(texts: Sequence[str], most: int | None = None) -> str:
+    """The first texts as a list, and the number of the others."""
+    shown = [escape_sentence(text) for text in texts[:most]]
+    more = len(texts) - len(shown) if most is not None else 0
+    return "\n".join(f"- {text}" for text in [*shown, *([f"... and {more} more"] if more else [])])
 
 
-def _body(result: Result, table: TextTable) -> Iterator[str]:
-    if not len(result.frame):
+def _body(table: TextTable) -> Iterator[str]:
+    if not table.has_rows:
         yield NO_ROWS
     elif table.columns:
         for group in table.groups:
             yield f"#### {escape_sentence(group.heading)}" if group.heading else ""
-            yield _pipe_table(table, group)
+            yield _pipe_table(table, group.places)
         yield f"... and {inert_cell(table.left_out)}" if table.left_out else ""
 
 
-def _pipe_table(table: TextTable, group: RowGroup) -> str:
-    return tabulate(
-        [[inert_cell(text) for text in table.row(i)] for i in range(group.start, group.stop)],
-        [inert_cell(column.heading) for column in table.columns],
-        tablefmt="pipe",
-        colalign=["right" if column.is_numeric else "left" for column in table.columns],
-        # The texts are finished: tabulate would parse numbers and write them anew.
-        disable_numparse=True,
-    )
+def _pipe_table(table: TextTable, places: Iterable[int], signs: Sequence[str] = ()) -> str:
+    """Rows as a pipe table, with the signs in front of them."""
+    rows = [list(map(inert_cell, table.row(place))) for place in places]
+    heads = [inert_cell(column.heading) for column in table.columns]
+    sides = ["right" if column.is_numeric else "left" for column in table.columns]
+    if signs:
+        rows = [[sign, *row] for sign, row in zip(signs, rows, strict=False)]
+        heads, sides = ["", *heads], ["left", *sides]
+    # The texts are finished: tabulate would parse numbers and write them anew.
+    return tabulate(rows, heads, tablefmt="pipe", colalign=sides, disable_numparse=True)
 
 
-LONGEST = 64_500
+# -- the comment on a pull request
+
+MOST_CHARACTERS = 64_500
 """GitHub accepts 65,536 characters; the rest is for what a program adds to the comment."""
 
 MARKER = "<!-- rageval-report gate -->"
 """The first line, by which a program finds its earlier comment."""
 
-_SIGNS = {"passed": "✅", "failed": "❌", "not evaluated": "⚠️", "undecided": "❔"}
 # The worst first.
-_ORDER = ("failed", "not evaluated", "undecided", "passed")
+_SIGNS = {"failed": "❌", "not evaluated": "⚠️", "undecided": "❔", "passed": "✅"}
 _MOST_RULES, _MOST_QUERIES, _MOST_NOTES = 200, 20, 20
 _COLUMNS = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored")
 
 
 def pull_request_comment(
-    result: Result, failing: Sequence[Result] = (), *, longest: int = LONGEST
+    result: Result, failing: Sequence[Result] = (), *, longest: int = MOST_CHARACTERS
 ) -> str:
     """The comment: how many gates failed, the rules, the reasons, and the queries to read."""
     # A third of the room at most for the rules, a sixth each for reasons and notes: about a third
     # is left for the queries.
+    reasons = result.frame[~result.frame["passed"].astype(bool)]["why"].map(str).tolist()
+    why = _fit_rows(partial(listed, reasons), _MOST_RULES, longest // 6)
     head = [
         MARKER + "\n" + _head_line(result),
         _fit_rows(partial(_gates, result), _MOST_RULES, longest // 3),
     ]
-    why = _fit_rows(partial(_reasons, result), _MOST_RULES, longest // 6)
-    end = [_fit_rows(partial(_notes, result), _MOST_NOTES, longest // 6), code(result.signature)]
-    fixed = "\n\n".join(part for part in (*head, why, *end) if part)
+    notes = ""
+    if result.notes:
+        fold = partial(_fold, "Notes")
+        notes = _fit_rows(lambda most: fold(listed(result.notes, most)), _MOST_NOTES, longest // 6)
+    end = [notes, code(result.signature)]
+    fixed = "\n\n".join(filter(None, (*head, why, *end)))
     room = longest - len(fixed) - len(_left_out(len(failing))) - 8
     tables = list(_folded_tables(failing, room))
     lost = len(failing) - len(tables)
     parts = (*head, why, *tables, _left_out(lost) if lost else "", *end)
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _head_line(result: Result) -> str:
@@ -127,46 +136,20 @@ def _head_line(result: Result) -> str:
 
 def _gates(result: Result, most: int) -> str:
     """One row per rule, those that do not hold first."""
-    frame = result.frame.sort_values(
-        "state", kind="stable", key=lambda states: states.map(_ORDER.index)
-    )
+    order = result.frame["state"].map(list(_SIGNS).index)
+    frame = result.frame.loc[order.sort_values(kind="stable").index]
     columns = [name for name in _COLUMNS if name in frame.columns]
-    shown = replace(result, frame=frame, grouped_by="")
-    signs = [_SIGNS.get(str(state), "") for state in frame["state"]]
-    return _table(shown, most, columns, signs)
+    signs = [_SIGNS[state] for state in frame["state"]]
+    return _table(replace(result, frame=frame, grouped_by=""), most, columns, signs)
 
 
 def _table(
     result: Result, most: int, columns: Sequence[str] | None = None, signs: Sequence[str] = ()
 ) -> str:
-    """A pipe table of the first rows, with the signs in front of them."""
     table = table_of(result, columns=columns, max_rows=most)
-    alignment = ["right" if column.is_numeric else "left" for column in table.columns]
-    rows = [[inert_cell(text) for text in table.row(place)] for place in range(table.n_rows)]
-    heads = [inert_cell(column.heading) for column in table.columns]
-    if signs:
-        rows = [[sign, *row] for sign, row in zip(signs, rows, strict=False)]
-        heads, alignment = ["", *heads], ["left", *alignment]
-    text = tabulate(rows, heads, tablefmt="pipe", colalign=alignment, disable_numparse=True)
     left_out = [f"... and {table.left_out}"] if table.left_out else []
-    below = [*left_out, *table.names.legend]
-    return "\n\n".join([text, *map(inert_cell, below)])
-
-
-def _reasons(result: Result, most: int) -> str:
-    broken = result.frame[~result.frame["passed"].astype(bool)]["why"]
-    more = len(broken) - most
-    lines = [f"- {escape_sentence(str(why))}" for why in broken.head(most)]
-    return "\n".join([*lines, *([f"- ... and {more} more"] if more > 0 else [])])
-
-
-def _notes(result: Result, most: int) -> str:
-    if not result.notes:
-        return ""
-    more = len(result.notes) - most
-    lines = [f"- {escape_sentence(note)}" for note in result.notes[:most]]
-    listed = "\n".join([*lines, *([f"- ... and {more} more"] if more > 0 else [])])
-    return _fold("Notes", listed)
+    below = map(inert_cell, [*left_out, *table.names.legend])
+    return "\n\n".join([_pipe_table(table, range(table.n_rows), signs), *below])
 
 
 def _folded_tables(failing: Sequence[Result], room: int) -> Iterator[str]:
@@ -180,10 +163,8 @@ def _folded_tables(failing: Sequence[Result], room: int) -> Iterator[str]:
 
 
 def _queries(result: Result, most: int) -> str:
-    title = (
-        f"{result.title} ({result.settings['rule']})" if "rule" in result.settings else result.title
-    )
-    return _fold(escape_sentence(title), _table(result, most))
+    rule = f" ({result.settings['rule']})" if "rule" in result.settings else ""
+    return _fold(escape_sentence(f"{result.title}{rule}"), _table(result, most))
 
 
 def _fold(summary: str, content: str) -> str:

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rageval_report._version import __version__
-from rageval_report.render.latex import escape_latex, render
+from rageval_report.reports.latex import escape_latex, render
 from rageval_report.results import Result
 
 GOLDEN = rf"""

@@ -7,15 +7,14 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
-import pandas as pd
 
 from rageval_report.files.outgoing_text import neutralise_formula
-from rageval_report.render.cell_text import cell, is_missing, plain
-from rageval_report.render.display import clean, shorten
+from rageval_report.reports.cells import cell, clean, is_missing, plain, shorten
 from rageval_report.results import Result
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -35,57 +34,36 @@ def join_json(texts: Sequence[str]) -> str:
 
 def render_csv(result: Result, *, delimiter: str = ",", neutralise_formulas: bool = False) -> str:
     """The whole table as delimited text at full precision, the named index first."""
-    names, columns = _named_columns(result.frame)
-    if neutralise_formulas:
-        names = [neutralise_formula(name) for name in names]
-        columns = [
-            [neutralise_formula(value) if isinstance(value, str) else value for value in column]
-            for column in columns
-        ]
-    lines = _CsvLines()
-    writer = csv.writer(lines, delimiter=delimiter, lineterminator=_CsvLines.end)
-    writer.writerow(names)
-    writer.writerows(zip(*columns, strict=True))
-    return "".join(lines.written)
-
-
-render_tsv = partial(render_csv, delimiter="\t")
-
-
-class _CsvLines:
-    """The output of a csv writer, row by row."""
-
-    end = "\r\n"
-
-    def __init__(self) -> None:
-        self.written: list[str] = []
-
-    def write(self, line: str) -> None:
-        self.written.append(line.removesuffix(self.end) + "\n")
-
-
-def _named_columns(frame: pd.DataFrame) -> tuple[list[str], list[list[Any]]]:
-    """The names and values of the named index levels, then of the columns, for a csv writer."""
+    frame = result.frame
     levels = [level for level, name in enumerate(frame.index.names) if name is not None]
-    names = [str(frame.index.names[level]) for level in levels]
+    names = [str(frame.index.names[level]) for level in levels] + list(map(str, frame.columns))
     columns = [
         *(frame.index.get_level_values(level) for level in levels),
         *(frame.iloc[:, place] for place in range(frame.shape[1])),
     ]
-    fields = [[_field(value) for value in column.tolist()] for column in columns]
-    return [*names, *map(str, frame.columns)], fields
+    rows = zip(*(map(_field, column.tolist()) for column in columns), strict=True)
+    lines = [names, *rows]
+    if neutralise_formulas:
+        lines = [
+            [neutralise_formula(value) if isinstance(value, str) else value for value in line]
+            for line in lines
+        ]
+    # Written row by row, because only the end of a row becomes a line feed.
+    written: list[str] = []
+    file: Any = SimpleNamespace(write=lambda line: written.append(line.removesuffix("\r\n") + "\n"))
+    csv.writer(file, delimiter=delimiter, lineterminator="\r\n").writerows(lines)
+    return "".join(written)
+
+
+render_tsv = partial(render_csv, delimiter="\t")
 
 
 def _field(value: object) -> Any:
     if isinstance(value, str | float | int):  # nearly every cell, so it comes first
         # Only NaN differs from itself.
         return value if value == value else None
-    value = plain(value)
-    if is_missing(value):
-        return None
-    if isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray):
-        return json.dumps(_jsonable(value), ensure_ascii=False)
-    return value
+    value = _jsonable(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 def _jsonable(value: object) -> Any:
@@ -93,7 +71,7 @@ def _jsonable(value: object) -> Any:
         return {str(key): _jsonable(part) for key, part in value.items()}
     if isinstance(value, set | frozenset):
         # A set of texts has another order in every process; a file must not.
-        return [_jsonable(part) for part in sorted(value, key=str)]
+        value = sorted(value, key=str)
     if isinstance(value, list | tuple | np.ndarray):
         return [_jsonable(part) for part in value]
     value = plain(value)
@@ -115,40 +93,26 @@ def render_junit(result: Result) -> str:
     named = [name for name in frame.index.names if name is not None]
     rows = (frame.reset_index(named) if named else frame).to_dict("records")
     cases = [_junit_case({str(key): value for key, value in row.items()}, result) for row in rows]
-    suite = ET.Element("testsuite", {"name": _junit_attribute(result.title), **_counts(cases)})
+    kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    n = {name: sum(case.find(kind) is not None for case in cases) for name, kind in kinds.items()}
+    counts = {key: str(value) for key, value in {"tests": len(cases), **n, "time": 0}.items()}
+    suites = ET.Element("testsuites", {"name": "rageval-report", **counts})
+    suite = ET.SubElement(suites, "testsuite", {"name": _attribute(result.title), **counts})
     properties = ET.SubElement(suite, "properties")
-    ET.SubElement(
-        properties, "property", name="signature", value=_junit_attribute(result.signature)
-    )
+    ET.SubElement(properties, "property", name="signature", value=_attribute(result.signature))
     suite.extend(cases)
     if result.notes:
         ET.SubElement(suite, "system-out").text = "\n".join(map(clean, result.notes))
-    suites = ET.Element("testsuites", {"name": "rageval-report", **_counts(cases)})
-    suites.append(suite)
     ET.indent(suites)
     xml = ET.tostring(suites, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{xml}\n'
 
 
-def _counts(cases: list[ET.Element]) -> dict[str, str]:
-    counts = {
-        "tests": len(cases),
-        "failures": sum(case.find("failure") is not None for case in cases),
-        "errors": sum(case.find("error") is not None for case in cases),
-        "skipped": sum(case.find("skipped") is not None for case in cases),
-        "time": 0,
-    }
-    return {name: str(n) for name, n in counts.items()}
-
-
 def _junit_case(row: Mapping[str, object], result: Result) -> ET.Element:
     first = "rule" if "rule" in row else next(iter(row), "")
-    case = ET.Element(
-        "testcase",
-        classname=_junit_attribute(str(row.get("pipeline", result.title))),
-        name=_junit_attribute(str(row.get(first, ""))),
-        time="0",
-    )
+    name, pipeline = str(row.get(first, "")), str(row.get("pipeline", result.title))
+    attributes = {"classname": _attribute(pipeline), "name": _attribute(name), "time": "0"}
+    case = ET.Element("testcase", attributes)
     why = shorten(str(row.get("why", "")), _LONGEST_WHY)
     fields = (name for name in row if name not in (first, *_OWN_ELEMENTS))
     details = [f"{name}: {cell(row[name])}" for name in fields if not is_missing(row[name])]
@@ -165,5 +129,5 @@ def _junit_case(row: Mapping[str, object], result: Result) -> ET.Element:
     return case
 
 
-def _junit_attribute(text: str) -> str:
+def _attribute(text: str) -> str:
     return shorten(text, _LONGEST_NAME)
