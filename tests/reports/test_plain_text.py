@@ -1,4 +1,4 @@
-""""""
+"""Plain text as laid out by hand, on a page of any width."""
 
 import pandas as pd
 

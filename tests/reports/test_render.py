@@ -1,4 +1,4 @@
-""""""
+"""Every format, and what programs read: CSV, JSON and JUnit, each by a reader of its own."""
 
 import csv
 import io

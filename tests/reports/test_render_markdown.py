@@ -1,4 +1,4 @@
-""""""
+"""Markdown as laid out by hand; texts of the data stay texts; the comment on gates."""
 
 import re
 

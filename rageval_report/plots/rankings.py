@@ -1,9 +1,9 @@
-"""A leaderboard as a heat table: one row per pipeline, one column per metric, darker is better."""
+"""A ranking: the leaderboard, means with intervals; and the heat table, all metrics at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,14 +12,158 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, rgb_to_hsv, to_rgb
 from matplotlib.ticker import NullLocator
 
+from rageval_report.errors import DataError
 from rageval_report.plots import canvas, subjects
+from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.ranking import metrics_ranked, ranking_of, ranking_title, tests_of
 from rageval_report.plots.subjects import directed_title, direction_note, select_metrics
-from rageval_report.plots.wrapped_text import wrap_text
+from rageval_report.plots.texts import wrap_text
 from rageval_report.scores import Metric
 from rageval_report.scores.names import ShortNames, display_width, shorten_names
 from rageval_report.types import FloatArray
+
+_BEST, _MAY_BE, _WORSE = "best", "may be best", "worse"
+# The marks of the best pipeline, of those may be as good, and of worse ones.
+_LEADER_MARKS: dict[str, dict[str, Any]] = {
+    _BEST: {"marker": "D", "markersize": 7, "color": canvas.BLUE},
+    _MAY_BE: {"marker": "o", "markersize": 6.5, "color": canvas.BLUE},
+    _WORSE: {"marker": "s", "markersize": 5, "color": canvas.GREY},
+}
+
+
+def ranking_of(subject: object) -> subjects.Ranking:
+    """The subject, if it is a ranking; else `DataError`."""
+    ranking: subjects.Ranking = subjects.result_with(
+        subject, "groups", "a ranking: rank(first, second, ...)"
+    )
+    return ranking
+
+
+def leaderboard(
+    subject: subjects.Ranking,
+    metrics: MetricNames = None,
+    *,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
+) -> Axes:
+    """Draw the mean of each pipeline with its interval, the best first.
+
+    Parameters
+    ----------
+    subject : Ranking
+        The result of `rank`.
+    metrics : str or iterable of str, optional
+        By any of their names. If omitted, the largest group that shares an axis, as far as it fits,
+        and a note that says which are left out.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the marks.
+
+    Raises
+    ------
+    DataError
+        If the named metrics do not share an axis.
+
+    Notes
+    -----
+    Diamond: the best mean. Hollow circle: may be as good. Grey square: worse than it.
+    """
+    ranking = ranking_of(subject)
+    known = metrics_ranked(ranking)
+    drawn, left_out = _fit_metrics(
+        ranking, subjects.select_metrics(known, metrics), named=metrics is not None
+    )
+    frame = ranking.frame
+    rows = frame[frame["metric"].isin([metric.name for metric in drawn]) & frame["rank"].notna()]
+    level = canvas.level_text(ranking.settings)
+    names = shorten_names(frame["pipeline"])
+    lines = [replace(line, label=names.of(line.label)) for line in _lines(rows, drawn)]
+    axes = canvas.axes_for(ax, 8.6, height_of(lines))
+    places = lay_rows(axes, lines, (f"mean [{level}]", "group"))
+    for (_, row), place in zip(rows.iterrows(), places, strict=True):
+        _draw_mean(axes, row, place, style)
+    values = rows[["mean", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
+    axes.set_xlim(*canvas.finite_limits(values, 0.06))
+    axes.set_xlabel(canvas.plain(subjects.axis_text(drawn[0])) if len(drawn) == 1 else "mean")
+    canvas.note_below(
+        axes,
+        _leader_key(ranking, set(rows["standing"]), drawn),
+        subjects.direction_note(drawn) if len(drawn) > 1 else "",
+        subjects.left_out_note(left_out),
+        canvas.names_note(names),
+    )
+    canvas.tidy(axes, ranking_title(ranking, drawn), grid="x")
+    return axes
+
+
+# -- the leaderboard
+
+
+def metrics_ranked(ranking: subjects.Ranking) -> dict[str, Metric]:
+    """The metrics with an order of pipelines."""
+    frame = ranking.frame
+    names = dict.fromkeys(frame.loc[frame["rank"].notna(), "metric"])
+    if not names:
+        raise DataError("nothing to draw: no query is scored by all pipelines on any metric")
+    return {name: ranking.blocks[name].metric for name in names}
+
+
+def _fit_metrics(
+    ranking: subjects.Ranking, metrics: list[Metric], *, named: bool
+) -> tuple[list[Metric], list[Metric]]:
+    """The metrics that share an axis and have room on it, and the others."""
+    drawn, left_out = subjects.of_one_scale(metrics, named=named)
+    each = max(1, int(ranking.frame.groupby("metric").size().max()))
+    most = len(drawn) if named else max(1, subjects.MOST_ROWS // each)
+    return drawn[:most], [*drawn[most:], *left_out]
+
+
+def _lines(rows: pd.DataFrame, drawn: Sequence[Metric]) -> list[PlotRow]:
+    titles = {metric.name: subjects.directed_title(metric) for metric in drawn}
+    several = len(drawn) > 1
+    return [
+        PlotRow(
+            str(row["pipeline"]),
+            (canvas.interval_text(row["mean"], row["ci_low"], row["ci_high"]), str(row["letters"])),
+            titles[row["metric"]] if several else "",
+        )
+        for _, row in rows.iterrows()
+    ]
+
+
+def _draw_mean(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> None:
+    look = _LEADER_MARKS[row["standing"]]
+    canvas.draw_interval(ax, place, row["ci_low"], row["ci_high"], color=look["color"])
+    is_open = row["standing"] == _MAY_BE
+    canvas.mark(ax, row["mean"], place, style, filled=not is_open, **look)
+
+
+def _leader_key(ranking: subjects.Ranking, standings: set[str], drawn: Iterable[Metric]) -> str:
+    """The meaning of the marks and the letters."""
+    marks = ["Diamond: best mean"]
+    if _MAY_BE in standings:
+        marks.append("hollow circle: may be as good")
+    if _WORSE in standings:
+        marks.append("grey square: worse")
+    return f"{', '.join(marks)} ({tests_of(ranking, drawn)}). Shared letter: no difference shown."
+
+
+def tests_of(ranking: subjects.Ranking, drawn: Iterable[Metric]) -> str:
+    """How pipelines were tested on the drawn metrics, in brackets behind a sentence."""
+    correction, family = ranking.settings.get("correction"), ranking.settings.get("family_size")
+    alpha = canvas.alpha_of(ranking.settings)
+    how = "" if correction == "none" else f", {correction}"
+    groups = {block.metric.group == "performance" for block in ranking.blocks.values()}
+    if len(groups) > 1 and {metric.group for metric in drawn} == {"performance"}:
+        return f"p ≤ {alpha:g}{how}"  # the setting is the number of pairs of quality metrics
+    return f"p ≤ {alpha:g}{how}, {family} {'pair' if family == 1 else 'pairs'}"
+
+
+def ranking_title(ranking: subjects.Ranking, drawn: Sequence[Metric]) -> str:
+    """The title of a picture of a ranking: its pipelines, and the metric if there is one."""
+    names = shorten_names(ranking.frame["pipeline"]).short
+    subject = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(names)
+    return f"{subject}: {drawn[0].title}" if len(drawn) == 1 else f"Ranking of {subject}"
+
 
 # In units of the axes: the width of a letter and of the mark in a cell, and the height of headings.
 _LETTER, _MARK, _PADDING = 0.092, 0.2, 0.12
@@ -31,15 +175,9 @@ _HEADING_LETTERS, _MOST_HEADING_LINES = 15, 4
 # The shades of a column, as parts of the blue: text on the darkest one keeps its contrast.
 _PALEST, _DARKEST, _DARKEST_ON_BLACK = 0.03, 0.34, 0.62
 _DARK_PAPER = 0.5  # in brightness, from 0 to 1
-_BEST, _WORSE = "best", "worse"
 _MARKS: Mapping[str, Mapping[str, Any]] = {
     _BEST: {"marker": "o", "markersize": 6.5, "color": canvas.BLUE},
-    "may be best": {
-        "marker": "o",
-        "markersize": 6,
-        "color": canvas.BLUE,
-        "markerfacecolor": "none",
-    },
+    _MAY_BE: {"marker": "o", "markersize": 6, "color": canvas.BLUE, "markerfacecolor": "none"},
     _WORSE: {"marker": "v", "markersize": 6, "color": canvas.VERMILLION},
 }
 
@@ -231,20 +369,11 @@ def _draw_column(
 ) -> None:
     """Draw the mark, the mean and the letters of each pipeline."""
     cells = table.cells.xs(metric.name, level="metric")
-    by_name = dict(
-        zip(
-            map(str, cells.index),
-            zip(cells["standing"], cells["mean"], cells["letters"], strict=True),
-            strict=True,
-        )
-    )
+    columns = cells[["standing", "mean", "letters"]].to_numpy(dtype=object).tolist()
+    by_name = dict(zip(map(str, cells.index), columns, strict=True))
     start = left + _MARK + 0.06
-    look: dict[str, Any] = {
-        "va": "center",
-        "fontsize": canvas.SMALL,
-        "color": canvas.ink(),
-        "zorder": 3,
-    }
+    look: dict[str, Any] = {"va": "center", "color": canvas.ink(), "fontsize": canvas.SMALL}
+    look["zorder"] = 3
     for pipeline, place in zip(table.pipelines, places, strict=True):
         if pipeline not in by_name:
             ax.text(start, place, "–", **look)
@@ -286,9 +415,8 @@ def _draw_parts(ax: Axes, table: HeatTable, places: Sequence[float], right: floa
     for text, place in ((first, places[0]), (second, places[table.n_leading])):
         look: dict[str, Any] = {"ha": "left", "va": "bottom", "fontstyle": "italic", "alpha": 0.8}
         canvas.write(ax, text, (0.0, place - 0.62), **look)
-    ax.hlines(
-        places[table.n_leading] - 0.58, 0.0, right, color=canvas.ink(), linewidth=0.6, alpha=0.5
-    )
+    line = places[table.n_leading] - 0.58
+    ax.hlines(line, 0.0, right, color=canvas.ink(), linewidth=0.6, alpha=0.5)
 
 
 def _label_rows(
@@ -303,7 +431,7 @@ def _key(ranking: subjects.Ranking, table: HeatTable) -> str:
     """The meaning of the marks, the letters and the shades."""
     standings = set(table.cells["standing"])
     marks = ["Dot: best mean"]
-    if "may be best" in standings:
+    if _MAY_BE in standings:
         marks.append("ring: may be as good")
     if _WORSE in standings:
         marks.append("triangle: shown to be worse")
