@@ -10,14 +10,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from rageval_report._registry import load
 from rageval_report.analysis.compare import Comparison
 from rageval_report.analysis.gate import PASSED, UNDECIDED, GateResult
 from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.render.markdown import pull_request_comment
+from rageval_report.reports.markdown import pull_request_comment
 from rageval_report.results import Result
 from rageval_report.scores import Scored
 from rageval_report.scores.write import save_scores
@@ -74,7 +74,7 @@ def log_to_mlflow(
         mlflow.set_experiment("rag")
         log_to_mlflow(evaluation, gates=evaluation.gate("mean(mrr) >= 0.5"))
     """
-    mlflow = _tracker("mlflow")
+    mlflow: Any = load("mlflow")
     content = content_of(subject, gates).with_prefix(prefix)
     active = mlflow.active_run()
     run_block = mlflow.start_run(run_name=content.name) if active is None else None
@@ -119,7 +119,7 @@ def log_to_wandb(
         with wandb.init(project="rag", mode="offline"):
             log_to_wandb(evaluation)
     """
-    wandb = _tracker("wandb")
+    wandb: Any = load("wandb")
     content = content_of(subject, gates).with_prefix(prefix)
     active = wandb.run
     run_block = wandb.init(name=content.name) if active is None else None
@@ -137,11 +137,6 @@ def _artifact(wandb: Any, content: RunContent, prefix: str) -> Any:
         with artifact.new_file(name, mode="w", encoding="utf-8") as file:
             file.write(text)
     return artifact
-
-
-def _tracker(package: Literal["mlflow", "wandb"]) -> Any:
-    """The package, which has no types that this library could rely on."""
-    return load(package)
 
 
 # The columns of reports and comparisons that are logged.
@@ -183,18 +178,21 @@ def content_of(
     else:
         name, table = subject.name, cast("Result", subject.evaluation_report())
     report = subject.report()
+    about_gates = RunContent("gates") if gates is None else _gate_content(gates)
     # No name is the folder of another one: MLflow may keep each in a file of its name.
     texts = {
         "report/verdicts": "\n".join(verdict.text for verdict in report.verdicts),
         "report/signature": table.signature,
         "report/names": _changed_names(table),
-        **_verdicts(table),
+        **{f"{x}/verdict": str(row["verdict"]) for x, row in _rows(table) if "verdict" in row},
+        **about_gates.texts,
     }
+    files = {"report.html": report.to_html(), "results.json": table.to_json(), **about_gates.files}
     return RunContent(
         name,
-        {**_numbers(table), **_gate_numbers(gates)},
-        {key: _cut(text) for key, text in {**texts, **_gate_texts(gates)}.items() if text},
-        {"report.html": report.to_html(), "results.json": table.to_json(), **_gate_files(gates)},
+        {**_numbers(table), **about_gates.numbers},
+        {key: _cut(text) for key, text in texts.items() if text},
+        files,
     )
 
 
@@ -242,41 +240,22 @@ def _numbers(table: Result) -> dict[str, float]:
     return {name: value for name, value in numbers.items() if math.isfinite(value)}
 
 
-def _verdicts(table: Result) -> dict[str, str]:
-    return {
-        f"{start}/verdict": str(row["verdict"]) for start, row in _rows(table) if "verdict" in row
-    }
-
-
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
 
 
-# -- gates
-
-
-def _gate_numbers(gates: GateResult | None) -> dict[str, float]:
-    if gates is None:
-        return {}
+def _gate_content(gates: GateResult) -> RunContent:
+    """The numbers of rules that hold and do not hold, the reasons, and the queries to look at."""
     states = gates.frame["state"]
     n_passed, n_undecided = int((states == PASSED).sum()), int((states == UNDECIDED).sum())
-    return {
-        "gates/n_passed": n_passed,
-        "gates/n_undecided": n_undecided,
-        "gates/n_failed": len(states) - n_passed - n_undecided,
-    }
-
-
-def _gate_texts(gates: GateResult | None) -> dict[str, str]:
-    if gates is None:
-        return {}
+    n_failed = len(states) - n_passed - n_undecided
     reasons = "\n".join(gates.frame.loc[~gates.frame["passed"], "why"])
-    return {"gates/state": gates.state, "gates/reasons": reasons}
-
-
-def _gate_files(gates: GateResult | None) -> dict[str, str]:
-    return (
-        {} if gates is None else {"gates.md": pull_request_comment(gates, gates.failing_queries())}
+    counts = {"n_passed": n_passed, "n_undecided": n_undecided, "n_failed": n_failed}
+    return RunContent(
+        "gates",
+        {f"gates/{name}": n for name, n in counts.items()},
+        {"gates/state": gates.state, "gates/reasons": reasons},
+        {"gates.md": pull_request_comment(gates, gates.failing_queries())},
     )
 
 

@@ -219,7 +219,7 @@ class Result:
         ...     path.read_text(encoding="utf-8").split()
         ['mean', '0.5']
         """
-        written: Path = _renderer("rageval_report.render:save")(self, path, force=force)
+        written: Path = _renderer("rageval_report.reports.formats:save")(self, path, force=force)
         return written
 
     def __str__(self) -> str:
@@ -322,12 +322,12 @@ class QueryFrame(pd.DataFrame):
         ):
             plain: str | None = pd.DataFrame(self)._repr_html_()  # type: ignore[operator]
             return plain
-        shown: str = _renderer("rageval_report.render.html:table_of_queries")(self)
+        shown: str = _renderer("rageval_report.reports.html:table_of_queries")(self)
         return shown
 
 
 def _render(result: Result, format_name: str) -> str:
-    text: str = _renderer("rageval_report.render:render")(result, format_name)
+    text: str = _renderer("rageval_report.reports.formats:render")(result, format_name)
     return text
 
 

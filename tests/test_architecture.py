@@ -28,7 +28,7 @@ FLOORS = (
     {"files"},
     {"http", "scores", "results"},
     {"records"},
-    {"stats", "render", "plots", "metrics", "reports.sentences"},
+    {"stats", "plots", "metrics", "reports.sentences"},
     {"readers", "datasets", "runner"},
     {"sources"},  # they open tables and documents, which readers read
     {"analysis", "judges"},
@@ -50,7 +50,7 @@ OF_EVALUATE = {
     for name in ("eval_config", "eval_queries", "judge_setup", "scoring")
 } | {"runner.evaluate", "runner.experiment"}
 OF_THEIR_OWN = {room for rooms in FLOORS for room in rooms if "." in room}
-READING = {"stats", "analysis", "results", "render", "plots", "reports"}
+READING = {"stats", "analysis", "results", "plots", "reports"}
 MAKING = {*("records", "readers", "sources", "datasets", "runner")}
 MAKING |= {"http", "metrics", "judges", "golden", "records.golden_drafts"}
 HEAVY = {"scipy", "matplotlib", "tabulate", "dask", "duckdb", "narwhals", "polars", "click"}
@@ -317,7 +317,7 @@ def test_an_evaluation_needs_no_plots_and_no_command_line():
 def test_an_evaluation_loads_its_analyses_and_readers_when_they_are_asked():
     loaded = modules_after("from rageval_report import RAGPipelineEvaluation")
     rooms = {name.split(".")[1] for name in loaded if name.startswith("rageval_report.")}
-    assert not rooms & {"analysis", "stats", "readers", "records", "rankings", "render"}
+    assert not rooms & {"analysis", "stats", "readers", "records", "rankings", "reports"}
     asked = modules_after(
         "from rageval_report import RAGPipelineEvaluation\n"
         "RAGPipelineEvaluation('a', {'query_id': ['q1'], 'recall': [1.0]}).evaluation_report()"

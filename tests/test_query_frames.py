@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.render.html import MOST_BYTES, table_of_queries
+from rageval_report.reports.html import MOST_BYTES, table_of_queries
 from rageval_report.results import QueryFrame
 
 LONG = "Why is the sky blue? " * 200

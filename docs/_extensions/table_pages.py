@@ -18,7 +18,7 @@ from rageval_report.datasets import DATASETS
 from rageval_report.judges import CHATS, JUDGES
 from rageval_report.plots import PLOTS
 from rageval_report.readers import READERS
-from rageval_report.render import RENDERERS
+from rageval_report.reports.formats import RENDERERS
 from rageval_report.scores import METRICS, Metric
 from rageval_report.sources import SOURCES
 from rageval_report.stats import CORRECTIONS, EFFECTS, INTERVALS, PAIRED_INTERVALS, TESTS

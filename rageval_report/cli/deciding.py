@@ -130,8 +130,8 @@ def gate(options: Options) -> int:
     difference, pvalue, pvalue_adjusted, wins, losses, ties. In a GitHub workflow, it also writes
     annotations and the summary of the step.
     """
-    from rageval_report.render.data import render_junit
-    from rageval_report.render.markdown import pull_request_comment
+    from rageval_report.reports.data import render_junit
+    from rageval_report.reports.markdown import pull_request_comment
 
     output = Output.of(options)
     check_files(options.junit, options.comment, force=options.force)

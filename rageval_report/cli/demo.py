@@ -48,7 +48,7 @@ def show(options: Options) -> None:
 def _show_files(folder: Path, *, quiet: bool) -> None:
     from rageval_report.demo import demo_evaluations, write_demo_files
     from rageval_report.files.writing import write_atomically
-    from rageval_report.render.plain_text import WIDTH
+    from rageval_report.reports.plain import WIDTH
 
     files = write_demo_files(folder)
     baseline, candidate = demo_evaluations()

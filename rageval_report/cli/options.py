@@ -20,7 +20,7 @@ import click
 from click.core import ParameterSource
 
 from rageval_report.files.strict_json import load_json
-from rageval_report.render import RENDERERS
+from rageval_report.reports.formats import RENDERERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

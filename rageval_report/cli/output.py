@@ -17,7 +17,7 @@ import click
 
 from rageval_report.cli.options import Options, read_table
 from rageval_report.errors import DOUBT, DataError, UnknownNameError, is_doubt
-from rageval_report.render import RENDERERS, Renderer, renderer_for
+from rageval_report.reports.formats import RENDERERS, Renderer, renderer_for
 
 if TYPE_CHECKING:
     from rageval_report.reports.report import Report
@@ -79,7 +79,7 @@ def _advice() -> list[tuple[re.Pattern[str], str]]:
 
 def _one_line(text: str) -> str:
     """The text without line breaks, and control characters."""
-    from rageval_report.render.display import clean
+    from rageval_report.reports.cells import clean
 
     return clean(for_command_line(text))
 
@@ -241,7 +241,7 @@ class Output:
         if self.renderer.values_only and len(results) > 1:  # such a file holds one table
             return self.renderer.whole(_stack_tables(results, what), **settings)
         if self.is_on_screen:
-            from rageval_report.render.plain_text import NARROWEST, WIDTH
+            from rageval_report.reports.plain import NARROWEST, WIDTH
 
             settings["width"] = max(NARROWEST, min(WIDTH, shutil.get_terminal_size().columns))
         texts = [self.renderer.whole(result, **settings) for result in results.values()]

@@ -32,13 +32,13 @@ else:
 _HERE = "rageval_report.plots"
 _ENTRIES = (
     Plot("agreement", f"{_HERE}.agreement:agreement", "calibration", 1, ()),
-    Plot("box", f"{_HERE}.box:box", "evaluation"),
+    Plot("box", f"{_HERE}.distribution:box", "evaluation"),
     Plot("differences", f"{_HERE}.differences:differences", "comparison", 1, ("metric",)),
     Plot("distribution", f"{_HERE}.distribution:distribution", "evaluation", None, ("metric",)),
     Plot("forest", f"{_HERE}.forest:forest", "comparison"),
-    Plot("heat", f"{_HERE}.heat:heat", "ranking"),
-    Plot("leaderboard", f"{_HERE}.ranking:leaderboard", "ranking"),
-    Plot("monitor", f"{_HERE}.monitoring:monitor", "monitoring", 1, ("metric",)),
+    Plot("heat", f"{_HERE}.rankings:heat", "ranking"),
+    Plot("leaderboard", f"{_HERE}.rankings:leaderboard", "ranking"),
+    Plot("monitor", f"{_HERE}.trends:monitor", "monitoring", 1, ("metric",)),
     Plot("pareto", f"{_HERE}.pareto:pareto", "front", 2, ()),
     Plot("slices", f"{_HERE}.slices:slices", "slices"),
     Plot("strip", f"{_HERE}.strip:strip", "comparison"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -25,9 +25,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from rageval_report.plots.fonts import add_fonts, missing_note
 from rageval_report.plots.options import ArtistOptions
-from rageval_report.plots.wrapped_text import wrap_evenly
+from rageval_report.plots.texts import add_fonts, missing_note, wrap_evenly
 from rageval_report.scores.names import ELLIPSIS, JOINT, ShortNames, short_name, shorten_names
 from rageval_report.types import FloatArray
 
@@ -104,6 +103,15 @@ def look_of(style: ArtistOptions, **own: object) -> dict[str, Any]:
     return {**own, **style}
 
 
+def mark(
+    ax: Axes, x: float, y: float, style: ArtistOptions, *, filled: bool = True, **own: Any
+) -> None:
+    """Draw one mark of the data, filled with its colour or with that of the paper."""
+    face = own["color"] if filled else ax.get_facecolor()
+    look = {"zorder": 3, "markerfacecolor": face, "linestyle": "none", **own, **style}
+    ax.plot(x, y, **look)
+
+
 def artist_properties() -> frozenset[str]:
     """Every keyword that matplotlib knows for lines, patches, dots and cells."""
     inspectors = [ArtistInspector(kind) for kind in (Line2D, Rectangle, PathCollection, QuadMesh)]
@@ -115,7 +123,7 @@ def artist_properties() -> frozenset[str]:
     return frozenset(names | aliases | {"align", "c", "norm", "plotnonfinite", "shading", "where"})
 
 
-def tidy(ax: Axes, title: str, *, grid: str = "") -> None:
+def tidy(ax: Axes, title: str, *, grid: Literal["x", "y", ""] = "") -> None:
     """Set the title, remove the frame at the top and right, and draw a pale grid for one axis."""
     text = _wrap_to_axes(ax, title, _TITLE_LETTERS)
     _grow(ax, _TITLE_LINE * (text.count("\n") + 1 - _TITLE_ROOM))
@@ -124,10 +132,8 @@ def tidy(ax: Axes, title: str, *, grid: str = "") -> None:
     add_fonts(ax)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_axisbelow(True)
-    if grid == "x":
-        ax.grid(visible=True, axis="x", color=GREY, alpha=0.3, linewidth=0.6)
-    elif grid == "y":
-        ax.grid(visible=True, axis="y", color=GREY, alpha=0.3, linewidth=0.6)
+    if grid:
+        ax.grid(visible=True, axis=grid, color=GREY, alpha=0.3, linewidth=0.6)
 
 
 def inches_wide(ax: Axes) -> float:
@@ -232,17 +238,6 @@ def marks_note(names: ShortNames) -> str:
     varied = [column for column in names.columns if len(set(column.values)) > 1]
     headings = [column.heading for column in varied if column.heading]
     return f"Names are values of {JOINT.join(headings)}."
-
-
-def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
-    """Write three words in their colours between the title and the axes: left, middle, right."""
-    for (text, hue), place, side in zip(
-        words, (0.0, 0.5, 1.0), ("left", "center", "right"), strict=True
-    ):
-        look = {"ha": side, "va": "bottom", "color": letters_of(hue), "fontweight": "bold"}
-        write(ax, text, (place, 1.0), (0, 4), xycoords="axes fraction", **look)
-    # The larger pad makes room for the words below the title.
-    ax.set_title(ax.get_title(), pad=20)
 
 
 def letters_of(hue: str) -> str:

@@ -187,11 +187,6 @@ def _write_counts(ax: Axes, pairs: SortedDifferences, row: pd.Series, level: str
         (f"– –  mean {estimate}", canvas.ink(), "normal"),
     )
     for position, (text, hue, weight) in enumerate(lines):
-        look: dict[str, Any] = {
-            "ha": "left",
-            "va": "top",
-            "color": canvas.letters_of(hue),
-            "fontweight": weight,
-        }
-        shift = 0, -13 * position
-        canvas.write(ax, text, (0.02, 0.98), shift, xycoords="axes fraction", **look)
+        look: dict[str, Any] = {"ha": "left", "va": "top", "fontweight": weight}
+        look |= {"color": canvas.letters_of(hue), "xycoords": "axes fraction"}
+        canvas.write(ax, text, (0.02, 0.98), (0, -13 * position), **look)

@@ -1,9 +1,10 @@
-"""The distribution of a metric: bars, the mean with its interval, and thresholds."""
+"""The distribution of scores: of one metric as bars, of several in rows of boxes or histograms."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,10 +13,244 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from rageval_report.errors import DataError
 from rageval_report.plots import canvas, subjects
-from rageval_report.plots.bars import Bars, bars_of
-from rageval_report.plots.box import ridges
+from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
+from rageval_report.plots.subjects import ScoreCounts, data_limits
 from rageval_report.scores import Metric
+from rageval_report.types import FloatArray
+
+# Up to this many distinct values, far enough apart, have a bar each.
+_MOST_LEVELS = 15
+_LEAST_GAP = 0.03
+# With fewer distinct values than this share of the queries, queries share values.
+_SHARED = 0.6
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """The bars of a distribution, and the limits of its axis."""
+
+    centres: FloatArray
+    widths: FloatArray
+    counts: FloatArray
+    limits: tuple[float, float]
+    levels: bool
+
+
+def bars_of(counted: ScoreCounts, metric: Metric) -> Bars:
+    """One bar per level if there are few levels, else bins of equal width from bound to bound."""
+    levels = counted.levels
+    low, high = data_limits(levels, [metric])
+    steps = np.arange(np.floor(low), np.ceil(high) + 1.0)
+    # From the bounds, so that a level that no query has keeps its place.
+    if metric.kind == "ordinal" and steps.size <= _MOST_LEVELS and np.isin(levels, steps).all():
+        return _bars_of_levels(counted, steps, 0.7, (low, high))
+    if levels.size == 1:
+        return _bars_of_levels(counted, levels, (high - low) * 0.1 or 1.0, (low, high))
+    gap = float(np.diff(levels).min())
+    if is_lattice(counted) and gap >= _LEAST_GAP * (high - low):
+        return _bars_of_levels(counted, levels, min(0.7 * gap, 0.1 * (high - low)), (low, high))
+    edges = np.linspace(low, high, _n_bins(counted.n) + 1)
+    counts = np.histogram(levels, edges, weights=counted.counts)[0]
+    return Bars((edges[:-1] + edges[1:]) / 2, np.diff(edges), counts, (low, high), levels=False)
+
+
+def is_lattice(counted: ScoreCounts) -> bool:
+    """Whether the scores have few distinct values, each shared by several queries."""
+    return counted.levels.size <= min(_MOST_LEVELS, _SHARED * counted.n)
+
+
+def _bars_of_levels(
+    counted: ScoreCounts, levels: FloatArray, width: float, limits: tuple[float, float]
+) -> Bars:
+    counts = np.zeros(levels.size)
+    counts[np.searchsorted(levels, counted.levels)] = counted.counts
+    widths = np.full(levels.size, width)
+    ends = min(limits[0], levels[0] - width / 2), max(limits[1], levels[-1] + width / 2)
+    return Bars(levels, widths, counts, ends, levels=True)
+
+
+def _n_bins(n: int) -> int:
+    # Round numbers, so that the edges of scores between 0 and 1 are at 0.1, 0.05 or 0.025.
+    return 10 if n < 50 else 20 if n < 1000 else 40
+
+
+# The height of the tallest bar of a row, and the area of the largest dot.
+_TALLEST = 0.78
+_LARGEST_DOT = 220.0
+# In box lengths: Tukey's rule, which is matplotlib's default too.
+_WHISKER = 1.5
+_BOX_KEY = (
+    "Box: quartiles and median; diamond: mean; dots: queries, by area where they share a score."
+)
+_RIDGE_KEY = "Bars: queries, scaled to the tallest of the row; diamond: mean with its interval."
+
+
+def box(
+    subject: subjects.Evaluation,
+    metrics: MetricNames = None,
+    *,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
+) -> Axes:
+    """Draw one dot per query and a box over them, one row per metric.
+
+    Parameters
+    ----------
+    subject : RAGPipelineEvaluation
+        A pipeline's scores.
+    metrics : str or iterable of str, optional
+        By any of their names. If omitted, the largest group that shares an axis, and a note that
+        says which are left out: nothing is rescaled to fit.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the dots.
+
+    Raises
+    ------
+    DataError
+        If the named metrics do not share an axis, or one has no score.
+
+    Notes
+    -----
+    The box spans the quartiles, its line is the median, the whiskers reach the furthest score
+    within 1.5 box lengths; 0/1 scores have no box. The diamond is the mean.
+    """
+    rows = _MetricRows.of(subject, metrics, ax)
+    for metric, place in zip(rows.metrics, rows.places, strict=True):
+        values = subjects.scored_values(rows.evaluation, metric)
+        summary = rows.summaries[metric.name]
+        _draw_dots(rows.axes, values, place + 0.19, style)
+        # The quartiles of 0 and 1 are 0 or 1 themselves, so a box would say nothing.
+        if metric.kind == "binary":
+            _draw_mean_interval(rows.axes, summary, place - 0.19)
+        else:
+            _draw_box(rows.axes, values, summary, place - 0.19)
+            _draw_mean(rows.axes, summary.mean, place - 0.19)
+    return rows.finished(_BOX_KEY)
+
+
+def ridges(
+    subject: subjects.Evaluation,
+    metrics: MetricNames = None,
+    *,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
+) -> Axes:
+    """Draw one small histogram per metric, in rows; `distribution` does so for several metrics."""
+    rows = _MetricRows.of(subject, metrics, ax)
+    axes, counts = rows.axes, rows.counts
+    look = canvas.look_of(style, color=canvas.SKY, edgecolor=axes.get_facecolor(), linewidth=0.5)
+    ends = subjects.data_limits(rows.levels, rows.metrics)
+    for metric, counted, place in zip(rows.metrics, counts, rows.places, strict=True):
+        bars, bottom = bars_of(counted, metric), place + 0.34
+        heights = -_TALLEST * bars.counts / bars.counts.max()
+        axes.bar(bars.centres, heights, bars.widths, bottom, **look)
+        axes.hlines(bottom, *ends, color=canvas.GREY, linewidth=0.6)
+        _draw_mean_interval(axes, rows.summaries[metric.name], bottom)
+    return rows.finished(_RIDGE_KEY)
+
+
+@dataclass(frozen=True, eq=False)
+class _MetricRows:
+    """One row per metric, labelled, on Axes; what is drawn in them is the plot's own."""
+
+    evaluation: subjects.Evaluation
+    metrics: list[Metric]
+    summaries: Mapping[str, subjects.MetricSummary]
+    notes: list[str]
+    axes: Axes
+    places: list[float]
+
+    @classmethod
+    def of(cls, subject: object, metrics: MetricNames, ax: Axes | None) -> _MetricRows:
+        """The rows of the metrics that share an axis, with their means and counts."""
+        evaluation = subjects.evaluation_of(subject)
+        drawn, notes = _drawn_metrics(evaluation, metrics)
+        summaries = subjects.summarise_metrics(evaluation, drawn)
+        drawn, total = [evaluation.metrics[name] for name in summaries], len(evaluation.scores)
+        rows = []
+        for metric, own in zip(drawn, summaries.values(), strict=True):
+            count = f"{own.n:,}" if own.n == total else f"{own.n:,} of {total:,}"
+            rows.append(PlotRow(subjects.directed_title(metric), (own.text, count)))
+        axes = canvas.axes_for(ax, 8.2, height_of(rows, 0.46))
+        places = lay_rows(axes, rows, (f"mean [{next(iter(summaries.values())).level}]", "n"))
+        return cls(evaluation, drawn, summaries, notes, axes, places)
+
+    @property
+    def counts(self) -> list[ScoreCounts]:
+        """The scores of each metric, counted."""
+        return [subjects.counted_scores(self.evaluation, metric) for metric in self.metrics]
+
+    @property
+    def levels(self) -> FloatArray:
+        """The distinct scores of all metrics."""
+        return np.concatenate([counted.levels for counted in self.counts])
+
+    def finished(self, key: str) -> Axes:
+        """The Axes with their limits, their title and the meaning of the marks."""
+        limits = subjects.data_limits(self.levels, self.metrics)
+        self.axes.set_xlim(*canvas.pad_limits(*limits, 0.02))
+        self.axes.set_xlabel("score")
+        canvas.note_below(self.axes, key, subjects.direction_note(self.metrics), *self.notes)
+        canvas.tidy(self.axes, f"Scores of {self.evaluation.name}", grid="x")
+        return self.axes
+
+
+def _drawn_metrics(
+    evaluation: subjects.Evaluation, metrics: MetricNames
+) -> tuple[list[Metric], list[str]]:
+    """The metrics to draw, and notes on the others."""
+    requested = subjects.select_metrics(evaluation.metrics, metrics)
+    if metrics is not None:
+        for metric in requested:
+            # Raises if nothing is scored: a metric that the caller named must not vanish.
+            subjects.counted_scores(evaluation, metric)
+        return subjects.of_one_scale(requested, named=True)[0], []
+    scored = [metric for metric in requested if subjects.is_scored(evaluation, metric)]
+    if not scored:
+        subjects.counted_scores(evaluation, requested[0])
+    drawn, left_out = subjects.of_one_scale(scored, named=False)
+    empty = ", ".join(metric.title for metric in requested if metric not in scored)
+    return drawn, [subjects.left_out_note(left_out), f"Nothing scored: {empty}." if empty else ""]
+
+
+def _draw_dots(ax: Axes, values: FloatArray, place: float, style: ArtistOptions) -> None:
+    """Draw one dot per query, spread a little; or one per level, with an area for its queries."""
+    look = canvas.look_of(style, color=canvas.BLUE, linewidth=0)
+    counted = subjects.ScoreCounts.of(values)
+    if not is_lattice(counted):
+        dots = {"alpha": canvas.opacity(values.size), "s": 12, **look}
+        heights = place + 0.26 * canvas.jitter(values.size)
+        # One image instead of thousands of shapes keeps SVG and PDF files small.
+        ax.scatter(values, heights, rasterized=values.size > 2000, **dots)
+        return
+    # Not below 4, so that a single query among thousands remains visible.
+    areas = np.maximum(_LARGEST_DOT * counted.counts / counted.n, 4.0)
+    ax.scatter(counted.levels, np.full(areas.size, place), **{"s": areas, **look})
+
+
+def _draw_box(ax: Axes, values: FloatArray, summary: subjects.MetricSummary, place: float) -> None:
+    """Draw quartiles and median of the report, and whiskers to the furthest score in reach."""
+    low, middle, high = summary.quartiles
+    reach = _WHISKER * (high - low)
+    inside = values[(values >= low - reach) & (values <= high + reach)]
+    ax.hlines(place, inside.min(), inside.max(), color=canvas.ink(), linewidth=1.0, zorder=3)
+    paper, ink = ax.get_facecolor(), canvas.ink()
+    look: dict[str, Any] = {"color": paper, "edgecolor": ink, "linewidth": 1.0, "zorder": 4}
+    ax.barh(place, high - low, left=low, height=0.26, **look)
+    ax.vlines(middle, place - 0.13, place + 0.13, color=canvas.ink(), linewidth=2.2, zorder=5)
+
+
+def _draw_mean(ax: Axes, mean: float, place: float) -> None:
+    look: dict[str, Any] = {"markeredgecolor": canvas.ink(), "markersize": 5.5, "zorder": 6}
+    ax.plot(mean, place, "D", markerfacecolor=ax.get_facecolor(), **look)
+
+
+def _draw_mean_interval(ax: Axes, summary: subjects.MetricSummary, place: float) -> None:
+    look: dict[str, Any] = {"color": canvas.ink(), "linewidth": 2.4, "zorder": 5}
+    canvas.draw_interval(ax, place, summary.low, summary.high, **look)
+    _draw_mean(ax, summary.mean, place)
+
 
 _MOST_RUG = 1000  # ticks of more queries would merge into a bar
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
@@ -113,11 +348,8 @@ def _two_bars(
     ax.spines["left"].set_bounds(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     ax.set_ylabel("share of scored queries")
-    ax.set_xlabel(
-        canvas.plain(
-            f"{subjects.axis_text(metric)}\n{canvas.count_text(n, len(evaluation.scores))}"
-        )
-    )
+    count = canvas.count_text(n, len(evaluation.scores))
+    ax.set_xlabel(canvas.plain(f"{subjects.axis_text(metric)}\n{count}"))
     canvas.note_below(ax, f"Share of 1: {summary.text}, {summary.level}.")
 
 
@@ -150,16 +382,10 @@ def _draw_bars(
     if bars.levels:
         _label_levels(ax, bars, n)
     elif n <= _MOST_RUG:
-        ax.plot(
-            np.repeat(counted.levels, counted.counts.astype(np.int64)),
-            np.full(n, 0.012),
-            "|",
-            transform=ax.get_xaxis_transform(),
-            color=canvas.ink(),
-            markersize=7,
-            markeredgewidth=0.8,
-            alpha=canvas.opacity(n),
-        )
+        rug = np.repeat(counted.levels, counted.counts.astype(np.int64))
+        look = {"color": canvas.ink(), "markersize": 7, "markeredgewidth": 0.8}
+        look |= {"transform": ax.get_xaxis_transform(), "alpha": canvas.opacity(n)}
+        ax.plot(rug, np.full(n, 0.012), "|", **look)
     _tick_counts(ax, int(bars.counts.max()))
     ax.set_ylabel("queries")
     count = canvas.count_text(n, len(evaluation.scores))

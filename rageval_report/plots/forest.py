@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -43,10 +43,6 @@ class ForestRow:
     high: float
     pvalue: float
     n: int
-
-    def is_significant(self, alpha: float) -> bool:
-        """Whether a difference is shown after correction."""
-        return self.pvalue <= alpha
 
 
 def forest(
@@ -113,7 +109,7 @@ def forest(
     places = lay_rows(axes, rows, heads)
     alpha = canvas.alpha_of(comparison.settings)
     for row, place in zip(forest_rows, places, strict=True):
-        _draw_forest_row(axes, row, place, row.is_significant(alpha), style)
+        _draw_forest_row(axes, row, place, row.pvalue <= alpha, style)
         if scale == "own":
             # The margin is in the unit of the metric, which only this axis has.
             _draw_margin(axes, subjects.margin_of(comparison, row.metric), place)
@@ -173,16 +169,9 @@ def _forest_row(metric: Metric, row: pd.Series, unit: float) -> ForestRow:
     """One row, with a sign such that right is better, in units of the axis."""
     sign = 1.0 if metric.greater_is_better else -1.0
     # A turned sign exchanges the ends of the interval.
-    ends = sorted(sign * float(row[name]) / unit for name in ("ci_low", "ci_high"))
-    return ForestRow(
-        metric=metric,
-        candidate=str(row["candidate"]),
-        improvement=sign * float(row["difference"]) / unit,
-        low=ends[0],
-        high=ends[1],
-        pvalue=float(row["pvalue_adjusted"]),
-        n=int(row["n"]),
-    )
+    ends: Any = sorted(sign * float(row[name]) / unit for name in ("ci_low", "ci_high"))
+    improvement, pvalue = sign * float(row["difference"]) / unit, float(row["pvalue_adjusted"])
+    return ForestRow(metric, str(row["candidate"]), improvement, *ends, pvalue, int(row["n"]))
 
 
 def _rows(forest_rows: Sequence[ForestRow], scale: ForestScale, *, several: bool) -> list[PlotRow]:
@@ -217,24 +206,15 @@ def _draw_forest_row(
     better = row.improvement > 0
     hue = canvas.ink() if not is_significant else canvas.BETTER if better else canvas.WORSE
     canvas.draw_interval(ax, place, row.low, row.high, color=hue)
-    look = canvas.look_of(
-        style,
-        marker=canvas.EQUAL_MARKER if not is_significant else ">" if better else "<",
-        markersize=9 if is_significant else 7,
-        color=hue,
-        markerfacecolor=hue if is_significant else ax.get_facecolor(),
-        linestyle="none",
-    )
-    ax.plot(row.improvement, place, zorder=3, **look)
+    marker = canvas.EQUAL_MARKER if not is_significant else ">" if better else "<"
+    look = {"marker": marker, "markersize": 9 if is_significant else 7, "color": hue}
+    canvas.mark(ax, row.improvement, place, style, filled=is_significant, **look)
 
 
 def _draw_margin(ax: Axes, margin: float | None, place: float) -> None:
     if margin is not None:
-        corner = -margin, place - 0.5
-        band = Rectangle(
-            corner, 2 * margin, 1.0, color=canvas.GREY, alpha=0.25, linewidth=0, zorder=0
-        )
-        ax.add_patch(band)
+        look: dict[str, Any] = {"color": canvas.GREY, "alpha": 0.25, "linewidth": 0, "zorder": 0}
+        ax.add_patch(Rectangle((-margin, place - 0.5), 2 * margin, 1.0, **look))
 
 
 def _finish(

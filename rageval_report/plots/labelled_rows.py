@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
 
 from rageval_report.plots import canvas
-from rageval_report.plots.options import ArtistOptions
 
 # An estimate for small text, 15 letters to an inch: measuring each text would need a renderer.
 _LETTER_POINTS = 4.7
@@ -82,32 +81,8 @@ def _print_column(
 ) -> None:
     """Print numbers aligned at the right, below their head."""
     for position, (text, place) in enumerate(zip(texts, places, strict=True)):
-        look: dict[str, Any] = {
-            "xycoords": ("axes fraction", "data"),
-            "ha": "right",
-            "annotation_clip": False,
-        }
-        alpha = 0.75 if position == 0 else 1.0
-        cell = canvas.write(ax, text, (1, place), (right_edge, 0), alpha=alpha, **look)
+        look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+        look |= {"ha": "right", "alpha": 0.75 if position == 0 else 1.0}
+        cell = canvas.write(ax, text, (1, place), (right_edge, 0), **look)
         # All are aligned with the head, so the layout needs to measure only the head.
         cell.set_in_layout(position == 0)
-
-
-# A piece of a stacked bar: its share, its text, its colour, its hatch, and the colour of letters.
-Piece = tuple[float, str, str, str | None, str]
-
-
-def stack_pieces(ax: Axes, place: float, pieces: Iterable[Piece], style: ArtistOptions) -> None:
-    """Draw the pieces of a bar side by side, each with its text; without a colour it is ink."""
-    start, edge = 0.0, ax.get_facecolor()
-    for share, text, hue, hatch, letters in pieces:
-        if share == 0.0:
-            continue
-        look = canvas.look_of(style, height=0.7, facecolor=hue, edgecolor=edge, hatch=hatch)
-        ax.barh(place, share, left=start, linewidth=0.8, **look)
-        if text:
-            # Without a background, the hatching would cross the digits.
-            box = {"facecolor": edge, "edgecolor": "none", "pad": 1.2} if hatch else None
-            hue = letters or canvas.ink()
-            canvas.write(ax, text, (start + share / 2, place), color=hue, bbox=box)
-        start += share

@@ -123,15 +123,8 @@ def _draw_lines(
         return
     on = frame[frame["on_front"]].sort_values(across.name)
     steps = "steps-post" if across.greater_is_better != up.greater_is_better else "steps-pre"
-    ax.plot(
-        on[across.name],
-        on[up.name],
-        color=canvas.BLUE,
-        linewidth=1.2,
-        alpha=0.6,
-        drawstyle=steps,
-        zorder=1,
-    )
+    look: dict[str, Any] = {"linewidth": 1.2, "alpha": 0.6, "drawstyle": steps, "zorder": 1}
+    ax.plot(on[across.name], on[up.name], color=canvas.BLUE, **look)
 
 
 def _draw_mark(
@@ -145,15 +138,9 @@ def _draw_mark(
         if np.isfinite([low, high]).all():
             draw = ax.vlines if vertical else ax.hlines
             draw(center[1 - vertical], low, high, color=hue, linewidth=1.0, alpha=0.55, zorder=2)
-    look = canvas.look_of(
-        style,
-        marker="o" if is_dominated else "D",
-        markersize=6 if is_dominated else 7.5,
-        color=hue,
-        markerfacecolor=hue if row["on_front"] else ax.get_facecolor(),
-        linestyle="none",
-    )
-    ax.plot(*center, zorder=3, **look)
+    marker, size = ("o", 6.0) if is_dominated else ("D", 7.5)
+    look: dict[str, Any] = {"marker": marker, "markersize": size, "color": hue}
+    canvas.mark(ax, *center, style, filled=bool(row["on_front"]), **look)
 
 
 def _set_limits(

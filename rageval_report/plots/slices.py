@@ -82,15 +82,8 @@ def slices(
     axes = canvas.axes_for(ax, 8.2, height_of(rows))
     places = lay_rows(axes, rows, _heads(result, estimate))
     for block in blocks:
-        _draw_block(
-            axes,
-            block,
-            estimate,
-            places[: len(block.frame)],
-            canvas.alpha_of(result.settings),
-            style,
-        )
-        places = places[len(block.frame) :]
+        own, places = places[: len(block.frame)], places[len(block.frame) :]
+        _draw_block(axes, block, estimate, own, canvas.alpha_of(result.settings), style)
     notes = (subjects.left_out_note(left_out), canvas.names_note(names))
     _finish(axes, result, blocks, drawn, estimate, notes)
     return axes
@@ -127,12 +120,8 @@ def _blocks(frame: pd.DataFrame, metrics: Sequence[Metric], names: ShortNames) -
             mine = frame[frame["metric"] == metric.name]
             mine = mine if candidate is None else mine[mine["candidate"] == candidate]
             several = f" — {names.of(candidate)}" if len(candidates) > 1 else ""
-            largest = mine.head(_MOST_GROUPS)
-            blocks.append(
-                SliceBlock(
-                    subjects.directed_title(metric) + several, largest, len(mine) - len(largest)
-                )
-            )
+            heading, n_hidden = subjects.directed_title(metric) + several, len(mine) - _MOST_GROUPS
+            blocks.append(SliceBlock(heading, mine.head(_MOST_GROUPS), max(n_hidden, 0)))
     return blocks
 
 
@@ -173,15 +162,8 @@ def _draw_block(
     for (_, row), place in zip(block.frame.iterrows(), places, strict=True):
         filled = estimate == "mean" or float(row["pvalue_adjusted"]) <= alpha
         canvas.draw_interval(ax, place, row["ci_low"], row["ci_high"], color=canvas.BLUE)
-        look = canvas.look_of(
-            style,
-            marker="o",
-            markersize=7,
-            color=canvas.BLUE,
-            markerfacecolor=canvas.BLUE if filled else ax.get_facecolor(),
-            linestyle="none",
-        )
-        ax.plot(row[estimate], place, zorder=3, **look)
+        look = {"marker": "o", "markersize": 7, "color": canvas.BLUE}
+        canvas.mark(ax, row[estimate], place, style, filled=filled, **look)
         if _is_pooled(row):
             _draw_pooled(ax, row, estimate, place + _BELOW)
 

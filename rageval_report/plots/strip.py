@@ -138,17 +138,10 @@ def _rows(
             row = {str(key): value for key, value in values.items()}
             row["greater_is_better"] = metric.greater_is_better
             verdict = shown.shown_by(row, alpha)
-            yield StripMetric(
-                metric,
-                baseline=float(row["baseline_mean"]),
-                candidate=float(row["candidate_mean"]),
-                difference=float(row["difference"]),
-                low=float(row["ci_low"]),
-                high=float(row["ci_high"]),
-                verdict=verdict,
-                reason=_reason_of(row, verdict),
-                margin=subjects.margin_of(comparison, metric),
-            )
+            names = ("baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high")
+            numbers: Any = [float(row[name]) for name in names]
+            margin = subjects.margin_of(comparison, metric)
+            yield StripMetric(metric, *numbers, verdict, _reason_of(row, verdict), margin)
 
 
 def _reason_of(row: Mapping[str, Any], verdict: Shown) -> str:
@@ -199,11 +192,11 @@ def _write_heads(ax: Axes, baseline: str, candidate: str, *, is_wide: bool) -> N
         (_INTERVALS[1], "better →", "right"),
         (_VERDICT, "verdict", "left"),
     ]
-    if is_wide and max(map(display_width, (baseline, candidate))) <= _WIDEST_WORD:
+    # Long names stand in the title; here the sides are enough.
+    if max(map(display_width, (baseline, candidate))) > _WIDEST_WORD:
+        baseline, candidate = "baseline", "candidate"
+    if is_wide:
         heads += [(_BASELINE, baseline, "right"), (_CANDIDATE, candidate, "right")]
-    elif is_wide:
-        # Long names stand in the title; here the sides are enough.
-        heads += [(_BASELINE, "baseline", "right"), (_CANDIDATE, "candidate", "right")]
     for place, text, side in heads:
         _write(ax, place, -_HEAD / 2, text, ha=side, alpha=0.75)
 
@@ -256,14 +249,11 @@ def _draw_row(
     if is_wide:
         _write(ax, _BASELINE, place, canvas.number_text(row.baseline), ha="right")
         _write(ax, _CANDIDATE, place, canvas.number_text(row.candidate), ha="right")
-    is_shown = row.verdict in (shown.BETTER, shown.WORSE)
-    words = {
-        "color": canvas.letters_of(hue) if is_shown else canvas.ink(),
-        "fontweight": "bold" if is_shown else "normal",
-    }
-    _write(
-        ax, _DIFFERENCE, place, canvas.number_text(row.difference, signed=True), ha="right", **words
-    )
+    words = {"color": canvas.ink(), "fontweight": "normal"}
+    if row.verdict in (shown.BETTER, shown.WORSE):
+        words = {"color": canvas.letters_of(hue), "fontweight": "bold"}
+    difference = canvas.number_text(row.difference, signed=True)
+    _write(ax, _DIFFERENCE, place, difference, ha="right", **words)
     upper = place - _LINE if is_wide else place
     _draw_mark(ax, row.verdict, _VERDICT + 0.07, upper, style)
     _write(ax, _VERDICT + 0.22, upper, _WORDS.get(row.verdict, row.verdict), **words)
@@ -294,10 +284,9 @@ def _draw_means(ax: Axes, row: StripMetric, block: StripBlock, place: float, hue
 
 
 def _draw_mark(ax: Axes, verdict: Shown, across: float, place: float, style: ArtistOptions) -> None:
-    mark = {"color": canvas.ink(), **_MARKS[verdict]}
-    face = ax.get_facecolor() if mark.pop("is_hollow", False) else mark["color"]
-    look = canvas.look_of(style, **{**mark, "markerfacecolor": face, "linestyle": "none"})
-    ax.plot(across, place, zorder=5, **look)
+    own = {"color": canvas.ink(), **_MARKS[verdict]}
+    filled = not own.pop("is_hollow", False)
+    canvas.mark(ax, across, place, style, filled=filled, zorder=5, **own)
 
 
 def _finish(

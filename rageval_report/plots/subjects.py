@@ -216,10 +216,9 @@ def select_candidate(comparison: Comparison, candidate: str | None) -> Pairing:
 
 def scored_values(evaluation: Scored, metric: Metric) -> FloatArray:
     """The scores of the scored queries."""
+    counted_scores(evaluation, metric)  # raises if there are none
     values = evaluation.scores[metric.name].to_numpy(dtype=np.float64)
     present: FloatArray = values[~np.isnan(values)]
-    if not present.size:
-        raise _nothing_to_draw(evaluation, metric)
     return present
 
 
@@ -238,15 +237,11 @@ def counted_scores(evaluation: Scored, metric: Metric) -> ScoreCounts:
         values = evaluation.scores[metric.name].to_numpy(dtype=np.float64)
         counted = ScoreCounts.of(values[~np.isnan(values)])
     if not counted.levels.size:
-        raise _nothing_to_draw(evaluation, metric)
+        raise DataError(
+            f"nothing to draw: none of the {len(evaluation.scores)} queries of "
+            f"{evaluation.name!r} is scored on {metric.name!r}"
+        )
     return counted
-
-
-def _nothing_to_draw(evaluation: Scored, metric: Metric) -> DataError:
-    return DataError(
-        f"nothing to draw: none of the {len(evaluation.scores)} queries of {evaluation.name!r} is "
-        f"scored on {metric.name!r}"
-    )
 
 
 @dataclass(frozen=True)

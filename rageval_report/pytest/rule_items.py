@@ -20,7 +20,7 @@ from rageval_report.cli.sources import Loading
 from rageval_report.errors import GateError, RagevalError, RagevalWarning, is_doubt, named
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.pytest import file_named, gates_path, require_file
-from rageval_report.render.display import clean
+from rageval_report.reports.cells import clean
 from rageval_report.reports.sentences import number
 
 T = TypeVar("T")

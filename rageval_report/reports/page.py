@@ -8,35 +8,26 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from importlib import resources
+from functools import partial
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from rageval_report._version import __version__
 from rageval_report.errors import is_doubt
-from rageval_report.render import latex as tex
-from rageval_report.render import markdown as md
-from rageval_report.render import plain_text as plain
-from rageval_report.render.cell_text import LONGEST_SENTENCE
-from rageval_report.render.display import shorten, wrap
-from rageval_report.render.text_table import TextTable, table_of
-from rageval_report.reports.pictures import Picture
-from rageval_report.reports.report import PageView, Report, Section
+from rageval_report.reports import latex as tex
+from rageval_report.reports import markdown as md
+from rageval_report.reports import plain
+from rageval_report.reports.cells import LONGEST_SENTENCE, shorten, wrap
+from rageval_report.reports.html import environment, minus, package_text
+from rageval_report.reports.report import Report, Section
+from rageval_report.reports.tables import table_of
 from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 
-_HERE = "rageval_report.reports"
 # Joined in this order they are one script: each uses only what the ones before it define.
 _SCRIPTS = ("words.js", "data.js", "view.js", "detail.js", "pair.js", "page.js")
 _LONGEST_CELL = 200
-_TONES = dict.fromkeys(("better", "best"), "better") | {
-    "worse": "worse",
-    **dict.fromkeys(("equivalent", "identical"), "equivalent"),
-}
-_HYPHEN = re.compile(r"(?<![\w.-])-(?=\.?\d)")
 _LAST = ("pipelines", "made")  # the sections below the queries
 
 # Written as JSON escapes: what could end the element that holds the data, and halves of characters.
@@ -45,44 +36,48 @@ _ESCAPED = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 def page(report: Report) -> str:
     """The page of a report."""
-    style, script = _package_text("page.css"), "\n".join(map(_package_text, _SCRIPTS))
-    wording, has_headline = report.wording, report.headline is not None
+    style, script = package_text("page.css"), "\n".join(map(package_text, _SCRIPTS))
+    data, wording = data_text(report.queries.document(report.longest_text)), report.wording
     sections = [_shown_section(section, wording) for section in report.sections]
-    doubts = [verdict.text for verdict in report.verdicts if is_doubt(verdict.text)]
-    return _template("page.html.jinja").render(
-        title=_line(report.title),
-        subtitle=_line(report.subtitle),
-        headline=report.headline,
-        emphasise=partial(_emphasise, tuple(wording.labels.values())),
-        doubts=[_line(wording.sentence(text)) for text in doubts] if has_headline else [],
-        verdicts=[]
-        if has_headline
-        else [(verdict.tone, _line(wording.sentence(verdict.text))) for verdict in report.verdicts],
-        sections=[section for section in sections if section["key"] not in _LAST],
-        last_sections=[section for section in sections if section["key"] in _LAST],
-        shared_names=wording.names.shared_sentence,
-        legend=wording.names.legend,
-        notes=[_line(wording.sentence(note)) for note in report.notes],
-        policy=policy(style, script),
-        style=Markup(style),  # noqa: S704  (a file of the package)
-        script=Markup(script),  # noqa: S704  (files of the package)
-        data=Markup(data_text(report.queries.document(report.longest_text))),  # noqa: S704
-        n_queries=len(report.queries.ids),
-        some_queries=_line(wording.sentence(report.some_queries)),
-        version=__version__,
+
+    def sentence(text: str) -> str:
+        return _line(wording.sentence(text))
+
+    verdicts = [(own.tone, sentence(own.text)) for own in report.verdicts]
+    doubts = [sentence(own.text) for own in report.verdicts if is_doubt(own.text)]
+    return (
+        environment()
+        .get_template("page.html.jinja")
+        .render(
+            title=_line(report.title),
+            subtitle=_line(report.subtitle),
+            headline=report.headline,
+            emphasise=partial(_emphasise, tuple(wording.labels.values())),
+            doubts=doubts if report.headline else [],
+            verdicts=[] if report.headline else verdicts,
+            sections=[section for section in sections if section["key"] not in _LAST],
+            last_sections=[section for section in sections if section["key"] in _LAST],
+            shared_names=wording.names.shared_sentence,
+            legend=wording.names.legend,
+            notes=list(map(sentence, report.notes)),
+            policy=policy(style, script),
+            style=Markup(style),  # noqa: S704  (a file of the package)
+            script=Markup(script),  # noqa: S704  (files of the package)
+            data=Markup(data),  # noqa: S704
+            n_queries=len(report.queries.ids),
+            some_queries=sentence(report.some_queries),
+            version=__version__,
+        )
     )
 
 
 def policy(style: str, script: str) -> str:
     """The security policy of a page with this style and this script."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {_hash(script)}",
-            f"style-src {_hash(style)}",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
+    digests = (hashlib.sha256(text.encode()).digest() for text in (script, style))
+    script_src, style_src = (f"'sha256-{base64.b64encode(own).decode()}'" for own in digests)
+    return (
+        f"default-src 'none'; script-src {script_src}; style-src {style_src}; base-uri 'none'; "
+        "form-action 'none'"
     )
 
 
@@ -90,48 +85,6 @@ def data_text(document: object) -> str:
     """JSON that is safe inside an element of a page."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def _hash(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
-
-
-@lru_cache(maxsize=32)
-def _package_text(name: str) -> str:
-    return resources.files(_HERE).joinpath(name).read_text(encoding="utf-8")
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    # Strict, so that a misspelt name in the template is an error and not an empty place.
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=FunctionLoader(_template_text),
-    )
-    environment.filters |= {"minus": minus, "tone": _tone}
-    return environment
-
-
-def _template_text(name: str) -> str:
-    return _package_text(name if name == "page.html.jinja" else f"views/{name}")
-
-
-def _template(name: str) -> Template:
-    return _environment().get_template(name)
-
-
-def minus(text: object) -> str:
-    """A text with true minus signs before its numbers."""
-    return _HYPHEN.sub("\N{MINUS SIGN}", str(text))
-
-
-def _tone(shown: str) -> str:
-    """The class of what is shown: "undecided" has no colour."""
-    return _TONES.get(shown, "undecided")
 
 
 def _emphasise(names: Sequence[str], text: str) -> Markup:
@@ -150,50 +103,45 @@ def _emphasise(names: Sequence[str], text: str) -> Markup:
 
 
 def _shown_section(section: Section, wording: Wording) -> dict[str, Any]:
+    views = []
+    for view in section.views:
+        template = environment().get_template(f"{view['template']}.html.jinja")
+        html = Markup(template.render(view=view))  # noqa: S704  (escaped by Jinja)
+        views.append({"html": html, "heading": view.get("heading", "")})
+    pictures: list[dict[str, Any] | None] = []
+    for n, own in enumerate(section.pictures, 1):
+        # The texts of a picture were escaped when it was written.
+        svg = Markup(own.svg(f"{section.key}-picture-{n}", wording)) if own else ""  # noqa: S704
+        pictures.append({"caption": _line(own.caption), "svg": svg} if own else None)
     return {
         "key": section.key,
         "heading": section.heading,
         "folded": section.folded,
         "numbers": section.numbers,
         "results": [_shown_result(result, wording) for result in section.results],
-        "pictures": [
-            picture and _shown_picture(picture, f"{section.key}-picture-{n}", wording)
-            for n, picture in enumerate(section.pictures, 1)
-        ],
-        "views": list(map(_shown_view, section.views)),
+        "pictures": pictures,
+        "views": views,
     }
-
-
-def _shown_view(view: PageView) -> dict[str, Any]:
-    html = Markup(_template(view.template).render(view=view))  # noqa: S704  (escaped by Jinja)
-    return {"html": html, "heading": getattr(view, "heading", "")}
-
-
-def _shown_picture(picture: Picture, key: str, wording: Wording) -> dict[str, Any]:
-    svg = Markup(picture.svg(key, wording))  # noqa: S704  (its texts were escaped when written)
-    return {"caption": _line(picture.caption), "svg": svg}
 
 
 def _shown_result(result: Result, wording: Wording) -> dict[str, Any]:
     table = table_of(result, longest=_LONGEST_CELL)
+    # Whoever meets a short name in the table finds the full one below it, unless the page has it.
+    legend = () if set(table.names.names) <= set(wording.names.names) else table.names.legend
     return {
         "title": _line(wording.sentence(result.title)),
         "table": wording.table(table),
         "sentences": [_line(wording.sentence(text)) for text in result.sentences],
-        # Whoever meets a short name in the table finds the full one below it.
-        "notes": [*map(_line, (*_legend(table, wording), *map(wording.sentence, result.notes)))],
+        "notes": [_line(text) for text in (*legend, *map(wording.sentence, result.notes))],
         "signature": _line(result.signature) if result.settings else "",
     }
-
-
-def _legend(table: TextTable, wording: Wording) -> tuple[str, ...]:
-    """The full names of a table's pipelines, unless the page itself has them."""
-    return () if set(table.names.names) <= set(wording.names.names) else table.names.legend
 
 
 def _line(text: str) -> str:
     return shorten(text, LONGEST_SENTENCE)
 
+
+# -- the other forms
 
 _PREAMBLE = r"""% Compiles as it is; with XeLaTeX or LuaLaTeX if texts need other scripts.
 \documentclass[10pt]{article}
@@ -221,32 +169,27 @@ class _Form:
     around_items: str = "{}"
     after_section: tuple[str, ...] = ()
 
-    def items(self, texts: Iterable[str]) -> str:
-        return self.around_items.format("\n".join(map(self.item, texts)))
+
+def _pattern(pattern: str, escape: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: pattern.format(escape(text))
+
+
+def _floating(result: Result) -> str:
+    # Without [!ht] a table may float far from its heading, or past TeX's limit of floats.
+    return tex.render(result).replace(r"\begin{table}", r"\begin{table}[!ht]") + "\n\n"
 
 
 def markdown(report: Report) -> str:
     """The report in Markdown: verdicts, tables, notes."""
-    escape = md.escape_sentence
-    form = _Form(
-        lambda text: f"# {escape(text)}",
-        lambda text: f"## {escape(text)}",
-        escape,
-        lambda text: f"- {escape(text)}",
-        md.render_file,
-    )
+    title, heading, item = (_pattern(own, md.escape_sentence) for own in ("# {}", "## {}", "- {}"))
+    form = _Form(title, heading, md.escape_sentence, item, md.render_file)
     return "\n\n".join(_blocks(report, form)) + "\n"
 
 
 def text(report: Report) -> str:
     """The report as plain text, no line wider than a hundred columns."""
-    form = _Form(
-        lambda text: _underline(text, "="),
-        lambda text: _underline(text, "-"),
-        _paragraph,
-        lambda text: _paragraph(text, "- "),
-        plain.render_file,
-    )
+    title, heading = (partial(_underline, mark=mark) for mark in "=-")
+    form = _Form(title, heading, _paragraph, partial(_paragraph, bullet="- "), plain.render_file)
     return "\n\n".join(block.rstrip("\n") for block in _blocks(report, form)) + "\n"
 
 
@@ -254,12 +197,11 @@ def latex(report: Report) -> str:
     """The report as a document of LaTeX that compiles as it is."""
     escape = tex.escape_sentence
     form = _Form(
-        lambda text: rf"\section*{{{escape(text)}}}",
-        lambda text: rf"\subsection*{{{escape(text)}}}",
+        _pattern(r"\section*{{{}}}", escape),
+        _pattern(r"\subsection*{{{}}}", escape),
         escape,
-        lambda text: rf"  \item {escape(text)}",
-        # Without [!ht] a table may float far from its heading, or past TeX's limit of floats.
-        lambda table: tex.render(table).replace(r"\begin{table}", r"\begin{table}[!ht]") + "\n\n",
+        _pattern(r"  \item {}", escape),
+        _floating,
         "\\begin{{itemize}}\n{}\n\\end{{itemize}}",
         # Sets the tables that still float before the next heading.
         (r"\clearpage",),
@@ -269,20 +211,30 @@ def latex(report: Report) -> str:
 
 def _blocks(report: Report, form: _Form) -> Iterator[str]:
     """The blocks of a report: title, answer, verdicts, sections, notes."""
-    wording = report.wording
+
+    def listed(heading: str, texts: Iterable[str]) -> Iterator[str]:
+        items = "\n".join(form.item(report.wording.with_titles(text)) for text in texts)
+        if items:
+            yield from (form.heading(heading), form.around_items.format(items))
+
     yield from (form.title(report.title), form.paragraph(report.subtitle))
     if report.headline:
         yield form.paragraph(" ".join(report.headline.sentences))
-    if report.verdicts:
-        yield form.heading("Verdicts")
-        yield form.items(wording.with_titles(verdict.text) for verdict in report.verdicts)
+    yield from listed("Verdicts", (verdict.text for verdict in report.verdicts))
     for section in report.sections:
         if section.results:
             yield form.heading(section.heading)
-            yield from map(form.table, _tables(section, wording))
+            yield from (form.table(_table_alone(own, report.wording)) for own in section.results)
             yield from form.after_section
-    if report.notes:
-        yield from (form.heading("Notes"), form.items(map(wording.with_titles, report.notes)))
+    yield from listed("Notes", report.notes)
+
+
+def _table_alone(result: Result, wording: Wording) -> Result:
+    """A result without its verdicts and its headline, which are at the top of the report."""
+    frame = wording.frame(result.frame.drop(columns="verdict", errors="ignore"))
+    notes = tuple(map(wording.with_titles, result.notes))
+    about = (result.title, frame, result.settings, notes)
+    return Result(*about, result.headline, result.grouped_by)
 
 
 def _underline(heading: str, mark: str) -> str:
@@ -291,19 +243,4 @@ def _underline(heading: str, mark: str) -> str:
 
 
 def _paragraph(sentence: str, bullet: str = "") -> str:
-    line = f"{bullet}{shorten(sentence, LONGEST_SENTENCE)}"
-    return "\n".join(wrap(line, plain.WIDTH, hanging=len(bullet)))
-
-
-def _tables(section: Section, wording: Wording) -> Iterator[Result]:
-    """The results of a section without their verdicts, which are at the top of the report."""
-    for result in section.results:
-        has_verdicts = "verdict" in result.frame.columns
-        frame = result.frame.drop(columns="verdict") if has_verdicts else result.frame
-        notes = tuple(map(wording.with_titles, result.notes))
-        # The table alone: the headline of a comparison, too, is at the top of the report.
-        yield Result(
-            *(result.title, wording.frame(frame), result.settings, notes),
-            headline=result.headline,
-            grouped_by=result.grouped_by,
-        )
+    return "\n".join(wrap(f"{bullet}{_line(sentence)}", plain.WIDTH, hanging=len(bullet)))

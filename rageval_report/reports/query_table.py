@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,12 @@ import pandas as pd
 
 from rageval_report.analysis.breakdown import CAUSES, FINE, UNKNOWN
 from rageval_report.files.strict_json import load_json
-from rageval_report.render.cell_text import is_missing, plain
-from rageval_report.render.display import shorten
+from rageval_report.reports.cells import is_missing, plain, shorten
 from rageval_report.reports.wording import NO_WORDING, Wording
 from rageval_report.scores import Metric, Scored, normalise_name
 from rageval_report.scores.query_ids import ANSWER, CONTEXTS, QUESTION, REFERENCE
 from rageval_report.scores.states import (
     FAILED,
-    MISSING,
     NOT_APPLICABLE,
     state_column_kind,
     states_frame,
@@ -34,88 +33,58 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 DIGITS = 6  # of a score, significant ones
 ABSENT = -1
 
-_LARGEST = 1e15  # above it, and below its inverse, scaling by a power of ten loses digits
+_LARGEST_INTEGER = 1e15
 _LONGEST_REPR = 10_000  # of a value that JSON cannot write
 
+ROLES = {"question": QUESTION, "reference": REFERENCE, "answer": ANSWER, "contexts": CONTEXTS}
+ANSWERS = ("right", "wrong", "unknown")
+NOWHERE = "absent"  # a query of another run
+_CAUSES = (*CAUSES, FINE, UNKNOWN)
 
-class TextPool:
-    """Every distinct text once, and its place in the list."""
 
-    def __init__(self, longest: int | None = None):
-        self._longest = longest
-        self._places: dict[str, int] = {}
-        self.n_cut = 0
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts in the order of their places."""
-        if self._longest is None:
-            return list(self._places)
-        return [self._cut(text) for text in self._places]
-
-    def place(self, text: str) -> int:
-        """The place of a text, which is added if it is new."""
-        return self._places.setdefault(text, len(self._places))
-
-    def _cut(self, text: str) -> str:
-        longest = self._longest or len(text)
-        if len(text) <= longest:
-            return text
-        self.n_cut += 1
-        return f"{text[:longest]}… [{len(text) - longest} more characters are left out]"
+# -- columns
 
 
 def score_column(values: FloatArray) -> dict[str, Any]:
     """Scores with six significant digits; null where unscored."""
-    rounded = round_significant(values)
+    distinct, codes = np.unique(values, return_inverse=True)
+    rounded = np.array([float(f"{value:.{DIGITS}g}") for value in distinct.tolist()])[codes]
     levels, codes = np.unique(rounded, return_inverse=True)
     if len(levels) > len(LETTERS):
         return {"n": _nan_to_none(rounded)}
-    return {"v": _nan_to_none(levels), "c": encode_letters(codes)}
+    return coded_column(codes, _nan_to_none(levels))
 
 
-def round_significant(values: FloatArray) -> FloatArray:
-    """The numbers rounded to six significant digits."""
-    size = np.abs(values)
-    usual = (size < _LARGEST) & (size > 1 / _LARGEST)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        decimals = DIGITS - 1 - np.floor(np.log10(np.where(usual, size, 1.0)))
-    # Dividing by a whole power of ten gives the float nearest to the short decimal.
-    scale = 10.0 ** np.abs(decimals)
-    up = np.round(values * scale) / scale
-    down = np.round(values / scale) * scale
-    rounded: FloatArray = np.where(usual, np.where(decimals >= 0, up, down), values)
-    return rounded
+def _nan_to_none(values: FloatArray) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
-def coded_column(codes: Sequence[int] | npt.NDArray[np.intp], levels: list[Any]) -> dict[str, Any]:
-    """A column of which each row has one of a few values."""
+def coded_column(codes: npt.ArrayLike, levels: Sequence[Any]) -> dict[str, Any]:
+    """A column of which each row has one of a few values: one letter each, if they suffice."""
+    places = np.asarray(codes, dtype=np.intp)
     if len(levels) > len(LETTERS):
-        return {"v": levels, "c": [int(code) for code in codes]}
-    return {"v": levels, "c": encode_letters(np.asarray(codes, dtype=np.intp))}
-
-
-def encode_letters(codes: npt.NDArray[np.intp]) -> str:
-    """Integers from 0 to 63 as a text of one letter each."""
+        return {"v": [*levels], "c": places.tolist()}
     letters = np.frombuffer(LETTERS.encode(), dtype=np.uint8)
-    return letters[codes].tobytes().decode()
+    return {"v": [*levels], "c": letters[places].tobytes().decode()}
 
 
-def text_column(cells: Sequence[object], pool: TextPool) -> list[Any]:
+def _named_column(values: pd.Series, names: Sequence[str]) -> dict[str, Any]:
+    return coded_column([names.index(value) for value in values.tolist()], names)
+
+
+def text_column(cells: Iterable[object], pool: dict[str, int]) -> list[Any]:
     """The place of the text of each cell in the pool; a list of places if it holds several."""
     return [_cell_places(cell, pool) for cell in cells]
 
 
-def _cell_places(cell: object, pool: TextPool) -> int | list[int]:
+def _cell_places(cell: object, pool: dict[str, int]) -> int | list[int]:
     if isinstance(cell, str):  # nearly every cell, so it comes first
-        return pool.place(cell)
-    if cell is None:
-        return ABSENT
+        return pool.setdefault(cell, len(pool))
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     if isinstance(cell, list | tuple):
-        return [pool.place(part if isinstance(part, str) else cell_text(part)) for part in cell]
-    return ABSENT if is_missing(plain(cell)) else pool.place(cell_text(cell))
+        return [pool.setdefault(cell_text(part), len(pool)) for part in cell]
+    return ABSENT if is_missing(plain(cell)) else pool.setdefault(cell_text(cell), len(pool))
 
 
 def parse_list_cell(cell: object) -> object:
@@ -132,47 +101,21 @@ def parse_list_cell(cell: object) -> object:
 def cell_text(value: object) -> str:
     """A value as text: whole numbers without decimals, dicts and lists as JSON."""
     value = plain(value)
-    if isinstance(value, str):
-        return value
     if isinstance(value, bool):
         return "yes" if value else "no"
     if is_missing(value):
         return "–"
-    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_INTEGER:
         return str(int(value))
     if isinstance(value, Mapping | list | tuple):
-        return _json_text(value)
+        try:
+            return json.dumps(value, ensure_ascii=False, default=str)
+        except (TypeError, ValueError, RecursionError):  # keys of other types, circles, depth
+            return str(value)[:_LONGEST_REPR]
     return str(value)
 
 
-def _json_text(value: object) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError):  # keys of other types, circles, depth
-        return str(value)[:_LONGEST_REPR]
-
-
-def _nan_to_none(values: FloatArray) -> list[float | None]:
-    missing = np.isnan(values)
-    if not missing.any():
-        numbers: list[float | None] = values.tolist()
-        return numbers
-    objects = values.astype(object)
-    objects[missing] = None
-    with_none: list[float | None] = objects.tolist()
-    return with_none
-
-
-def row_numbers(ids: pd.Index, page_ids: pd.Index) -> npt.NDArray[np.intp]:
-    """The row of each id of the page among `ids`; -1 if it is not one of them."""
-    return np.asarray(ids.get_indexer(page_ids), dtype=np.intp)
-
-
-_ROLES = (("question", QUESTION), ("reference", REFERENCE), ("answer", ANSWER))
-_LISTS = ("contexts", CONTEXTS)
-ANSWERS = ("right", "wrong", "unknown")
-NOWHERE = "absent"  # a query of another run
-_CAUSES = (*CAUSES, FINE, UNKNOWN)
+# -- the table
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,107 +130,154 @@ class QueryTable:
     wording: Wording = NO_WORDING
     pairs: tuple[dict[str, Any], ...] = ()
 
-    @property
+    @cached_property
     def ids(self) -> pd.Index:
         """Every query id, the baseline's first."""
-        ids = self.runs[0].scores.index
-        for run in self.runs[1:]:
-            ids = ids.append(run.scores.index.difference(ids, sort=False))
-        return ids
+        ids: list[str] = [i for run in self.runs for i in run.scores.index]
+        return pd.Index(list(dict.fromkeys(ids)))
 
     def document(self, longest: int | None = None) -> dict[str, Any]:
         """Everything as plain lists and texts, for JSON."""
-        pool, ids = TextPool(longest), self.ids
-        places = [row_numbers(run.scores.index, ids) for run in self.runs]
-        return {
+        pool: dict[str, int] = {}  # every distinct text once, and its place in the list
+        shown = {
             "pipelines": [run.name for run in self.runs],
             "short": [self.wording.names.of(run.name) for run in self.runs],
-            "ids": [str(query_id) for query_id in ids],
-            "metrics": [self._metric(known, places, pool) for known in self.metrics],
-            "fields": list(self._fields(places, pool)),
-            "slices": [self._slice(by, ids) for by in self.slices],
+            "ids": [str(query_id) for query_id in self.ids],
+            "metrics": [self._metric(known, pool) for known in self.metrics],
+            "fields": list(self._fields(pool)),
+            "slices": [self._slice(by) for by in self.slices],
             "answers": [
-                None
-                if answer is None
-                else _named_column(_where_present(answer, run, ids), (*ANSWERS, NOWHERE))
-                for run, answer in zip(self.runs, self.answers, strict=False)
+                None if own is None else self._answers(own, run)
+                for own, run in zip(self.answers, self.runs, strict=False)
             ],
             "causes": [
                 None
-                if cause is None
-                else _named_column(cause.reindex(ids).fillna(UNKNOWN), _CAUSES)
-                for cause in self.causes
+                if own is None
+                else _named_column(own.reindex(self.ids, fill_value=UNKNOWN), _CAUSES)
+                for own in self.causes
             ],
             "meaning": CAUSES,
             "pairs": list(self.pairs),
-            "texts": pool.texts,
-            "cut": pool.n_cut,
         }
+        cut = [text for text in pool if longest is not None and len(text) > longest]
+        texts = list(pool) if longest is None else [_cut(text, longest) for text in pool]
+        return {**shown, "texts": texts, "cut": len(cut)}
 
-    # -- metrics
-
-    def _metric(
-        self, known: dict[int, Metric], places: Sequence[np.ndarray], pool: TextPool
-    ) -> dict[str, Any]:
+    def _metric(self, known: dict[int, Metric], pool: dict[str, int]) -> dict[str, Any]:
         first = next(iter(known.values()))
+        low, high = first.bounds or (-math.inf, math.inf)
         return {
             "name": first.name,
             "title": self.wording.labels.get(first.name, first.title),
-            "width": _width(first),
+            "width": high - low if math.isfinite(high - low) else None,
             "up": first.greater_is_better,
             "runs": [
-                _scores(run, known[place], places[place], pool) if place in known else None
+                self._scores(run, known[place].name, pool) if place in known else None
                 for place, run in enumerate(self.runs)
             ],
         }
 
-    # -- texts
+    def _scores(self, run: Scored, name: str, pool: dict[str, int]) -> dict[str, Any]:
+        """One run's scores of a metric, the states of unscored ones, and the reasons."""
+        values = run.scores[name].reindex(self.ids).to_numpy()
+        column = score_column(values)
+        if run.scores[name].isna().any():
+            # The page assumes of all others that they are missing.
+            states = states_frame(run.scores[[name]], run.details)[name].reindex(self.ids)
+            rows = {
+                state: np.flatnonzero((states == state) & np.isnan(values)).tolist()
+                for state in (FAILED, NOT_APPLICABLE)
+            }
+            column["states"] = {state: places for state, places in rows.items() if places}
+        reasons = unscored_reasons(run.details, name)
+        if reasons.notna().any():
+            column["reasons"] = text_column(reasons.astype(object).reindex(self.ids), pool)
+        return column
 
-    def _fields(self, places: Sequence[np.ndarray], pool: TextPool) -> Iterable[dict[str, Any]]:
+    def _fields(self, pool: dict[str, int]) -> Iterable[dict[str, Any]]:
         """Question, reference, answer and contexts in this order, then the other details."""
-        text_columns = [text_columns_of(run) for run in self.runs]
-        for role in ("question", "reference", "answer", _LISTS[0]):
-            names = [by_role.get(role) for by_role in text_columns]
+        by_role = [text_columns_of(run) for run in self.runs]
+        for role in ROLES:
+            names = [own.get(role) for own in by_role]
             if any(names):
-                yield self._field(role, role, names, places, pool)
-        others = dict.fromkeys(
-            name
-            for run, by_role in zip(self.runs, text_columns, strict=True)
-            for name in _other_details(run, by_role)
-        )
-        for name in others:
+                yield self._field(role, role, names, pool)
+        for name in dict.fromkeys(name for run in self.runs for name in _other_details(run)):
             names = [name if name in run.details else None for run in self.runs]
-            yield self._field("other", name, names, places, pool)
+            yield self._field("other", name, names, pool)
 
     def _field(
-        self,
-        role: str,
-        title: str,
-        names: Sequence[str | None],
-        places: Sequence[np.ndarray],
-        pool: TextPool,
+        self, role: str, title: str, names: Sequence[str | None], pool: dict[str, int]
     ) -> dict[str, Any]:
-        columns = [
-            None if name is None else _texts(run.details[name], rows, role, pool)
-            for run, name, rows in zip(self.runs, names, places, strict=True)
-        ]
-        if role in ("question", "reference", "other") and _agree(columns):
-            return {"role": role, "title": title, "shared": _merge(columns)}
+        columns: list[list[Any] | None] = []
+        for run, name in zip(self.runs, names, strict=True):
+            cells: Any = [] if name is None else run.details[name].astype(object).reindex(self.ids)
+            parsed = map(parse_list_cell, cells) if role == "contexts" else cells
+            columns.append(None if name is None else text_column(parsed, pool))
+        if role in ("question", "reference", "other"):
+            shared = _shared([column for column in columns if column is not None])
+            if shared is not None:
+                return {"role": role, "title": title, "shared": shared}
         return {"role": role, "title": title, "runs": columns}
 
-    def _slice(self, by: str, ids: pd.Index) -> dict[str, Any]:
-        values = pd.Series(index=ids, dtype=object)
+    def _slice(self, by: str) -> dict[str, Any]:
+        values = pd.Series(index=self.ids, dtype=object)
         for run in self.runs:
             if by in run.details:
-                values = values.where(values.notna(), run.details[by].astype(object).reindex(ids))
-        labels = values.map(str).where(values.notna(), "(none)")
-        codes, levels = pd.factorize(labels, sort=True)
+                own = run.details[by].astype(object).reindex(self.ids)
+                values = values.where(values.notna(), own)
+        codes, levels = pd.factorize(values.map(str).where(values.notna(), "(none)"), sort=True)
         return {"name": by, **coded_column(codes, [str(level) for level in levels])}
+
+    def _answers(self, answer: pd.Series, run: Scored) -> dict[str, Any]:
+        """The answers to the page's queries; those of other runs are nowhere."""
+        known = answer.reindex(self.ids).fillna(ANSWERS[-1])
+        known = known.where(self.ids.isin(run.scores.index), NOWHERE)
+        return _named_column(known, (*ANSWERS, NOWHERE))
+
+
+def _cut(text: str, longest: int) -> str:
+    more = len(text) - longest
+    return text if more <= 0 else f"{text[:longest]}… [{more} more characters are left out]"
+
+
+def _shared(columns: Sequence[list[Any]]) -> list[Any] | None:
+    """The cells of all runs; None if two runs have different ones for the same query."""
+    if len(columns) == 1:
+        return columns[0]
+    merged = []
+    for cells in zip(*columns, strict=True):
+        first, *others = [cell for cell in cells if cell != ABSENT] or [ABSENT]
+        if any(cell != first for cell in others):
+            return None
+        merged.append(first)
+    return merged
+
+
+# -- the details of a run
+
+
+def text_columns_of(run: Scored) -> dict[str, str]:
+    """The columns of the question, the reference, the answer and the contexts, by that role."""
+    columns: dict[str, str] = {}
+    # Reversed, so that the first of several columns with the same normalised name wins.
+    by_name = {normalise_name(str(column)): str(column) for column in reversed(list(run.details))}
+    for role, names in ROLES.items():
+        column = next((by_name[name] for name in names if name in by_name), None)
+        if column is not None and column not in columns.values():
+            columns[role] = column
+    return columns
+
+
+def _other_details(run: Scored) -> list[str]:
+    """The details that are neither one of those texts nor the state of a score."""
+    taken, metrics = text_columns_of(run).values(), list(run.metrics)
+    names = map(str, run.details)
+    return [x for x in names if x not in taken and state_column_kind(x, metrics) is None]
 
 
 def slice_columns(evaluation: Scored, most: int = 12) -> list[str]:
     """The columns of details that divide the queries into a few groups."""
-    names = _other_details(evaluation, text_columns_of(evaluation))
+    names = _other_details(evaluation)
     return [name for name in names if _is_grouping(evaluation.details[name], most)]
 
 
@@ -300,109 +290,6 @@ def _is_grouping(column: pd.Series, most: int) -> bool:
     return 2 <= len(values) <= len(column) / 2
 
 
-def text_columns_of(run: Scored) -> dict[str, str]:
-    """The columns of the question, the reference, the answer and the contexts, by that role."""
-    columns: dict[str, str] = {}
-    # Reversed, so that the first of several columns with the same normalised name wins.
-    by_name = {normalise_name(str(column)): str(column) for column in reversed(list(run.details))}
-    for role, names in (*_ROLES, _LISTS):
-        column = next((by_name[name] for name in names if name in by_name), None)
-        if column is not None and column not in columns.values():
-            columns[role] = column
-    return columns
-
-
-def _other_details(run: Scored, text_columns: dict[str, str]) -> list[str]:
-    """The details that are neither one of those texts nor the state of a score."""
-    taken = {*text_columns.values()}
-    return [
-        str(name)
-        for name in run.details
-        if name not in taken and state_column_kind(str(name), list(run.metrics)) is None
-    ]
-
-
-def _texts(column: pd.Series, rows: np.ndarray, role: str, pool: TextPool) -> list[Any]:
-    cells: list[Any] = column.tolist()
-    if role == _LISTS[0]:
-        cells = [parse_list_cell(cell) for cell in cells]
-    return _select_rows(text_column(cells, pool), rows)
-
-
-def _select_rows(cells: list[Any], rows: np.ndarray) -> list[Any]:
-    """The cells of the page's rows; absent where the run does not have the query."""
-    if len(cells) == len(rows) and (rows == np.arange(len(rows))).all():
-        return cells
-    return [ABSENT if row < 0 else cells[row] for row in rows.tolist()]
-
-
-def _agree(columns: Sequence[list[Any] | None]) -> bool:
-    """Whether no two runs have different cells for the same query."""
-    known = [column for column in columns if column is not None]
-    merged = _merge(known)
-    return all(
-        cell in (ABSENT, merged_cell)
-        for column in known
-        for cell, merged_cell in zip(column, merged, strict=True)
-    )
-
-
-def _merge(columns: Sequence[list[Any] | None]) -> list[Any]:
-    known = [column for column in columns if column is not None]
-    if len(known) == 1:
-        return known[0]
-    return [
-        next((cell for cell in cells if cell != ABSENT), ABSENT)
-        for cells in zip(*known, strict=True)
-    ]
-
-
-def _scores(run: Scored, metric: Metric, rows: np.ndarray, pool: TextPool) -> dict[str, Any]:
-    """One run's scores of a metric, the states of unscored queries, and the reasons of scores."""
-    values = run.scores[metric.name].to_numpy()
-    page_values: FloatArray = np.where(rows < 0, np.nan, values[rows])
-    column: dict[str, Any] = score_column(page_values)
-    if np.isnan(values).any():
-        column["states"] = _states(run, metric, rows, page_values)
-    reasons = unscored_reasons(run.details, metric.name)
-    if reasons.notna().any():
-        column["reasons"] = _select_rows(text_column(reasons.tolist(), pool), rows)
-    return column
-
-
-def _states(
-    run: Scored, metric: Metric, rows: np.ndarray, values: FloatArray
-) -> dict[str, list[int]]:
-    """The unscored rows of each state but "missing", which the page assumes of all others."""
-    states = states_frame(run.scores[[metric.name]], run.details)[metric.name].to_numpy()
-    page_states = np.where(rows < 0, MISSING, states[rows])
-    unscored = np.isnan(values)
-    rows_by_state = {
-        state: np.flatnonzero((page_states == state) & unscored).tolist()
-        for state in (FAILED, NOT_APPLICABLE)
-    }
-    return {state: numbers for state, numbers in rows_by_state.items() if numbers}
-
-
-def _where_present(answer: pd.Series, run: Scored, ids: pd.Index) -> pd.Series:
-    """The answers to the page's queries: a query that the run does not have is absent."""
-    known = answer.reindex(ids)
-    is_present = ids.isin(run.scores.index)
-    return known.fillna(ANSWERS[-1]).where(is_present, NOWHERE)
-
-
-def _width(metric: Metric) -> float | None:
-    """The width of a metric's range; None without one."""
-    if metric.bounds is None or not all(map(math.isfinite, metric.bounds)):
-        return None
-    return metric.bounds[1] - metric.bounds[0]
-
-
-def _named_column(values: pd.Series, names: Sequence[str]) -> dict[str, Any]:
-    places = {name: place for place, name in enumerate(names)}
-    return coded_column([places[value] for value in values.tolist()], list(names))
-
-
 _LONGEST_TEXTS = {"question": 240, "reference": 320, "answer": 320}
 
 
@@ -410,8 +297,7 @@ def query_texts(run: Scored, query_id: object) -> dict[str, str]:
     """The question, the reference and the answer of a query; "" where there is none."""
     columns, texts = text_columns_of(run), {}
     for role, longest in _LONGEST_TEXTS.items():
-        column = columns.get(role)
-        value = run.details[column].get(query_id) if column is not None else None
+        value = run.details[columns[role]].get(query_id) if role in columns else None
         text = "" if value is None else cell_text(value)
         texts[role] = "" if text == "–" else shorten(text, longest)
     return texts

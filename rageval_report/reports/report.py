@@ -1,29 +1,28 @@
-"""The report of pipelines, its parts, and the sections that all kinds of reports share."""
+"""The report of pipelines, its parts, and what all kinds of reports share."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.arguments import Clusters, engine_setting, is_scan
-from rageval_report.analysis.breakdown import breakdown, failure_causes, outcome_table
+from rageval_report.analysis.arguments import engine_setting, is_scan
+from rageval_report.analysis.breakdown import breakdown, failure_causes
 from rageval_report.analysis.report import EvaluationReport
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, doubts_of, is_doubt
 from rageval_report.files.writing import check_free, write_atomically
-from rageval_report.render.cell_text import confidence, interval, number
+from rageval_report.reports.cells import confidence, interval, number
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.query_table import ANSWERS, QueryTable, cell_text, slice_columns
 from rageval_report.reports.sentences import Headline
-from rageval_report.reports.views.changed import Causes
+from rageval_report.reports.views import View, causes_view
 from rageval_report.reports.wording import NO_WORDING, Wording
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
@@ -38,11 +37,8 @@ from rageval_report.scores.roles import ColumnRole, count_roles
 from rageval_report.scores.run_file import query_set_hash
 from rageval_report.stats.means import interval_of_count
 
-Tone = Literal["better", "worse", "neutral"]
-UNKNOWN_OUTCOME = ANSWERS[-1]
+Tone = Literal["worse", "better", "neutral"]
 _TONES = ("worse", "better", "neutral")  # in the order in which a reader wants to see them
-# The default of `breakdown`.
-_DEFAULT_K = 5
 
 
 @dataclass(frozen=True)
@@ -51,14 +47,6 @@ class ReportVerdict:
 
     text: str
     tone: Tone = "neutral"
-
-
-class PageView(Protocol):
-    """A part of a page that has a template of its own."""
-
-    @property
-    def template(self) -> str:
-        """The name of the template, which is beside the module."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +58,7 @@ class Section:
     results: tuple[Result, ...] = ()
     pictures: tuple[Picture | None, ...] = ()
     folded: bool = False
-    views: tuple[PageView, ...] = ()
+    views: tuple[View, ...] = ()
     numbers: str = ""
 
 
@@ -95,178 +83,35 @@ def _result_verdicts(result: Result) -> Iterator[ReportVerdict]:
         yield ReportVerdict(text, tone)
 
 
-def verdicts_of_evaluation(
-    report: EvaluationReport, causes: Result | None
-) -> tuple[ReportVerdict, ...]:
+def sentences_of_evaluation(report: EvaluationReport, causes: Result | None) -> Iterator[str]:
     """How many answers are right, the main cause of failures, and the mean of each metric."""
-    return (
-        *_correct_verdict(report),
-        *(_cause_verdict(causes) if causes is not None else ()),
-        *(
-            ReportVerdict(_mean_sentence(row, report.settings))
-            for _, row in report.frame.iterrows()
-        ),
-    )
+    level = report.settings["confidence_level"]
+    if report.counts:
+        right, wrong = report.counts["nr_correct_queries"], report.counts["nr_incorrect_queries"]
+        share = ""
+        if right + wrong:
+            own = interval_of_count(right, right + wrong, float(str(level)))
+            limits = f"{confidence(level)} {interval(own.low, own.high)}"
+            share = f"; a share of {number(own.estimate)} ({limits})"
+        yield report.correct + share
+    if causes is not None:
+        failing = causes.frame[(causes.frame["cause"] != "fine") & (causes.frame["n"] > 0)]
+        for _, first in failing.sort_values("n", ascending=False, kind="stable").head(1).iterrows():
+            n = int(failing["n"].sum())
+            noun = "failure is" if n == 1 else "failures are"
+            yield f"{first['n']:,} of {n:,} {noun} of {first['cause']}: {first['what']}"
+    for _, row in report.frame.iterrows():
+        n, total = int(row["n"]), int(row["n"] + row["n_unscored"])
+        counted = f"{n:,} queries" if n == total else f"{n:,} of {total:,} queries scored"
+        limits = f"{confidence(level)} {interval(row['ci_low'], row['ci_high'])}"
+        yield (
+            f"{row['title']}: mean {number(row['mean'])} ({limits}), {counted}"
+            if n
+            else f"{row['title']}: none of {total:,} queries is scored"
+        )
 
 
-def _correct_verdict(report: EvaluationReport) -> Iterator[ReportVerdict]:
-    if not report.counts:
-        return
-    right, wrong = report.counts["nr_correct_queries"], report.counts["nr_incorrect_queries"]
-    if not right + wrong:
-        yield ReportVerdict(report.correct)
-        return
-    level = float(str(report.settings["confidence_level"]))
-    share = interval_of_count(right, right + wrong, level)
-    yield ReportVerdict(
-        f"{report.correct}; a share of {number(share.estimate)} "
-        f"({confidence(level)} {interval(share.low, share.high)})"
-    )
-
-
-def _cause_verdict(causes: Result) -> Iterator[ReportVerdict]:
-    failing = causes.frame[(causes.frame["cause"] != "fine") & (causes.frame["n"] > 0)]
-    if not len(failing):
-        return
-    n = int(failing["n"].sum())
-    first = failing.sort_values("n", ascending=False, kind="stable").iloc[0]
-    noun = "failure is" if n == 1 else "failures are"
-    yield ReportVerdict(f"{first['n']:,} of {n:,} {noun} of {first['cause']}: {first['what']}")
-
-
-def _mean_sentence(row: pd.Series, settings: Mapping[str, object]) -> str:
-    n, total = int(row["n"]), int(row["n"] + row["n_unscored"])
-    counted = f"{n:,} queries" if n == total else f"{n:,} of {total:,} queries scored"
-    if not n:
-        return f"{row['title']}: none of {total:,} queries is scored"
-    title = confidence(settings.get("confidence_level"))
-    return (
-        f"{row['title']}: mean {number(row['mean'])} "
-        f"({title} {interval(row['ci_low'], row['ci_high'])}), {counted}"
-    )
-
-
-# -- which answers are right
-
-
-def answers_of(run: Scored, notion: CorrectNotion) -> pd.Series:
-    """Whether the answer to each query is "right", "wrong" or "unknown"."""
-    right = answers_by(run, notion)
-    labels = np.where(right.fillna(False).to_numpy(dtype=bool), ANSWERS[0], ANSWERS[1])
-    labels = np.where(right.isna(), UNKNOWN_OUTCOME, labels)
-    return pd.Series(labels, index=right.index, dtype=object)
-
-
-def outcome_names(baseline: Scored, candidate: Scored) -> tuple[str, ...]:
-    """The outcomes of two runs, in the order in which they are shown."""
-    return (
-        *("both right", f"only {baseline.name} right", f"only {candidate.name} right"),
-        *("both wrong", UNKNOWN_OUTCOME, f"only in {baseline.name}", f"only in {candidate.name}"),
-    )
-
-
-def outcomes_of(
-    baseline: Scored, candidate: Scored, notion: CorrectNotion, candidate_notion: CorrectNotion
-) -> pd.Series:
-    """The outcome of each query of two runs, by `outcome_table`."""
-    table = outcome_table(baseline, candidate, notion, other_correct=candidate_notion)
-    parts = [
-        pd.Series(name, index=table[column].dropna())
-        for column, name in named_outcomes(baseline, candidate).items()
-        if column in table
-    ]
-    return pd.concat(parts)
-
-
-def named_outcomes(baseline: Scored, candidate: Scored) -> dict[str, str]:
-    """The columns of `outcome_table`, each with its name in `outcome_names`."""
-    columns = (
-        *("both_correct", f"only_{baseline.name}_correct", f"only_{candidate.name}_correct"),
-        *("both_incorrect", "unscored", f"only_in_{baseline.name}", f"only_in_{candidate.name}"),
-    )
-    return dict(zip(columns, outcome_names(baseline, candidate), strict=True))
-
-
-def outcome_result(
-    title: str,
-    counts: Mapping[str, int],
-    names: Sequence[str],
-    settings: Mapping[str, object],
-    rules: Sequence[str] = (),
-) -> Result:
-    """How many queries have each known outcome; the notes say the rules and count the others."""
-    known = {name: counts.get(name, 0) for name in names[:4]}
-    n_known = sum(known.values())
-    level = float(str(settings["confidence_level"]))
-    rows = [(name, n, *_share_of(n, n_known, level)) for name, n in known.items()]
-    others = [(name, counts[name]) for name in names[4:] if counts.get(name)]
-    others.sort(key=lambda pair: -pair[1])
-    return Result(
-        title,
-        pd.DataFrame(rows, columns=["outcome", "n", "share", "ci_low", "ci_high"]),
-        settings,
-        (*rules, *(f"{n:,} queries are {name}" for name, n in others)),
-    )
-
-
-def _share_of(n: int, total: int, level: float) -> tuple[float, float, float]:
-    """A share and its limits; NaN of nothing."""
-    if not total:
-        return math.nan, math.nan, math.nan
-    share = interval_of_count(n, total, level)
-    return share.estimate, share.low, share.high
-
-
-# -- why queries fail
-
-
-def cutoff_of(run: Scored, k: int | None) -> int:
-    """How many results the answer is made from: `k`, else 5, or the first cutoff of a metric."""
-    if k is not None:
-        return k
-    known = [metric.known_as.partition("@") for metric in run.metrics.values()]
-    cutoffs = [int(end) for stem, _, end in known if stem in ("hit", "recall") and end.isdigit()]
-    return _DEFAULT_K if _DEFAULT_K in cutoffs or not cutoffs else cutoffs[0]
-
-
-def causes_of(
-    run: Scored,
-    listed: Scored,
-    notion: CorrectNotion | None,
-    k: int | None,
-    confidence_level: float,
-) -> tuple[pd.Series, Result] | None:
-    """The causes of the listed queries, and the table of all; None without the metrics."""
-    if notion is None or (is_scan(run) and callable(notion.rule)):
-        return None
-    cutoff = cutoff_of(run, k)
-    try:
-        causes = failure_causes(listed, k=cutoff, correct=notion)
-    except DataError:
-        # What the caller asked for must not be left out silently.
-        if k is not None:
-            raise
-        return None
-    return causes, breakdown(run, k=cutoff, correct=notion, confidence_level=confidence_level)
-
-
-# -- how it was made
-
-
-def setup_table(runs: Iterable[Scored]) -> Result | None:
-    """The settings of the pipelines side by side; None if no pipeline has any."""
-    configs = {run.name: getattr(run, "config", {}) for run in runs}
-    keys = dict.fromkeys(key for config in configs.values() for key in config)
-    if not keys:
-        return None
-    columns: dict[str, list[str]] = {"setting": list(keys)}
-    for name, config in configs.items():
-        columns[name] = [cell_text(config[key]) if key in config else "unknown" for key in keys]
-    if len(configs) > 1:
-        sides = zip(*(columns[name] for name in configs), strict=True)
-        columns["same"] = ["yes" if len(set(side)) == 1 else "no" for side in sides]
-    return Result("How the pipelines were set up", pd.DataFrame(columns))
-
+# -- the report
 
 Form: TypeAlias = Callable[["Report"], str]
 
@@ -381,12 +226,14 @@ class Report:
         )
 
 
-MOST_SLICES = 3  # columns, where the caller names none
-DEFAULT_LEVEL = 0.95
+# -- what a report is about
+
 # Of a scan a page lists the worst queries of each metric, with texts cut to this length, so that it
 # stays below five megabytes.
 MOST_LISTED_QUERIES = 1000
 LONGEST_OF_SOME = 300
+_MOST_SLICES = 3  # columns, where the caller names none
+_DEFAULT_K = 5  # the default of `breakdown`
 
 _NO_RULE = (
     "which answers are right is not known, so outcomes and causes are not shown; pass correct=, "
@@ -394,81 +241,26 @@ _NO_RULE = (
 )
 
 
-class MeansSettings(TypedDict):
-    """How means and their intervals are computed; the same in every table of a report."""
-
-    interval: str
-    confidence_level: float
-    n_resamples: int
-    seed: int
-    clusters: Clusters | None
-
-
-def slice_columns_of(runs: Iterable[Scored], by: str | Iterable[str] | None) -> list[str]:
-    """The columns that divide the queries: those that are named, else a few that suit."""
-    if isinstance(by, str):
-        return [by]
-    if by is not None:
-        return list(dict.fromkeys(by))
-    return slice_columns(next(iter(runs)))[:MOST_SLICES]
-
-
-def slice_picture(slices: Result) -> Picture | None:
-    """The picture of a table of slices; None if nothing in it has a value."""
-    estimate = "difference" if "difference" in slices.frame else "mean"
-    if not slices.frame[estimate].notna().any():
-        return None
-    return Picture("slices", slices, f"{slices.title}: a dot and an interval for each group")
-
-
-def origin_section(runs: tuple[Scored, ...]) -> Section:
-    """What the pipelines were asked, or from where they were read, and how they were set up."""
-    first: Any = runs[0]
-    columns: dict[str, list[Any]] = {
-        "pipeline": [run.name for run in runs],
-        "queries": [table_of(run).n_queries for run in runs],
-    }
-    if is_scan(first):
-        frame = pd.DataFrame({**columns, "from": [getattr(run, "place", "") for run in runs]})
-        query_sets = Result("What was read", frame, engine_setting(first))
-    else:
-        frame = pd.DataFrame({**columns, "query set": [query_set_hash(run) for run in runs]})
-        notes = () if len(set(frame["query set"])) == 1 else ("the query sets differ",)
-        query_sets = Result("What the pipelines were asked", frame, {}, notes)
-    setup = setup_table(runs)
-    return Section("made", "How it was made", (query_sets, *([setup] if setup else [])))
-
-
-def listed_runs(runs: tuple[Any, ...], metrics: Iterable[str]) -> tuple[tuple[Scored, ...], str]:
-    """What a page lists: all queries, of large scans the worst of each; and a sentence about it."""
-    if not is_scan(runs[0]):
-        return runs, ""
-    most = MOST_LISTED_QUERIES // len(runs)
-    names = [name for name in metrics if all(name in run.metrics for run in runs)]
-    ids = list(dict.fromkeys(i for run in runs for i in run.worst_ids(names, most)))
-    listed = tuple(run.rows_of(ids) for run in runs)
-    n_queries = max(run.n_queries for run in runs)
-    n_listed = max(len(part.scores) for part in listed)
-    if n_listed >= n_queries:
-        return listed, ""
-    return listed, (
-        f"The page shows {n_listed:,} of {n_queries:,} queries: the {most} worst on each metric; "
-        "tables and pictures are of all."
-    )
-
-
 class ContentKeywords(TypedDict, total=False):
     """What a page shows of the queries; see `rageval_report.reports.report_evaluation`."""
 
     by: str | Iterable[str] | None
-    correct: Correct | None
+    correct: Correct | CorrectNotion | None
     k: int | None
     longest_text: int | None
 
 
+def cutoff_of(run: Scored, k: int | None) -> int:
+    """How many results the answer is made from: `k`, else 5, or the first cutoff of a metric."""
+    known = [metric.known_as.partition("@") for metric in run.metrics.values()]
+    cutoffs = [int(end) for stem, _, end in known if stem in ("hit", "recall") and end.isdigit()]
+    usual = _DEFAULT_K if _DEFAULT_K in cutoffs or not cutoffs else cutoffs[0]
+    return usual if k is None else k
+
+
 @dataclass(frozen=True, eq=False)
 class PageContent:
-    """What the pages of several pipelines share: runs, rules, causes, names, queries and notes."""
+    """What the pages of pipelines share: runs, rules, causes, names, queries and notes."""
 
     runs: tuple[Scored, ...]
     listed: tuple[Scored, ...]
@@ -487,19 +279,24 @@ class PageContent:
         level: float,
         wording: Wording,
         options: ContentKeywords,
+        notion: CorrectNotion | None = None,
     ) -> PageContent:
-        """The content of these pipelines; the options are those of a report."""
-        longest = check_longest(options.get("longest_text"))
-        listed, some_queries = listed_runs(runs, metrics)
+        """The content of these pipelines; of several, the rules are made to be comparable."""
+        longest, k, by = options.get("longest_text"), options.get("k"), options.get("by")
+        if longest is not None and longest < 1:
+            raise DataError(f"longest_text must be an integer >= 1; got {longest}")
+        listed, some_queries = _listed_runs(runs, metrics)
         if some_queries:
             longest = longest or LONGEST_OF_SOME
-        notions = shared_notions(listed, options.get("correct"))
-        by_run = notions or (None,) * len(runs)
-        causes = [
-            causes_of(run, part, notion, options.get("k"), level)
-            for run, part, notion in zip(runs, listed, by_run, strict=True)
-        ]
-        columns = slice_columns_of(listed, options.get("by"))
+        notions: tuple[CorrectNotion, ...] | None = None if notion is None else (notion,)
+        if len(runs) > 1:
+            notions = shared_notions(listed, options.get("correct"))
+        sides = zip(runs, listed, notions or (None,) * len(runs), strict=True)
+        causes = [_causes_of(*side, k, level) for side in sides]
+        if by is None:
+            columns = slice_columns(listed[0])[:_MOST_SLICES]
+        else:
+            columns = [by] if isinstance(by, str) else list(dict.fromkeys(by))
         return cls(runs, listed, some_queries, longest, notions, causes, columns, wording)
 
     @property
@@ -509,11 +306,13 @@ class PageContent:
 
     @property
     def verdicts(self) -> tuple[ReportVerdict, ...]:
-        """The doubts, and what is correct in runs in memory."""
-        doubts = doubts_in(self.runs)
-        if self.notions is None or is_scan(self.runs[0]):
-            return doubts
-        return (*doubts, ReportVerdict(declare_all(self.runs, self.notions)))
+        """The doubts about the numbers first; then what is correct in several runs in memory."""
+        runs = self.runs
+        doubts = doubts_of(runs) if len(runs) > 1 else filter(is_doubt, _notes_in(runs[0]))
+        verdicts = [ReportVerdict(note, "worse") for note in doubts]
+        if self.notions is not None and len(runs) > 1 and not is_scan(runs[0]):
+            verdicts.append(ReportVerdict(declare_all(runs, self.notions)))
+        return tuple(verdicts)
 
     @property
     def causes_section(self) -> Section:
@@ -521,7 +320,9 @@ class PageContent:
         sides = zip(self.runs, self.causes, strict=True)
         known = [(run.name, cause[1]) for run, cause in sides if cause]
         tables, names = tuple(table for _, table in known), [name for name, _ in known]
-        views = (Causes.of(tables, names, self.wording.names),) if known else ()
+        if len(self.runs) == 1:
+            return Section("causes", "Why queries fail", tables)
+        views = (causes_view(tables, names, self.wording.names),) if known else ()
         numbers = "The numbers, and the causes that are not measured"
         return Section("causes", "Why queries fail", tables, views=views, numbers=numbers)
 
@@ -529,63 +330,127 @@ class PageContent:
         self, metrics: tuple[dict[int, Metric], ...], pairs: tuple[dict[str, Any], ...] = ()
     ) -> QueryTable:
         """Every query, with the answers that are right and the causes."""
-        sides = zip(self.listed, self.by_run, strict=True)
+        answers = [
+            None if notion is None else answers_of(run, notion)
+            for run, notion in zip(self.listed, self.by_run, strict=True)
+        ]
+        causes = tuple(cause and cause[0] for cause in self.causes)
+        columns = tuple(self.columns)
         return QueryTable(
-            self.listed,
-            metrics,
-            tuple(self.columns),
-            tuple(None if notion is None else answers_of(run, notion) for run, notion in sides),
-            tuple(cause and cause[0] for cause in self.causes),
-            self.wording,
-            pairs,
+            self.listed, metrics, columns, tuple(answers), causes, self.wording, pairs
         )
 
     def notes(self, *notes: str) -> tuple[str, ...]:
-        """What a reader must know about the whole report."""
+        """What a reader must know about the whole report, each note with its pipelines."""
+        names: dict[str, list[str]] = {}
+        for run in self.listed:
+            for note in _notes_in(run):
+                if not is_doubt(note):
+                    names.setdefault(note, []).append(run.name)
+        n, own_notes = len(self.listed), []
+        for note, own in names.items():
+            whose = f"all {n} pipelines: " if len(own) == n else f"{', '.join(own)}: "
+            own_notes.append(note if n == 1 else whose + note)
+        # That the rule for a correct answer is a guess, or why there is none.
+        rules = [next(filter(None, map(why_unknown, self.listed)), _NO_RULE)]
+        if self.notions is not None:
+            rules = list(dict.fromkeys(notion.note for notion in self.notions if notion.note))
+        cut = f"texts of queries are cut after {self.longest_text} characters"
         some = [self.some_queries] if self.some_queries else []
-        return (*some, *notes, *notes_of(self.listed, self.notions, self.longest_text))
+        return (*some, *notes, *own_notes, *rules, *([] if self.longest_text is None else [cut]))
+
+
+def _notes_in(run: Scored) -> list[str]:
+    """The notes of a run, and how many columns of its file became what."""
+    # A run that was computed has no such columns.
+    roles: Any = getattr(run, "roles", None)
+    rows = [] if roles is None else roles.to_numpy().tolist()
+    counts = [count_roles(ColumnRole(*row) for row in rows)] if rows else []
+    return [*getattr(run, "notes", ()), *counts]
+
+
+def _listed_runs(runs: tuple[Any, ...], metrics: Iterable[str]) -> tuple[tuple[Scored, ...], str]:
+    """What a page lists: all queries, of large scans the worst of each; and a sentence about it."""
+    if not is_scan(runs[0]):
+        return runs, ""
+    most = MOST_LISTED_QUERIES // len(runs)
+    names = [name for name in metrics if all(name in run.metrics for run in runs)]
+    ids = list(dict.fromkeys(i for run in runs for i in run.worst_ids(names, most)))
+    listed = tuple(run.rows_of(ids) for run in runs)
+    n_queries = max(run.n_queries for run in runs)
+    n_listed = max(len(part.scores) for part in listed)
+    sentence = (
+        f"The page shows {n_listed:,} of {n_queries:,} queries: the {most} worst on each metric; "
+        "tables and pictures are of all."
+    )
+    return listed, sentence if n_listed < n_queries else ""
+
+
+def _causes_of(
+    run: Scored, listed: Scored, notion: CorrectNotion | None, k: int | None, level: float
+) -> tuple[pd.Series, Result] | None:
+    """The causes of the listed queries, and the table of all; None without the metrics."""
+    if notion is None or (is_scan(run) and callable(notion.rule)):
+        return None
+    cutoff = cutoff_of(run, k)
+    try:
+        causes = failure_causes(listed, k=cutoff, correct=notion)
+    except DataError:
+        # What the caller asked for must not be left out silently.
+        if k is not None:
+            raise
+        return None
+    return causes, breakdown(run, k=cutoff, correct=notion, confidence_level=level)
+
+
+def answers_of(run: Scored, notion: CorrectNotion) -> pd.Series:
+    """Whether the answer to each query is "right", "wrong" or "unknown"."""
+    right = answers_by(run, notion)
+    is_right = right.fillna(False).to_numpy(dtype=bool)
+    labels = np.select([right.isna(), is_right], [ANSWERS[2], ANSWERS[0]], ANSWERS[1])
+    return pd.Series(labels, index=right.index, dtype=object)
+
+
+# -- sections of every report
 
 
 def without_empty(sections: Iterable[Section]) -> tuple[Section, ...]:
     """The sections that have something to show."""
-    return tuple(
-        section for section in sections if section.results or section.pictures or section.views
-    )
+    return tuple(own for own in sections if own.results or own.pictures or own.views)
 
 
-def doubts_in(runs: tuple[Scored, ...]) -> tuple[ReportVerdict, ...]:
-    """The doubts about the numbers, which a reader must see before any other verdict."""
-    notes = doubts_of(runs) if len(runs) > 1 else filter(is_doubt, getattr(runs[0], "notes", ()))
-    return tuple(ReportVerdict(note, "worse") for note in notes)
+def slice_picture(slices: Result) -> Picture | None:
+    """The picture of a table of slices; None if nothing in it has a value."""
+    estimate = "difference" if "difference" in slices.frame else "mean"
+    if not slices.frame[estimate].notna().any():
+        return None
+    return Picture("slices", slices, f"{slices.title}: a dot and an interval for each group")
 
 
-def notes_of(
-    runs: tuple[Scored, ...], notions: Sequence[CorrectNotion] | None, longest: int | None
-) -> tuple[str, ...]:
-    """What a reader must know about the whole report, each note with the names of its pipelines."""
-    names: dict[str, list[str]] = {}
-    for run in runs:
-        # How many columns of a file became what; a run that was computed has no such columns.
-        roles: Any = getattr(run, "roles", None)
-        rows = [] if roles is None else roles.to_numpy().tolist()
-        counts = [count_roles(ColumnRole(*row) for row in rows)] if rows else []
-        for note in (*getattr(run, "notes", ()), *counts):
-            if not is_doubt(note):
-                names.setdefault(note, []).append(run.name)
-    notes = []
-    for note, own in names.items():
-        everyone = f"all {len(runs)} pipelines" if len(own) == len(runs) else ", ".join(own)
-        notes.append(note if len(runs) == 1 else f"{everyone}: {note}")
-    # That the rule for a correct answer is a guess, or why there is none.
-    rules = [next(filter(None, map(why_unknown, runs)), _NO_RULE)]
-    if notions is not None:
-        rules = list(dict.fromkeys(notion.note for notion in notions if notion.note))
-    cut = () if longest is None else (f"texts of queries are cut after {longest} characters",)
-    return (*notes, *rules, *cut)
+def origin_section(runs: tuple[Scored, ...]) -> Section:
+    """What the pipelines were asked, or from where they were read, and how they were set up."""
+    columns: dict[str, list[Any]] = {
+        "pipeline": [run.name for run in runs],
+        "queries": [table_of(run).n_queries for run in runs],
+    }
+    if is_scan(first := runs[0]):
+        frame = pd.DataFrame({**columns, "from": [getattr(run, "place", "") for run in runs]})
+        query_sets = Result("What was read", frame, engine_setting(first))
+    else:
+        frame = pd.DataFrame({**columns, "query set": [query_set_hash(run) for run in runs]})
+        notes = () if len(set(frame["query set"])) == 1 else ("the query sets differ",)
+        query_sets = Result("What the pipelines were asked", frame, {}, notes)
+    setup = _setup_table({run.name: getattr(run, "config", {}) for run in runs})
+    return Section("made", "How it was made", (query_sets, *([setup] if setup else [])))
 
 
-def check_longest(longest: int | None) -> int | None:
-    """The length of texts, if it is one."""
-    if longest is not None and longest < 1:
-        raise DataError(f"longest_text must be an integer >= 1; got {longest}")
-    return longest
+def _setup_table(configs: Mapping[str, Mapping[str, object]]) -> Result | None:
+    """The settings of the pipelines side by side; None if no pipeline has any."""
+    keys = list(dict.fromkeys(key for config in configs.values() for key in config))
+    frame = pd.DataFrame({"setting": keys})
+    for name, config in configs.items():
+        frame[name] = [cell_text(config[key]) if key in config else "unknown" for key in keys]
+    if len(configs) > 1 and keys:
+        sides = frame[list(configs)].to_numpy().tolist()
+        frame["same"] = ["yes" if len(set(side)) == 1 else "no" for side in sides]
+    return Result("How the pipelines were set up", frame) if keys else None

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from rageval_report.render.text_table import TextColumn, TextTable
+from rageval_report.reports.tables import TextColumn, TextTable
 from rageval_report.scores import METRICS, Metric, Scored
 from rageval_report.scores.names import ShortNames, shorten_names
 

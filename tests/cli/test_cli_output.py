@@ -10,7 +10,7 @@ import pytest
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.cli.output import Output
 from rageval_report.errors import DataError
-from rageval_report.render import RENDERERS
+from rageval_report.reports.formats import RENDERERS
 
 REPORT = "report old.csv"
 

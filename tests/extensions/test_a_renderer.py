@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from rageval_report.render import RENDERERS, Renderer, render, save
+from rageval_report.reports.formats import RENDERERS, Renderer, render, save
 from rageval_report.results import Result
 
 RESULT = Result("Means", pd.DataFrame({"metric": ["mrr", "em"], "mean": [0.5, 0.25]}))

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from rageval_report.cli import rageval_report
 from rageval_report.plots import PLOTS, Plot
-from rageval_report.render import RENDERERS, Renderer
+from rageval_report.reports.formats import RENDERERS, Renderer
 
 OLD = "query_id,recall@5,mrr\na,0.5,1\nb,1,0.5\n"
 NEW = "query_id,recall@5,mrr\na,1,1\nb,1,0.25\n"

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib import font_manager
 
-from rageval_report.plots import fonts
+from rageval_report.plots import texts as fonts
 from rageval_report.plots.canvas import note_below, tidy
 
 HIRAGANA = "あ"

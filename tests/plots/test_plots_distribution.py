@@ -9,7 +9,7 @@ import pytest
 
 from rageval_report.errors import DataError
 from rageval_report.plots import plot
-from rageval_report.plots.bars import bars_of
+from rageval_report.plots.distribution import bars_of
 from rageval_report.plots.subjects import ScoreCounts
 from rageval_report.scores import Metric
 

@@ -12,8 +12,7 @@ from rageval_report import RAGPipelineEvaluation, rank
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
 from rageval_report.plots.canvas import number_text
-from rageval_report.plots.heat import heat_table
-from rageval_report.plots.ranking import metrics_ranked
+from rageval_report.plots.rankings import heat_table, metrics_ranked
 
 N = 60
 

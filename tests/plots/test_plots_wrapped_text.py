@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report.plots.canvas import interval_text, number_text
-from rageval_report.plots.wrapped_text import wrap_evenly, wrap_text
+from rageval_report.plots.texts import wrap_evenly, wrap_text
 from rageval_report.scores.names import display_width
 
 

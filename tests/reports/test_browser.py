@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 IDS = ["q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9"]
 
 
-# In the order of their overall change, which tests/reports/views/test_changed.py has by hand.
+# In the order of their overall change, which tests/reports/test_views.py has by hand.
 BY_CHANGE = ["q2", "q4", "q7", "q1", "q5", "q6", "q3", "q8", "q9"]
 
 

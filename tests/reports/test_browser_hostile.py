@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.reports.query_table import TextPool
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
@@ -106,4 +105,3 @@ def test_ten_thousand_queries_stay_below_8_mb(large_page):
 
 def test_no_text_is_cut_unless_asked(large_page):
     assert '"cut":0' in large_page.read_text(encoding="utf-8")
-    assert TextPool().texts == []

@@ -8,7 +8,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
 from rageval_report.reports.ranking_sentences import RankedPipelines
-from rageval_report.reports.views.pair_matrix import pair_verdicts, pairs_document
+from rageval_report.reports.ranking_views import pair_verdicts, pairs_document
 
 N = 80
 
@@ -55,27 +55,27 @@ def section_of(report, key):
 
 def test_the_leaderboard_has_the_settings_as_columns_and_every_mean(ranking, report):
     [board] = section_of(report, "leaderboard").views
-    assert board.headings == ("top_k", "chunk_size")
-    rows = [row for group in board.groups for row in group.rows]
+    assert board["headings"] == ["top_k", "chunk_size"]
+    rows = [row for group in board["groups"] for row in group["rows"]]
     assert len(rows) == 6
     means = ranking.frame.set_index(["pipeline", "metric"])["mean"]
     for row in rows:
-        name = f"mpnet-base__top_k={row.parts[0]}__chunk_size={row.parts[1]}"
-        for metric, cell in zip(ranking.metrics, row.cells, strict=True):
-            assert float(cell.text) == pytest.approx(means[name, metric], rel=2e-3, abs=6e-4)
+        name = "mpnet-base__top_k={}__chunk_size={}".format(*row["parts"])
+        for metric, cell in zip(ranking.metrics, row["cells"], strict=True):
+            assert float(cell["text"]) == pytest.approx(means[name, metric], rel=2e-3, abs=6e-4)
 
 
 def test_the_best_mean_is_darkest_and_marked(ranking, report):
     [board] = section_of(report, "leaderboard").views
-    rows = [row for group in board.groups for row in group.rows]
+    rows = [row for group in board["groups"] for row in group["rows"]]
     for place, metric in enumerate(ranking.metrics):
-        cells = [row.cells[place] for row in rows]
-        best = [cell for cell in cells if cell.mark == "best"]
+        cells = [row["cells"][place] for row in rows]
+        best = [cell for cell in cells if cell["mark"] == "best"]
         assert len(best) == len(ranking.best(metric))
-        assert all(cell.shade == 5 for cell in best)
-        assert min(cell.shade for cell in cells) == 0
-        right = max(float(cell.places[1]) for cell in cells)
-        assert all(float(cell.places[1]) == right for cell in best)  # also of latency
+        assert all(cell["shade"] == 5 for cell in best)
+        assert min(cell["shade"] for cell in cells) == 0
+        right = max(float(cell["places"][1]) for cell in cells)
+        assert all(float(cell["places"][1]) == right for cell in best)  # also of latency
 
 
 def test_the_questions_where_the_choice_matters_most_have_the_widest_spread(runs, report):
@@ -83,15 +83,17 @@ def test_the_questions_where_the_choice_matters_most_have_the_widest_spread(runs
     # By hand: exact match is 0 or 1, so that most of its queries have the widest spread there is.
     table = pd.DataFrame({run.name: run.scores["exact_match"] for run in runs})
     spread = table.max(axis=1) - table.min(axis=1)
-    assert view.metric == "Exact Match"
-    assert [card.query_id for card in view.cards] == list(spread.index[spread == 1.0][:4])
-    for card in view.cards:
-        (_, _, best, answer), (_, _, worst, _) = card.answers
+    assert view["metric"] == "Exact Match"
+    assert [card["address"] for card in view["cards"]] == [
+        f"#open={one}" for one in spread.index[spread == 1.0][:4]
+    ]
+    for card in view["cards"]:
+        (_, _, best, answer), (_, _, worst, _) = card["answers"]
         assert (float(best), float(worst)) == (1.0, 0.0)
         assert answer.startswith("answer ")
-        assert len(card.bars) == len(runs)
-        assert [bar.tone for bar in card.bars].count("better") == 1
-        assert [bar.tone for bar in card.bars].count("worse") == 1
+        assert len(card["bars"]) == len(runs)
+        assert [bar["tone"] for bar in card["bars"]].count("better") == 1
+        assert [bar["tone"] for bar in card["bars"]].count("worse") == 1
 
 
 def test_the_matrix_counts_what_is_shown(ranking, report):
@@ -99,13 +101,16 @@ def test_the_matrix_counts_what_is_shown(ranking, report):
     frame = ranking.pairs.frame
     names = [
         next(name for name in ranking.lineup.names if short == report.wording.names.of(name))
-        for short in matrix.names
+        for short in matrix["names"]
     ]
     for (i, row), (j, column) in itertools.permutations(enumerate(names), 2):
         both = frame[frame["baseline"].isin([row, column]) & frame["candidate"].isin([row, column])]
-        cell = matrix.rows[i][j]
-        assert cell.better + cell.worse == int(both["is_shown"].sum())
-        assert (cell.better, cell.worse) == (matrix.rows[j][i].worse, matrix.rows[j][i].better)
+        cell = matrix["rows"][i][j]
+        assert cell["better"] + cell["worse"] == int(both["is_shown"].sum())
+        assert (cell["better"], cell["worse"]) == (
+            matrix["rows"][j][i]["worse"],
+            matrix["rows"][j][i]["better"],
+        )
 
 
 def test_the_best_pipeline_is_the_first_and_not_the_first_by_name(ranking, report):
@@ -118,7 +123,7 @@ def test_the_best_pipeline_is_the_first_and_not_the_first_by_name(ranking, repor
 
 def test_pairs_have_the_numbers_of_the_ranking(ranking):
     ranked = RankedPipelines.of(ranking, {})
-    document = pairs_document(ranked, pair_verdicts(ranking), level=0.95, correction="holm")
+    document = pairs_document(ranked, pair_verdicts(ranking), (0.95, "holm"))
     assert len(document) == 15
     frame = ranking.pairs.frame.set_index(["baseline", "candidate", "metric"])
     for pair in document:

@@ -9,7 +9,7 @@ from rageval_report.reports.ranking_sentences import (
     RankedPipelines,
     ranking_headline,
 )
-from rageval_report.reports.views.pair_matrix import both_pair_texts, pair_verdicts
+from rageval_report.reports.ranking_views import pair_verdicts, pairs_document
 
 N = 60
 QUERIES = [f"q{place}" for place in range(N)]
@@ -51,7 +51,8 @@ def test_a_pair_of_a_ranking_is_the_comparison_of_the_two():
         assert (verdict.wins, verdict.losses) == (same.wins, same.losses)
         assert verdict.difference == pytest.approx(same.difference, abs=1e-15)
         assert verdict.pvalue_adjusted == pytest.approx(same.pvalue_adjusted, rel=1e-9)
-    forth, back = both_pair_texts(pair, RankedPipelines.of(ranking, {}).names)
+    ranked = RankedPipelines.of(ranking, {})
+    [forth, back] = pairs_document(ranked, [pair], (0.95, "holm"))[0]["texts"]
     assert forth == "bb is better than a on 1 of 2 metrics and worse on recall."
     assert back == "a is better than bb on 1 of 2 metrics and worse on hit."
 
