@@ -10,25 +10,18 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from rageval_report.analysis.arguments import has_formal_bounds, usual_sizes
+from rageval_report.analysis.arguments import IntervalSettings, has_formal_bounds, usual_sizes
 from rageval_report.analysis.pairing import (
     MISSING_TREATMENTS,
     MetricPairs,
     MissingTreatment,
-    PairedRuns,
     extreme_differences,
 )
 from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.reports.sentences import TestWords, filled_notes, number
 from rageval_report.scores import Metric
-from rageval_report.scores.shown import verdict_word
-from rageval_report.stats.base import (
-    Interval,
-    PairedResult,
-    check_level,
-    check_resamples,
-    check_seed,
-)
+from rageval_report.stats import base, planning, pooling
+from rageval_report.stats.base import Interval
 from rageval_report.stats.effects import EFFECTS, hidden_losses
 from rageval_report.stats.equivalence import (
     EQUIVALENCE_METHODS,
@@ -46,8 +39,6 @@ from rageval_report.stats.pairs import (
     paired_interval,
     paired_test,
 )
-from rageval_report.stats.planning import PlannedTest
-from rageval_report.stats.pooling import gain_of_noise
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 
 if TYPE_CHECKING:
@@ -68,21 +59,19 @@ _USUAL_METHODS = ("sign-flip", "mcnemar")
 
 
 @dataclass(frozen=True)
-class ComparisonPlan:
+class ComparisonPlan(IntervalSettings):
     """The settings that every row of a comparison shares; see `compare`."""
 
     test: str = "auto"
     interval: str = "auto"
-    confidence_level: float = 0.95
     missing: MissingTreatment = "drop"
     margin: Margin | None = None
-    n_resamples: int = 9999
-    seed: int = 0
     units: Units = QUERIES
     margin_method: MarginMethod = "auto"
     tried: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for what, name, table in (
             ("paired test", self.test, TESTS),
             ("interval of a paired difference", self.interval, PAIRED_INTERVALS),
@@ -91,19 +80,10 @@ class ComparisonPlan:
                 raise UnknownNameError(what, name, ["auto", *table])
         check_choice("missing", self.missing, MISSING_TREATMENTS)
         check_choice("margin_method", self.margin_method, EQUIVALENCE_METHODS)
-        check_level(self.confidence_level)
-        check_resamples(self.n_resamples)
-        check_seed(self.seed)
         sizes = self.margin.values() if isinstance(self.margin, Mapping) else (self.margin,)
         for size in sizes:
             if size is not None and not (math.isfinite(size) and size > 0):
                 raise DataError(f"margin must be a number above 0; got {size}")
-
-    @property
-    def alpha(self) -> float:
-        """The error rate that belongs to the confidence level."""
-        # Rounded, because 1 - 0.95 is 0.050000000000000044.
-        return round(1.0 - self.confidence_level, 12)
 
     @property
     def alpha_of_one(self) -> float:
@@ -148,8 +128,7 @@ class ComparisonPlan:
             "confidence_level": self.confidence_level,
             "missing": self.missing,
             **{name: value for name, (value, default) in optional.items() if value != default},
-            "n_resamples": self.n_resamples,
-            "seed": self.seed,
+            **self.draws,
         }
 
 
@@ -159,17 +138,6 @@ DEFAULT_PLAN = ComparisonPlan()
 # -- one row
 
 
-@dataclass(frozen=True)
-class AdjustedPvalues:
-    """The p-values of one row, corrected for all tests of its family."""
-
-    pvalue: float
-    n_tests: int
-    level: float
-    equivalence: float = math.nan
-    non_inferiority: float = math.nan
-
-
 @dataclass(frozen=True, eq=False)
 class MetricComparison:
     """One metric of two runs, tested."""
@@ -177,7 +145,7 @@ class MetricComparison:
     metric: Metric
     names: tuple[str, str]
     known: MetricPairs
-    test: PairedResult
+    test: base.PairedResult
     interval: Interval
     bounded_pvalue: float
     equivalence: EquivalenceResult | None = None
@@ -195,8 +163,8 @@ class MetricComparison:
         return math.inf if bounds is None else bounds[1] - bounds[0]
 
     @cached_property
-    def _planned(self) -> PlannedTest:
-        return PlannedTest.of(self.pairs.units, self.test.test.removeprefix("cluster-"))
+    def _planned(self) -> planning.PlannedTest:
+        return planning.PlannedTest.of(self.pairs.units, self.test.test.removeprefix("cluster-"))
 
     def numbers(self, plan: ComparisonPlan) -> dict[str, object]:
         """The row without what needs the other rows, up to the columns of planning."""
@@ -243,18 +211,7 @@ class MetricComparison:
             numbers["n_clusters"] = pairs.n
         return numbers
 
-    def row(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> dict[str, object]:
-        """The row of the table, with its verdict in a word."""
-        numbers = self.numbers(plan)
-        places = list(numbers)
-        before = {name: numbers[name] for name in places[: places.index("effect_size")]}
-        row = {**before, "pvalue_adjusted": adjusted.pvalue, **numbers, "n_tests": adjusted.n_tests}
-        row |= self._planning(adjusted.level, plan)
-        if plan.margin is not None:
-            row |= self._against_margin(adjusted)
-        return row | {"verdict": verdict_word(row, plan.alpha)}
-
-    def _planning(self, level: float, plan: ComparisonPlan) -> dict[str, object]:
+    def planning(self, level: float, plan: ComparisonPlan) -> dict[str, object]:
         """What as many units detect, and the units that useful differences need, at a level."""
         pairs, planned, is_tested = self.pairs, self._planned, self.pairs.n >= plan.fewest_units
         needed = [(math.nan, math.nan)] * 2
@@ -277,11 +234,11 @@ class MetricComparison:
         if plan.tried > 1:
             noise = math.nan
             if planned.is_usable:
-                noise = gain_of_noise(pairs.std / math.sqrt(pairs.n), plan.tried)
+                noise = pooling.gain_of_noise(pairs.std / math.sqrt(pairs.n), plan.tried)
             columns["gain_of_noise"] = noise
         return columns
 
-    def _against_margin(self, adjusted: AdjustedPvalues) -> dict[str, object]:
+    def against_margin(self) -> dict[str, object]:
         """The margin, and the interval and the p-values of the tests against it."""
         test, unknown = self.equivalence, math.nan
         note, low, high = "", unknown, unknown
@@ -296,8 +253,8 @@ class MetricComparison:
             "equivalence_low": low,
             "equivalence_high": high,
             "equivalence_pvalue": unknown if test is None else test.pvalue,
-            "equivalence_pvalue_adjusted": adjusted.equivalence,
-            "non_inferiority_pvalue_adjusted": adjusted.non_inferiority,
+            "equivalence_pvalue_adjusted": unknown,
+            "non_inferiority_pvalue_adjusted": unknown,
             "equivalence_note": note,
         }
 
@@ -375,7 +332,7 @@ class PairedMetric:
     known: MetricPairs
 
     @classmethod
-    def of(cls, pairing: PairedRuns, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
+    def of(cls, pairing: Any, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
         """The metric of two runs, paired by the settings."""
         known = pairing.measured(ours, theirs, plan.missing, plan.units)
         return cls(pairing.names, ours, known)
@@ -383,19 +340,19 @@ class PairedMetric:
     def tested(self, plan: ComparisonPlan) -> MetricComparison:
         """The metric, tested by the settings."""
         pairs, metric = self.known.pairs, self.metric
-        draws: dict[str, Any] = {"n_resamples": plan.n_resamples, "seed": plan.seed}
         if pairs.n < plan.fewest_units:
             # Pairs that are identical have a p-value of 1 all the same. Differences of the queries
             # of a cluster may cancel; these are not identical.
             is_identical = pairs.n > 0 and not pairs.by_query.n_changed
             pvalue = 1.0 if is_identical else math.nan
             counts = pairs.n, pairs.wins, pairs.ties, pairs.losses
-            test = PairedResult(pairs.mean, math.nan, pvalue, UNTESTED, *counts)
+            test = base.PairedResult(pairs.mean, math.nan, pvalue, UNTESTED, *counts)
             nothing = math.nan, math.nan, math.nan
             interval = Interval(pairs.mean, *nothing, UNTESTED, plan.level_of_one)
             return self._with(test, interval, pvalue)
+        level, draws = plan.level_of_one, plan.draws
         interval = paired_interval(
-            pairs, method=plan.interval_method, confidence_level=plan.level_of_one, **draws
+            pairs, method=plan.interval_method, confidence_level=level, **draws
         )
         test = paired_test(pairs, test=plan.test, **draws)
         claims: tuple[EquivalenceResult, ...] = ()
@@ -417,7 +374,7 @@ class PairedMetric:
         return self._with(test, interval, pvalue, *claims)
 
     def _with(
-        self, test: PairedResult, interval: Interval, pvalue: float, *claims: EquivalenceResult
+        self, test: base.PairedResult, interval: Interval, pvalue: float, *claims: EquivalenceResult
     ) -> MetricComparison:
         tested = MetricComparison(
             *(self.metric, self.names, self.known, test, interval, pvalue), *claims
@@ -428,7 +385,7 @@ class PairedMetric:
 
 
 def _bounded_pvalue(
-    test: PairedResult, extremes: tuple[Pairs, Pairs], name: str, draws: dict[str, Any]
+    test: base.PairedResult, extremes: tuple[Pairs, Pairs], name: str, draws: dict[str, Any]
 ) -> float:
     """The largest p-value that missing scores allow; 1 if they can turn the difference."""
     ends = [paired_test(pairs, test=name, **draws) for pairs in extremes]

@@ -15,18 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.arguments import (
-    Clusters,
-    EvaluationInput,
-    RankingReportKeywords,
-    Scanned,
-    check_count,
-    clusters_setting,
-    engine_setting,
-    interval_of_mean,
-    read_evaluations,
-    scans_among,
-)
+from rageval_report.analysis import arguments, pairing, verdicts
 from rageval_report.analysis.lineup import Lineup, ScoreBlock, choose_shared_metrics, line_up
 from rageval_report.analysis.objectives import (
     Aims,
@@ -35,9 +24,6 @@ from rageval_report.analysis.objectives import (
     check_margins,
     choose_objectives,
 )
-from rageval_report.analysis.pairing import MissingTreatment
-from rageval_report.analysis.report import interval_of_clusters
-from rageval_report.analysis.verdicts import CorrectionFamily, adjust_with_hidden, levels_left
 from rageval_report.analysis.weighted import (
     BEST,
     MAY_BE_BEST,
@@ -51,32 +37,16 @@ from rageval_report.errors import MOST_NAMED, DataError, check_options, is_doubt
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
-from rageval_report.reports.ranking_sentences import (
-    MOST_NOTES,
-    RankedPipelines,
-    basis_of_ranking,
-    printed_ranking,
-    ranking_answer,
-    standing_sentence,
-)
-from rageval_report.reports.sentences import (
-    direction_notes,
-    direction_question,
-    filled_notes,
-    group_notes,
-    join_names,
-    number,
-)
+from rageval_report.reports import ranking_sentences, sentences
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.shown import DIRECTION_UNKNOWN
+from rageval_report.stats import planning, pooling
 from rageval_report.stats.base import Interval
 from rageval_report.stats.corrections import WESTFALL_YOUNG, shared_flips, uses_midp
 from rageval_report.stats.many_pairs import AllPairs, run_all_tests
 from rageval_report.stats.pairs import Pairs, interval_of_test, paired_interval
-from rageval_report.stats.planning import PlannedTest
-from rageval_report.stats.pooling import gain_of_noise
 from rageval_report.stats.units import fewest_units
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 
@@ -108,7 +78,7 @@ class RankPlan(RankSettings):
     """The checked settings of a ranking; see `rank`."""
 
     test: str = "auto"
-    missing: MissingTreatment = "drop"
+    missing: pairing.MissingTreatment = "drop"
     tried: int = 1
     on: str | None = None
     clusters: str | None = None
@@ -118,7 +88,7 @@ class RankPlan(RankSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("tried", self.tried)
+        arguments.check_count("tried", self.tried)
 
     @property
     def fewest_units(self) -> int:
@@ -133,8 +103,7 @@ class RankPlan(RankSettings):
             "family_size": family_size,
             "confidence_level": self.confidence_level,
             "missing": self.missing,
-            "n_resamples": self.n_resamples,
-            "seed": self.seed,
+            **self.draws,
             **({} if self.on is None else {"on": self.on}),
         }
 
@@ -196,7 +165,7 @@ class Ranking(Result):
     @property
     def summary(self) -> str:
         """Which pipeline is best, or which others may be as good, in one plain sentence."""
-        return ranking_answer(self) if len(self.frame) else ""
+        return ranking_sentences.ranking_answer(self) if len(self.frame) else ""
 
     def printed(self) -> Result:
         """The answer, one table that ends with verdicts, and at most three notes.
@@ -209,10 +178,10 @@ class Ranking(Result):
         """
         if not len(self.frame):
             return self
-        ranked = RankedPipelines.of(self)
+        ranked = ranking_sentences.RankedPipelines.of(self)
         doubts = [note for note in self.notes if is_doubt(note)]
-        n_notes = max(0, MOST_NOTES - len(doubts))
-        return printed_ranking(self, ranked, [*doubts, *self.key_notes[:n_notes]])
+        n_notes = max(0, ranking_sentences.MOST_NOTES - len(doubts))
+        return ranking_sentences.printed_ranking(self, ranked, [*doubts, *self.key_notes[:n_notes]])
 
     def best(self, metric: str) -> tuple[str, ...]:
         """The pipelines with the best mean; several if their means are equal.
@@ -272,9 +241,9 @@ class Ranking(Result):
             (self.blocks[name], pairs, self.levels[name]) for name, pairs in self.tests.items()
         )
         rows = [row for each in blocks for row in _pair_rows(*each, self.plan)]
-        family = CorrectionFamily.of(self.blocks[name].metric for name in self.tests)
+        family = verdicts.CorrectionFamily.of(self.blocks[name].metric for name in self.tests)
         n_tests, correction = int(str(self.settings["family_size"])), self.settings["correction"]
-        apart = f", those of {join_names(family.outside)} apart" if family.outside else ""
+        apart = f", those of {sentences.join_names(family.outside)} apart" if family.outside else ""
         note = f"p-values are adjusted ({correction}) over {n_tests} pairs{apart}"
         return Result(
             "All pairs of pipelines",
@@ -433,7 +402,7 @@ class Ranking(Result):
         """
         return plot(self, kind, *args, ax=ax, **options)
 
-    def report(self, **options: Unpack[RankingReportKeywords]) -> Report:
+    def report(self, **options: Unpack[arguments.RankingReportKeywords]) -> Report:
         """The report file: the leaderboard, what quality costs, every pair, and every query.
 
         Parameters
@@ -448,7 +417,7 @@ class Ranking(Result):
         >>> rank(*demo_evaluations(), metrics="recall@5").report(pictures=False)
         Report('Ranking of bm25 and hybrid', 2 verdicts, 4 sections, 202 queries)
         """
-        check_options("Ranking.report()", options, RankingReportKeywords.__annotations__)
+        check_options("Ranking.report()", options, arguments.RankingReportKeywords.__annotations__)
         report: Report = load("rageval_report.reports:report_ranking")(self, **options)
         return report
 
@@ -473,19 +442,19 @@ class Ranking(Result):
 
 
 def rank(
-    *evaluations: EvaluationInput | Scanned,
+    *evaluations: arguments.EvaluationInput | arguments.Scanned,
     metrics: str | Iterable[str] | None = None,
     weights: Mapping[str, float] | None = None,
     objectives: ObjectivesArgument = None,
     correction: str = "holm",
     confidence_level: float = 0.95,
-    missing: MissingTreatment = "drop",
+    missing: pairing.MissingTreatment = "drop",
     n_resamples: int = 9999,
     seed: int = 0,
     on: str | None = None,
     test: str = "auto",
     margins: Mapping[str, float] | None = None,
-    clusters: Clusters | None = None,
+    clusters: arguments.Clusters | None = None,
     tried: int = 1,
 ) -> Ranking:
     """Rank several pipelines, metric by metric.
@@ -561,7 +530,9 @@ def rank(
     >>> ranking.frame[["pipeline", "rank", "letters"]].values.tolist()
     [['hybrid', 1, 'a'], ['dense', 2, 'a'], ['bm25', 3, 'b']]
     """
-    shown_clusters = None if clusters is None else str(clusters_setting(clusters)["clusters"])
+    shown_clusters = (
+        None if clusters is None else str(arguments.clusters_setting(clusters)["clusters"])
+    )
     plan = RankPlan(
         *(confidence_level, n_resamples, seed, correction, test, missing, tried, on),
         *(shown_clusters, weights, objectives),
@@ -569,10 +540,10 @@ def rank(
     lineup: Any  # of scans, it has the same names
     runs: Sequence[Any]
     read_notes: tuple[str, ...] = ()
-    if runs := scans_among(evaluations, "rank()"):
+    if runs := arguments.scans_among(evaluations, "rank()"):
         lineup = runs[0].line_up(runs, metrics, missing, clusters, on)
     else:
-        runs, read_notes = read_evaluations(evaluations)  # type: ignore[arg-type]
+        runs, read_notes = arguments.read_evaluations(evaluations)  # type: ignore[arg-type]
         lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
     names = choose_shared_metrics(lineup.runs[0].metrics, lineup.metrics, metrics)
     if (weights, objectives, margins) != (None, None, None):
@@ -580,19 +551,23 @@ def rank(
         _, chosen = choose_objectives(lineup.runs, objectives, weights)
         known = {name: known_as[0] for name, known_as in lineup.metrics.items()}
         plan = replace(plan, margins=check_margins(margins, known, chosen))
-    family = CorrectionFamily.of(
+    family = verdicts.CorrectionFamily.of(
         replace(metric, name=name) for name in names for metric in lineup.metrics[name]
     )
     ranking = _rank_blocks({name: lineup.block(name) for name in names}, lineup, plan, family)
     return replace(
         ranking,
-        settings={**ranking.settings, **dialect_settings(runs), **engine_setting(runs[0])},
+        settings={
+            **ranking.settings,
+            **dialect_settings(runs),
+            **arguments.engine_setting(runs[0]),
+        },
         notes=(*note_on_dialects(runs), *read_notes, *lineup.notes, *ranking.notes),
     )
 
 
 def _rank_blocks(
-    blocks: dict[str, ScoreBlock], lineup: Lineup, plan: RankPlan, family: CorrectionFamily
+    blocks: dict[str, ScoreBlock], lineup: Lineup, plan: RankPlan, family: verdicts.CorrectionFamily
 ) -> Ranking:
     """Test all pairs, correct them together, and put the pipelines in order."""
     rankable = {
@@ -630,10 +605,10 @@ def _rank_blocks(
         )
         for name, block in blocks.items()
     )
-    listed = f"{n} pipelines" if n > 3 else join_names(lineup.names)
+    listed = f"{n} pipelines" if n > 3 else sentences.join_names(lineup.names)
     rows = pd.DataFrame(chain.from_iterable(tables))
-    basis = basis_of_ranking(rows, settings, family.outside, blocks)
-    unknown = direction_notes(block.metric for block in blocks.values())
+    basis = ranking_sentences.basis_of_ranking(rows, settings, family.outside, blocks)
+    unknown = sentences.direction_notes(block.metric for block in blocks.values())
     key_notes = (*unknown, basis, *_notes_on_luck(blocks, tests, settings))
     return Ranking(
         f"Ranking of {listed}",
@@ -659,8 +634,7 @@ def _test_pairs(block: ScoreBlock, margin: float, plan: RankPlan) -> AllPairs:
         columns.pairs,
         test=plan.test,
         margin=0.0 if is_too_few else margin,
-        n_resamples=plan.n_resamples,
-        seed=plan.seed,
+        **plan.draws,
     )
     if not is_too_few:
         return pairs
@@ -671,7 +645,7 @@ def _test_pairs(block: ScoreBlock, margin: float, plan: RankPlan) -> AllPairs:
 def _correct(
     tests: dict[str, AllPairs],
     blocks: Mapping[str, ScoreBlock],
-    family: CorrectionFamily,
+    family: verdicts.CorrectionFamily,
     plan: RankPlan,
     hidden: float,
 ) -> tuple[dict[str, AllPairs], dict[str, float]]:
@@ -683,7 +657,7 @@ def _correct(
 
     def adjust(positions: IndexArray) -> FloatArray:
         if plan.correction != WESTFALL_YOUNG:
-            return adjust_with_hidden(raw[positions], plan.correction, hidden)
+            return verdicts.adjust_with_hidden(raw[positions], plan.correction, hidden)
         chosen = list(dict.fromkeys(names[i] for i in positions))
         # With the rows that are left out, as NaN: metrics must have the same queries to share
         # flips. They are drawn, but no adjusted p-value is below the raw one; NaN is no test.
@@ -691,13 +665,13 @@ def _correct(
             [blocks[name].values for name in chosen],
             units=blocks[chosen[0]].units,
             half_ties=[uses_midp(test) for name in chosen for test in tests[name].tests],
-            n_resamples=plan.n_resamples,
-            seed=plan.seed,
+            **plan.draws,
         )
         return np.asarray(np.maximum(np.concatenate(drawn), raw[positions]))
 
-    adjusted = family.correct(names, raw, adjust)
-    levels = levels_left(family, names, raw, plan.correction, plan.alpha, hidden=hidden)
+    tested = family.tested(names, raw)
+    adjusted = tested.correct(adjust)
+    levels = tested.levels_left(plan.correction, plan.alpha, hidden)
     ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
     split = zip(tests.items(), np.split(adjusted, ends), strict=True)
     return (
@@ -798,9 +772,13 @@ def _metric_rows(
     lift = _gain_of_noise(tests, settings, len(block.names))
     for place, letters in zip(order, letters_of(standing.differs), strict=True):
         interval, is_first = intervals[place], place == order[0]
-        sentence = standing_sentence(block, standing, interval, settings) if is_first else None
+        sentence = (
+            ranking_sentences.standing_sentence(block, standing, interval, settings)
+            if is_first
+            else None
+        )
         if is_first and not is_known:
-            sentence = f"{block.metric.name}: {direction_question(block.metric.name)}"
+            sentence = f"{block.metric.name}: {sentences.direction_question(block.metric.name)}"
         yield row(
             block.names[place],
             rank=int(standing.ranks[place]) if is_known else math.nan,
@@ -824,24 +802,13 @@ def _metric_rows(
 
 def _mean_intervals(block: ScoreBlock, plan: RankPlan) -> list[Interval]:
     """The interval of the mean of each pipeline."""
-    columns, level = block.columns, plan.confidence_level
+    columns = block.columns
     if not columns.are_clusters:
-        return [
-            interval_of_mean(
-                block.metric,
-                column,
-                confidence_level=level,
-                n_resamples=plan.n_resamples,
-                seed=plan.seed,
-            )
-            for column in columns.columns
-        ]
-    intervals = []
-    for place, column in enumerate(columns.columns):
-        error, lowest = columns.error(place), column.minimum
-        interval = interval_of_clusters(block.metric, lowest, error, confidence_level=level)
-        intervals.append(replace(interval, estimate=column.mean))
-    return intervals
+        return [arguments.interval_of_mean(block.metric, own, plan) for own in columns.columns]
+    return [
+        arguments.interval_of_clusters(block.metric, own, columns.error(place), plan)
+        for place, own in enumerate(columns.columns)
+    ]
 
 
 def _average_ranks(tests: AllPairs, greater_is_better: bool) -> FloatArray:
@@ -860,7 +827,7 @@ def _gain_of_noise(tests: AllPairs, settings: Mapping[str, object], n: int) -> f
         return math.nan
     own_variance = float(np.mean((tests.standard_deviation / largest) ** 2)) / 2.0
     error = largest * math.sqrt(own_variance / tests.n_units)
-    return gain_of_noise(error, int(str(settings.get("tried", n))))
+    return pooling.gain_of_noise(error, int(str(settings.get("tried", n))))
 
 
 def _pair_rows(
@@ -877,7 +844,7 @@ def _pair_rows(
         low = high = detectable = math.nan
         if is_tested:
             low, high = _difference_limits(both, metric, plan)
-            planned = PlannedTest.of(both.units, tests.tests[place])
+            planned = planning.PlannedTest.of(both.units, tests.tests[place])
             detectable = margin + planned.detectable(both.n, alpha=level)
         yield {
             "metric": metric.name,
@@ -903,13 +870,7 @@ def _pair_rows(
 
 def _difference_limits(pairs: Pairs, metric: Metric, plan: RankPlan) -> tuple[float, float]:
     """The interval of the difference, within the metric's range."""
-    interval = paired_interval(
-        pairs,
-        method=interval_of_test(plan.test),
-        confidence_level=plan.confidence_level,
-        n_resamples=plan.n_resamples,
-        seed=plan.seed,
-    )
+    interval = paired_interval(pairs, method=interval_of_test(plan.test), **plan.keywords)
     widest = math.inf if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
     return max(interval.low, -widest), min(interval.high, widest)
 
@@ -926,8 +887,10 @@ def _notes(
         for name, block in blocks.items()
         for note in _block_notes(block, lineup, plan.alpha)
     )
-    yield from group_notes(notes, len(blocks))
-    margins = [f"{name} {number(plan.margins[name])}" for name in tests if name in plan.margins]
+    yield from sentences.group_notes(notes, len(blocks))
+    margins = [
+        f"{name} {sentences.number(plan.margins[name])}" for name in tests if name in plan.margins
+    ]
     if margins:
         yield f"margins, beyond which a difference matters: {', '.join(margins)}"
 
@@ -943,7 +906,7 @@ def _notes_on_luck(
         return
     sizes = {name: len(blocks[name].names) for name in tests}
     lifts = {name: _gain_of_noise(pairs, settings, sizes[name]) for name, pairs in tests.items()}
-    known = [f"{number(lift)} on {name}" for name, lift in lifts.items() if lift > 0.0]
+    known = [f"{sentences.number(lift)} on {name}" for name, lift in lifts.items() if lift > 0.0]
     tried = int(str(settings.get("tried", max(sizes.values()))))
     note = "the best was chosen on these queries, so its mean is too favourable"
     if known:
@@ -969,8 +932,8 @@ def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> Iterator[st
         order = np.argsort(-block.unscored, kind="stable")
         counted = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
         what = f"{left_out} of {n} common queries are left out, as some pipeline did not score them"
-        yield f"{what} ({join_names(counted, MOST_NAMED)})"
+        yield f"{what} ({sentences.join_names(counted, MOST_NAMED)})"
     if 0 < n_units < fewest and len(block.names) > 1:
         yield f"too few {block.units.word} for a test: {n_units}; at least {fewest} are needed"
     if not left_out and lineup.missing == "worst" and block.unscored.any():
-        yield from filled_notes(int(block.unscored.sum()))
+        yield from sentences.filled_notes(int(block.unscored.sum()))
