@@ -631,10 +631,7 @@ def _test_pairs(block: ScoreBlock, margin: float, plan: RankPlan) -> AllPairs:
     columns = block.columns
     is_too_few = columns.n_units < plan.fewest_units
     pairs = run_all_tests(
-        columns.pairs,
-        test=plan.test,
-        margin=0.0 if is_too_few else margin,
-        **plan.draws,
+        columns.pairs, test=plan.test, margin=0.0 if is_too_few else margin, **plan.draws
     )
     if not is_too_few:
         return pairs
@@ -896,9 +893,7 @@ def _notes(
 
 
 def _notes_on_luck(
-    blocks: Mapping[str, ScoreBlock],
-    tests: Mapping[str, AllPairs],
-    settings: Mapping[str, object],
+    blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], settings: Mapping[str, object]
 ) -> Iterator[str]:
     """That the best was chosen on these queries, and what luck alone gives to it."""
     tests = {name: own for name, own in tests.items() if np.isfinite(own.pvalue).any()}
