@@ -654,7 +654,7 @@ def _table(
     def shared_flips(own: IndexArray) -> FloatArray:
         # The flips are drawn, and the test may be another one, but no adjusted p-value is smaller.
         drawn = _westfall_young([rows[place] for place in own], plan, len(baseline.scores))
-        return np.fmax(drawn, family.pvalues[own])
+        return np.asarray(np.fmax(drawn, family.pvalues[own]))
 
     adjusted = family.adjusted(method) if method == correction else family.correct(shared_flips)
     levels = family.levels_left(correction, plan.alpha_of_one).tolist()

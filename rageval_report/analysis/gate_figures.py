@@ -321,7 +321,9 @@ class ComparedPair:
         """One pair per independent unit, with missing scores treated as in the comparison."""
         plan, known = self.comparison.plan, self.pairing.metrics
         twin = next(theirs for ours, theirs in known if ours.name == self.metric.name)
-        return self.pairing.independent_pairs(self.metric, twin, plan.missing, plan.units)
+        how = plan.missing, plan.units
+        pairs: Pairs = self.pairing.independent_pairs(self.metric, twin, *how)
+        return pairs
 
     def measurement(
         self, value: float, low: float = math.nan, high: float = math.nan

@@ -198,8 +198,8 @@ class PairedRuns:
         self: Any, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
     ) -> pd.DataFrame:
         """The queries that changed in one direction; see `Comparison.regressions`."""
-        frame, details, n = self._changed(pair, k, path, better=better)
-        both = merge_details(self.names, *details, frame.index)
+        frame, (before, after), n = self._changed(pair, k, path, better=better)
+        both = merge_details(self.names, before, after, frame.index)
         changed = QueryFrame(join_details(frame, both))
         changed.attrs["n"] = n
         return changed

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from string import ascii_letters
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -554,127 +553,262 @@ def rank(
     family = verdicts.CorrectionFamily.of(
         replace(metric, name=name) for name in names for metric in lineup.metrics[name]
     )
-    ranking = _rank_blocks({name: lineup.block(name) for name in names}, lineup, plan, family)
-    return replace(
-        ranking,
-        settings={
-            **ranking.settings,
-            **dialect_settings(runs),
-            **arguments.engine_setting(runs[0]),
-        },
-        notes=(*note_on_dialects(runs), *read_notes, *lineup.notes, *ranking.notes),
-    )
+    blocks = {name: lineup.block(name) for name in names}
+    ranking = _Leaderboard(blocks, lineup, plan, family).ranking()
+    origin = {**dialect_settings(runs), **arguments.engine_setting(runs[0])}
+    notes = (*note_on_dialects(runs), *read_notes, *lineup.notes, *ranking.notes)
+    return replace(ranking, settings={**ranking.settings, **origin}, notes=notes)
 
 
-def _rank_blocks(
-    blocks: dict[str, ScoreBlock], lineup: Lineup, plan: RankPlan, family: verdicts.CorrectionFamily
-) -> Ranking:
-    """Test all pairs, correct them together, and put the pipelines in order."""
-    rankable = {
-        name: block
-        for name, block in blocks.items()
-        if len(block.names) > 1 and block.columns.n > 0
-    }
-    margins = {name: plan.margins[name] for name in rankable if name in plan.margins}
-    n = len(lineup.names)
-    tried = max(plan.tried, n)
-    # The pairs with pipelines that are not ranked, for each pair that is.
-    hidden = tried * (tried - 1) / (n * (n - 1)) - 1.0
-    # The flips of signs that all pairs share belong to differences of 0, not of a margin, and
-    # there are none of pipelines that are not ranked.
-    method = plan.stepwise if margins or tried > n else plan.correction
-    tests = {
-        name: _test_pairs(block, margins.get(name, 0.0), plan) for name, block in rankable.items()
-    }
-    n_tests = {name: int(np.isfinite(pairs.pvalue).sum()) for name, pairs in tests.items()}
-    n_quality, n_apart = (
-        round(sum(n_tests.get(name, 0) for name in own) * (1.0 + hidden))
-        for own in (family.members, family.outside)
-    )
-    settings = {
-        **plan.shown(method, n_quality),
-        **({"tried": tried} if tried > n else {}),
-        **({"margins": margins} if margins else {}),
-        **({} if plan.clusters is None else {"clusters": plan.clusters}),
-    }
-    tests, levels = _correct(tests, blocks, family, replace(plan, correction=method), hidden)
-    apart = {**settings, "family_size": n_apart}
-    tables = (
-        _metric_rows(
-            *(block, tests.get(name), lineup), apart if name in family.outside else settings, plan
+@dataclass(frozen=True, eq=False)
+class _Leaderboard:
+    """The scores of each metric and the settings, which become a ranking."""
+
+    blocks: dict[str, ScoreBlock]
+    lineup: Lineup
+    plan: RankPlan
+    family: verdicts.CorrectionFamily
+
+    @cached_property
+    def margins(self) -> dict[str, float]:
+        """The margins of the metrics that can be ranked."""
+        return {name: self.plan.margins[name] for name in self.raw if name in self.plan.margins}
+
+    @property
+    def tried(self) -> int:
+        """The number of pipelines that were tried, of which those at hand may be the best."""
+        return max(self.plan.tried, len(self.lineup.names))
+
+    @property
+    def hidden(self) -> float:
+        """The pairs with pipelines that are not ranked, for each pair that is."""
+        n = len(self.lineup.names)
+        return self.tried * (self.tried - 1) / (n * (n - 1)) - 1.0
+
+    @cached_property
+    def raw(self) -> dict[str, AllPairs]:
+        """The tests of all pairs, not yet corrected; none of a metric that cannot be ranked."""
+        return {
+            name: self._tested(block)
+            for name, block in self.blocks.items()
+            if len(block.names) > 1 and block.columns.n > 0
+        }
+
+    def _tested(self, block: ScoreBlock) -> AllPairs:
+        """All pairs on one metric; p is NaN if there are too few units for a test."""
+        columns, plan = block.columns, self.plan
+        is_too_few = columns.n_units < plan.fewest_units
+        margin = 0.0 if is_too_few else plan.margins.get(block.metric.name, 0.0)
+        pairs = run_all_tests(columns.pairs, test=plan.test, margin=margin, **plan.draws)
+        if not is_too_few:
+            return pairs
+        pvalue = np.where((pairs.wins == 0) & (pairs.losses == 0), 1.0, np.nan)
+        return replace(pairs, pvalue=pvalue, pvalue_adjusted=pvalue, tests=("none",) * pvalue.size)
+
+    @property
+    def correction(self) -> str:
+        """The correction; the flips that all pairs share are of differences of 0 of all pairs."""
+        is_stepwise = bool(self.margins) or self.tried > len(self.lineup.names)
+        return self.plan.stepwise if is_stepwise else self.plan.correction
+
+    @cached_property
+    def corrected(self) -> tuple[dict[str, AllPairs], dict[str, float]]:
+        """The tests with adjusted p-values, and the level that is left to a pair, by metric."""
+        tests, plan, correction = self.raw, self.plan, self.correction
+        if not tests:
+            return tests, {}
+        names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
+        raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
+
+        def adjust(positions: IndexArray) -> FloatArray:
+            if correction != WESTFALL_YOUNG:
+                return verdicts.adjust_with_hidden(raw[positions], correction, self.hidden)
+            chosen = list(dict.fromkeys(names[i] for i in positions))
+            # With the rows that are left out, as NaN: metrics must have the same queries to share
+            # flips. They are drawn, but no adjusted p-value is below the raw one; NaN is no test.
+            drawn = shared_flips(
+                [self.blocks[name].values for name in chosen],
+                units=self.blocks[chosen[0]].units,
+                half_ties=[uses_midp(test) for name in chosen for test in tests[name].tests],
+                **plan.draws,
+            )
+            return np.asarray(np.maximum(np.concatenate(drawn), raw[positions]))
+
+        family = self.family.tested(names, raw)
+        ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
+        split = zip(tests.items(), np.split(family.correct(adjust), ends), strict=True)
+        levels = family.levels_left(correction, plan.alpha, self.hidden).tolist()
+        return (
+            {name: replace(pairs, pvalue_adjusted=pvalues) for (name, pairs), pvalues in split},
+            dict(zip(names, levels, strict=True)),
         )
-        for name, block in blocks.items()
-    )
-    listed = f"{n} pipelines" if n > 3 else sentences.join_names(lineup.names)
-    rows = pd.DataFrame(chain.from_iterable(tables))
-    basis = ranking_sentences.basis_of_ranking(rows, settings, family.outside, blocks)
-    unknown = sentences.direction_notes(block.metric for block in blocks.values())
-    key_notes = (*unknown, basis, *_notes_on_luck(blocks, tests, settings))
-    return Ranking(
-        f"Ranking of {listed}",
-        rows,
-        settings,
-        (*_notes(blocks, tests, lineup, plan), *key_notes),
-        headline=_HEADLINE,
-        grouped_by="metric" if len(blocks) > 1 else "",
-        lineup=lineup,
-        blocks=blocks,
-        tests=tests,
-        levels=levels,
-        plan=plan,
-        key_notes=key_notes,
-    )
 
+    def settings(self, names: Iterable[str]) -> dict[str, object]:
+        """The settings of the metrics of one family."""
+        pvalues = [self.raw[name].pvalue for name in names if name in self.raw]
+        n_tests = sum(int(np.isfinite(own).sum()) for own in pvalues)
+        return {
+            **self.plan.shown(self.correction, round(n_tests * (1.0 + self.hidden))),
+            **({"tried": self.tried} if self.tried > len(self.lineup.names) else {}),
+            **({"margins": self.margins} if self.margins else {}),
+            **({} if self.plan.clusters is None else {"clusters": self.plan.clusters}),
+        }
 
-def _test_pairs(block: ScoreBlock, margin: float, plan: RankPlan) -> AllPairs:
-    """The tests of all pairs on one metric; p is NaN if there are too few units for a test."""
-    columns = block.columns
-    is_too_few = columns.n_units < plan.fewest_units
-    pairs = run_all_tests(
-        columns.pairs, test=plan.test, margin=0.0 if is_too_few else margin, **plan.draws
-    )
-    if not is_too_few:
-        return pairs
-    pvalue = np.where((pairs.wins == 0) & (pairs.losses == 0), 1.0, np.nan)
-    return replace(pairs, pvalue=pvalue, pvalue_adjusted=pvalue, tests=("none",) * pvalue.size)
-
-
-def _correct(
-    tests: dict[str, AllPairs],
-    blocks: Mapping[str, ScoreBlock],
-    family: verdicts.CorrectionFamily,
-    plan: RankPlan,
-    hidden: float,
-) -> tuple[dict[str, AllPairs], dict[str, float]]:
-    """The tests with adjusted p-values, and the level that is left to the pairs of each metric."""
-    if not tests:
-        return tests, {}
-    names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
-    raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
-
-    def adjust(positions: IndexArray) -> FloatArray:
-        if plan.correction != WESTFALL_YOUNG:
-            return verdicts.adjust_with_hidden(raw[positions], plan.correction, hidden)
-        chosen = list(dict.fromkeys(names[i] for i in positions))
-        # With the rows that are left out, as NaN: metrics must have the same queries to share
-        # flips. They are drawn, but no adjusted p-value is below the raw one; NaN is no test.
-        drawn = shared_flips(
-            [blocks[name].values for name in chosen],
-            units=blocks[chosen[0]].units,
-            half_ties=[uses_midp(test) for name in chosen for test in tests[name].tests],
-            **plan.draws,
+    def ranking(self) -> Ranking:
+        """The pipelines in order, metric by metric."""
+        blocks, lineup, (tests, levels) = self.blocks, self.lineup, self.corrected
+        n, settings = len(lineup.names), self.settings(self.family.members)
+        apart = self.settings(self.family.outside)
+        rows = pd.DataFrame(
+            row
+            for name, block in blocks.items()
+            for row in self._rows(block, apart if name in self.family.outside else settings)
         )
-        return np.asarray(np.maximum(np.concatenate(drawn), raw[positions]))
+        listed = f"{n} pipelines" if n > 3 else sentences.join_names(lineup.names)
+        basis = ranking_sentences.basis_of_ranking(rows, settings, self.family.outside, blocks)
+        unknown = sentences.direction_notes(block.metric for block in blocks.values())
+        key_notes = (*unknown, basis, *self._notes_on_luck())
+        return Ranking(
+            f"Ranking of {listed}",
+            rows,
+            settings,
+            (*self._notes(), *key_notes),
+            headline=_HEADLINE,
+            grouped_by="metric" if len(blocks) > 1 else "",
+            lineup=lineup,
+            blocks=blocks,
+            tests=tests,
+            levels=levels,
+            plan=self.plan,
+            key_notes=key_notes,
+        )
 
-    tested = family.tested(names, raw)
-    adjusted = tested.correct(adjust)
-    levels = tested.levels_left(plan.correction, plan.alpha, hidden)
-    ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
-    split = zip(tests.items(), np.split(adjusted, ends), strict=True)
-    return (
-        {name: replace(pairs, pvalue_adjusted=pvalues) for (name, pairs), pvalues in split},
-        dict(zip(names, levels.tolist(), strict=True)),
-    )
+    def _row(self, block: ScoreBlock, name: str, **ranked: object) -> dict[str, object]:
+        """A row of the table, of a pipeline that is not ranked as far as nothing else is said."""
+        unscored = dict(zip(block.names, block.unscored.tolist(), strict=True))
+        n_unscored = unscored.get(name, self.lineup.n_queries)
+        row: dict[str, object] = {"metric": block.metric.name, "pipeline": name, "rank": math.nan}
+        row |= {"n": 0, "n_unscored": n_unscored}
+        row |= dict.fromkeys(("mean", "ci_low", "ci_high"), math.nan)
+        row |= {"letters": "", "is_best": False, "standing": "not ranked"}
+        row |= {"average_rank": math.nan, "wins": 0, "beats": 0, "beaten_by": 0}
+        row |= {"ci_method": "none", "title": block.metric.title}
+        row |= {"greater_is_better": block.metric.greater_is_better}
+        row |= {"verdict": None, "gain_of_noise": math.nan}
+        if self.lineup.missing == "bounds":
+            ends = self.lineup.extreme_means(block.metric, name)
+            row |= dict(zip(("mean_lowest", "mean_highest"), ends, strict=True))
+        return {**row, **ranked}
+
+    def _rows(
+        self, block: ScoreBlock, settings: Mapping[str, object]
+    ) -> Iterator[dict[str, object]]:
+        """The rows of one metric: the pipelines in order, then those that are not ranked."""
+        tests, metric = self.corrected[0].get(block.metric.name), block.metric
+        if tests is None:
+            yield from (self._row(block, name) for name in self.lineup.names)
+            return
+        standing, columns = Standing(block, tests, self.plan.alpha), block.columns
+        up, is_known = metric.greater_is_better, metric.direction_is_known
+        order, beats, intervals = standing.order, standing.beats, self._mean_intervals(block)
+        average, wins = _average_ranks(tests, up), columns.alone_best(greater_is_better=up)
+        first = ranking_sentences.standing_sentence(block, standing, intervals[order[0]], settings)
+        if not is_known:
+            first = f"{metric.name}: {sentences.direction_question(metric.name)}"
+        lift = self._gain_of_noise(metric.name)
+        for place, letters in zip(order, letters_of(standing.differs), strict=True):
+            interval = intervals[place]
+            yield self._row(
+                *(block, block.names[place]),
+                rank=int(standing.ranks[place]) if is_known else math.nan,
+                n=columns.n,
+                mean=interval.estimate,
+                ci_low=interval.low,
+                ci_high=interval.high,
+                letters=letters,
+                is_best=is_known and bool(standing.ranks[place] == 1),
+                standing=standing.word(place) if is_known else DIRECTION_UNKNOWN,
+                average_rank=float(average[place]),
+                wins=int(wins[place]),
+                beats=int(beats[place].sum()) if is_known else 0,
+                beaten_by=int(beats[:, place].sum()) if is_known else 0,
+                ci_method=interval.method,
+                verdict=first if place == order[0] else None,
+                gain_of_noise=lift,
+            )
+        yield from (self._row(block, name) for name in block.empty)
+
+    def _mean_intervals(self, block: ScoreBlock) -> list[Interval]:
+        """The interval of the mean of each pipeline."""
+        columns, metric = block.columns, block.metric
+        if not columns.are_clusters:
+            return [arguments.interval_of_mean(metric, own, self.plan) for own in columns.columns]
+        return [
+            arguments.interval_of_clusters(metric, own, columns.error(place), self.plan)
+            for place, own in enumerate(columns.columns)
+        ]
+
+    def _gain_of_noise(self, name: str) -> float:
+        """By how much noise alone lifts the mean of the best of as many equal pipelines."""
+        tests, block = self.raw[name], self.blocks[name]
+        largest = float(tests.standard_deviation.max(initial=0.0))
+        if not largest > 0.0:
+            return math.nan
+        own_variance = float(np.mean((tests.standard_deviation / largest) ** 2)) / 2.0
+        error = largest * math.sqrt(own_variance / tests.n_units)
+        is_some = self.tried > len(self.lineup.names)
+        return pooling.gain_of_noise(error, self.tried if is_some else len(block.names))
+
+    # -- notes
+
+    def _notes(self) -> Iterator[str]:
+        """What was left out of each metric, and the margins."""
+        notes = ((name, note) for name, own in self.blocks.items() for note in self._left_out(own))
+        yield from sentences.group_notes(notes, len(self.blocks))
+        if self.margins:
+            sizes = (f"{name} {sentences.number(size)}" for name, size in self.margins.items())
+            yield f"margins, beyond which a difference matters: {', '.join(sizes)}"
+
+    def _notes_on_luck(self) -> Iterator[str]:
+        """That the best was chosen on these queries, and what luck alone gives to it."""
+        names = [name for name, own in self.raw.items() if np.isfinite(own.pvalue).any()]
+        if not names:
+            return
+        lifts = {name: self._gain_of_noise(name) for name in names}
+        known = [f"{sentences.number(lift)} on {name}" for name, lift in lifts.items() if lift > 0]
+        is_some = self.tried > len(self.lineup.names)
+        tried = self.tried if is_some else max(len(self.blocks[name].names) for name in names)
+        note = "the best was chosen on these queries, so its mean is too favourable"
+        if known:
+            note += (
+                f": by luck alone, the best of {tried} equal pipelines would look better by about "
+                f"{known[0]}"
+            )
+        if tried > 2:
+            note += f"; to compare it with a baseline, use tried={tried} or new queries"
+        yield note
+
+    def _left_out(self, block: ScoreBlock) -> Iterator[str]:
+        """The queries and the pipelines that are left out on a metric."""
+        n_common, n_units = self.lineup.n_queries, block.columns.n_units
+        fewest, n = self.plan.fewest_units, n_common - block.n_not_applicable
+        if block.n_not_applicable:
+            yield f"does not apply to {block.n_not_applicable} of {n_common} common queries"
+        if block.empty:
+            are = "is" if len(block.empty) == 1 else "are"
+            yield f"not scored at all by {', '.join(block.empty)}, which {are} not ranked"
+        left_out = n - block.columns.n
+        if left_out and block.names:
+            order = np.argsort(-block.unscored, kind="stable")
+            counts = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
+            yield (
+                f"{left_out} of {n} common queries are left out, as some pipeline did not score "
+                f"them ({sentences.join_names(counts, MOST_NAMED)})"
+            )
+        if 0 < n_units < fewest and len(block.names) > 1:
+            yield f"too few {block.units.word} for a test: {n_units}; at least {fewest} are needed"
+        if not left_out and self.lineup.missing == "worst" and block.unscored.any():
+            yield from sentences.filled_notes(int(block.unscored.sum()))
 
 
 # -- the order on one metric
@@ -734,80 +868,6 @@ def letters_of(differs: npt.ArrayLike) -> list[str]:
 # -- the tables
 
 
-def _metric_rows(
-    block: ScoreBlock,
-    tests: AllPairs | None,
-    lineup: Lineup,
-    settings: Mapping[str, object],
-    plan: RankPlan,
-) -> Iterator[dict[str, object]]:
-    """The rows of one metric: the pipelines in order, then those that are not ranked."""
-    unscored = dict(zip(block.names, block.unscored.tolist(), strict=True))
-
-    def row(name: str, **ranked: object) -> dict[str, object]:
-        """A row of the table, of a pipeline that is not ranked as far as nothing else is said."""
-        nothing = {"rank": math.nan, "n": 0, "n_unscored": unscored.get(name, lineup.n_queries)}
-        nothing |= dict.fromkeys(("mean", "ci_low", "ci_high"), math.nan)
-        nothing |= {"letters": "", "is_best": False, "standing": "not ranked"}
-        nothing |= {"average_rank": math.nan, "wins": 0, "beats": 0, "beaten_by": 0}
-        nothing |= {"ci_method": "none", "title": block.metric.title}
-        nothing |= {"greater_is_better": block.metric.greater_is_better}
-        nothing |= {"verdict": None, "gain_of_noise": math.nan}
-        if lineup.missing == "bounds":
-            ends = lineup.extreme_means(block.metric, name)
-            nothing |= dict(zip(("mean_lowest", "mean_highest"), ends, strict=True))
-        return {"metric": block.metric.name, "pipeline": name, **nothing, **ranked}
-
-    if tests is None:
-        yield from map(row, lineup.names)
-        return
-    standing, columns = Standing(block, tests, plan.alpha), block.columns
-    up, order, beats = block.metric.greater_is_better, standing.order, standing.beats
-    is_known = block.metric.direction_is_known
-    intervals = _mean_intervals(block, plan)
-    average, wins = _average_ranks(tests, up), columns.alone_best(greater_is_better=up)
-    lift = _gain_of_noise(tests, settings, len(block.names))
-    for place, letters in zip(order, letters_of(standing.differs), strict=True):
-        interval, is_first = intervals[place], place == order[0]
-        sentence = (
-            ranking_sentences.standing_sentence(block, standing, interval, settings)
-            if is_first
-            else None
-        )
-        if is_first and not is_known:
-            sentence = f"{block.metric.name}: {sentences.direction_question(block.metric.name)}"
-        yield row(
-            block.names[place],
-            rank=int(standing.ranks[place]) if is_known else math.nan,
-            n=columns.n,
-            mean=interval.estimate,
-            ci_low=interval.low,
-            ci_high=interval.high,
-            letters=letters,
-            is_best=is_known and bool(standing.ranks[place] == 1),
-            standing=standing.word(place) if is_known else DIRECTION_UNKNOWN,
-            average_rank=float(average[place]),
-            wins=int(wins[place]),
-            beats=int(beats[place].sum()) if is_known else 0,
-            beaten_by=int(beats[:, place].sum()) if is_known else 0,
-            ci_method=interval.method,
-            verdict=sentence,
-            gain_of_noise=lift,
-        )
-    yield from map(row, block.empty)
-
-
-def _mean_intervals(block: ScoreBlock, plan: RankPlan) -> list[Interval]:
-    """The interval of the mean of each pipeline."""
-    columns = block.columns
-    if not columns.are_clusters:
-        return [arguments.interval_of_mean(block.metric, own, plan) for own in columns.columns]
-    return [
-        arguments.interval_of_clusters(block.metric, own, columns.error(place), plan)
-        for place, own in enumerate(columns.columns)
-    ]
-
-
 def _average_ranks(tests: AllPairs, greater_is_better: bool) -> FloatArray:
     """One more than the number of those ahead, a tie counting half: from the pairs alone."""
     second_ahead = (tests.wins if greater_is_better else tests.losses) + tests.ties / 2
@@ -815,16 +875,6 @@ def _average_ranks(tests: AllPairs, greater_is_better: bool) -> FloatArray:
     np.add.at(ranks, tests.first, second_ahead / tests.n)
     np.add.at(ranks, tests.second, (tests.n - second_ahead) / tests.n)
     return ranks
-
-
-def _gain_of_noise(tests: AllPairs, settings: Mapping[str, object], n: int) -> float:
-    """By how much noise alone lifts the mean of the best of as many equal pipelines."""
-    largest = float(tests.standard_deviation.max(initial=0.0))
-    if not largest > 0.0:
-        return math.nan
-    own_variance = float(np.mean((tests.standard_deviation / largest) ** 2)) / 2.0
-    error = largest * math.sqrt(own_variance / tests.n_units)
-    return pooling.gain_of_noise(error, int(str(settings.get("tried", n))))
 
 
 def _pair_rows(
@@ -870,65 +920,3 @@ def _difference_limits(pairs: Pairs, metric: Metric, plan: RankPlan) -> tuple[fl
     interval = paired_interval(pairs, method=interval_of_test(plan.test), **plan.keywords)
     widest = math.inf if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
     return max(interval.low, -widest), min(interval.high, widest)
-
-
-# -- notes
-
-
-def _notes(
-    blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], lineup: Lineup, plan: RankPlan
-) -> Iterator[str]:
-    """What was left out of each metric, and the margins."""
-    notes = (
-        (name, note)
-        for name, block in blocks.items()
-        for note in _block_notes(block, lineup, plan.alpha)
-    )
-    yield from sentences.group_notes(notes, len(blocks))
-    margins = [
-        f"{name} {sentences.number(plan.margins[name])}" for name in tests if name in plan.margins
-    ]
-    if margins:
-        yield f"margins, beyond which a difference matters: {', '.join(margins)}"
-
-
-def _notes_on_luck(
-    blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], settings: Mapping[str, object]
-) -> Iterator[str]:
-    """That the best was chosen on these queries, and what luck alone gives to it."""
-    tests = {name: own for name, own in tests.items() if np.isfinite(own.pvalue).any()}
-    if not tests:
-        return
-    sizes = {name: len(blocks[name].names) for name in tests}
-    lifts = {name: _gain_of_noise(pairs, settings, sizes[name]) for name, pairs in tests.items()}
-    known = [f"{sentences.number(lift)} on {name}" for name, lift in lifts.items() if lift > 0.0]
-    tried = int(str(settings.get("tried", max(sizes.values()))))
-    note = "the best was chosen on these queries, so its mean is too favourable"
-    if known:
-        note += (
-            f": by luck alone, the best of {tried} equal pipelines would look better by about "
-            f"{known[0]}"
-        )
-    if tried > 2:
-        note += f"; to compare it with a baseline, use tried={tried} or new queries"
-    yield note
-
-
-def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> Iterator[str]:
-    n_common, n_units, fewest = lineup.n_queries, block.columns.n_units, fewest_units(alpha)
-    n = n_common - block.n_not_applicable
-    if block.n_not_applicable:
-        yield f"does not apply to {block.n_not_applicable} of {n_common} common queries"
-    if block.empty:
-        are = "is" if len(block.empty) == 1 else "are"
-        yield f"not scored at all by {', '.join(block.empty)}, which {are} not ranked"
-    left_out = n - block.columns.n
-    if left_out and block.names:
-        order = np.argsort(-block.unscored, kind="stable")
-        counted = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
-        what = f"{left_out} of {n} common queries are left out, as some pipeline did not score them"
-        yield f"{what} ({sentences.join_names(counted, MOST_NAMED)})"
-    if 0 < n_units < fewest and len(block.names) > 1:
-        yield f"too few {block.units.word} for a test: {n_units}; at least {fewest} are needed"
-    if not left_out and lineup.missing == "worst" and block.unscored.any():
-        yield from sentences.filled_notes(int(block.unscored.sum()))
