@@ -22,7 +22,6 @@ from rageval_report.stats import (
     rogan_gladen,
 )
 
-NAN = float("nan")
 # The judge calls 5 of 6 good ones good, 3 of 4 bad ones bad; two are without a label.
 JUDGE = [1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 0]
 PEOPLE = [1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
@@ -154,9 +153,6 @@ def test_disagreements_come_largest_first_with_question_answer_and_reason(judged
     }
 
 
-# -- cautions
-
-
 # -- groups
 
 
@@ -199,12 +195,6 @@ def test_the_queries_to_label_are_a_draw_with_a_seed(judged, labels, drawn):
     people = labels(np.clip(judge[:60] + rng.normal(0, 0.1, 60), 0, 1))
     frame = calibrate(judged(judge), "faithfulness", people).to_label(40).frame
     assert frame["stratum"].nunique() == 4
-
-
-# -- how many labels
-
-
-# -- as a result
 
 
 # -- two pipelines
