@@ -612,7 +612,7 @@ def compare_pairings(
             "correction", correction, [*corrections.CORRECTIONS, corrections.WESTFALL_YOUNG]
         )
     rows = [
-        paired_metric.PairedMetric.of(pairing, ours, theirs, plan).tested(plan)
+        paired_metric.MetricComparison.of(pairing, ours, theirs, plan)
         for pairing in pairings
         for ours, theirs in pairing.metrics
     ]
@@ -658,11 +658,11 @@ def _table(
 
     adjusted = family.adjusted(method) if method == correction else family.correct(shared_flips)
     levels = family.levels_left(correction, plan.alpha_of_one).tolist()
-    frame = pd.DataFrame([row.numbers(plan) for row in rows])
+    frame = pd.DataFrame([row.numbers() for row in rows])
     # NumPy's minimum keeps NaN, which means: not tested.
     frame["pvalue_adjusted"] = np.minimum(1.0, plan.tried * adjusted)
     frame["n_tests"] = family.sizes
-    planned = [row.planning(level, plan) for row, level in zip(rows, levels, strict=True)]
+    planned = [row.planning(level) for row, level in zip(rows, levels, strict=True)]
     parts = [frame, pd.DataFrame(planned)]
     if plan.margin is not None:
         against = pd.DataFrame([row.against_margin() for row in rows])
@@ -732,7 +732,7 @@ def _notes(
     for pairing in pairings:
         yield from pairing.notes()
     metrics = {row.metric.name: row.metric for row in rows}
-    metric_notes = [(row.metric.name, note) for row in rows for note in row.notes(plan)]
+    metric_notes = [(row.metric.name, note) for row in rows for note in row.notes()]
     yield from sentences.group_notes(metric_notes, len(metrics))
     if plan.margin is not None and not isinstance(plan.margin, Mapping):
         ranges = {own.bounds and own.bounds[1] - own.bounds[0] for own in metrics.values()}

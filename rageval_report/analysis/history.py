@@ -177,10 +177,7 @@ class SameQueries:
     ) -> list[paired_metric.MetricComparison]:
         """The test of some metrics, as either run knows them."""
         pairing, own = self._paired(metrics, plan, clusters)
-        pairs = [
-            paired_metric.PairedMetric.of(pairing, ours, theirs, own) for ours, theirs in metrics
-        ]
-        return [pair.tested(own) for pair in pairs]
+        return [paired_metric.MetricComparison.of(pairing, *pair, own) for pair in metrics]
 
     def _paired(
         self,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -36,7 +37,6 @@ from rageval_report.scores import Scored
 from rageval_report.scores.names import shorten_names
 from rageval_report.scores.shown import BETTER, WORSE, verdict_word
 from rageval_report.stats import base, pooling
-from rageval_report.stats.pairs import paired_test
 from rageval_report.stats.units import mean_error
 
 _MOST_ROWS = 12
@@ -316,7 +316,7 @@ def slice_comparison(
         notes |= dict.fromkeys(_notes_on_groups(sliced, pairing, by))
         tables += _tested(sliced, chosen, plan)
     slices = [part for table in tables for part in table]
-    frame = pd.DataFrame([record for table in tables for record in _records(table, column, plan)])
+    frame = pd.DataFrame([record for table in tables for record in _records(table, column)])
     raw, reversed_ = (
         np.array([part.row.bounded_pvalue for part in slices]),
         np.array([part.reversal_pvalue for part in slices]),
@@ -375,7 +375,7 @@ class SlicedPairs:
 
     pairing: Any
     places: list[tuple[str, Any]]
-    paired: list[paired_metric.PairedMetric]
+    paired: list[paired_metric.MetricComparison]
     n_without: int
     n_differing: int
     shared_clusters: tuple[int, int]
@@ -399,7 +399,7 @@ def _sliced(
                 missing=plan.missing,
                 applies=applies[part],
             )
-            paired.append(paired_metric.PairedMetric(names, ours, known))
+            paired.append(paired_metric.MetricComparison(names, ours, known))
     return SlicedPairs(
         pairing,
         list(grouped),
@@ -442,66 +442,62 @@ def _notes_on_groups(sliced: SlicedPairs, pairing: Any, by: str) -> Iterator[str
 
 @dataclass(frozen=True, eq=False)
 class _Slice:
-    """One metric of two runs in a group, and the test of all other queries where it is opposed."""
+    """One metric of two runs in a group, and in all other queries."""
 
     label: str
     row: paired_metric.MetricComparison
     overall: float
-    others: base.PairedResult | None
+    rest: Callable[[], paired_metric.MetricComparison]
+
+    @property
+    def is_opposed(self) -> bool:
+        """Whether it is tested, and differs in the other direction than all queries."""
+        test = self.row.test
+        return test.difference * self.overall < 0 and math.isfinite(test.pvalue)
+
+    @cached_property
+    def others(self) -> base.PairedResult | None:
+        """The test of all other queries where the group is opposed; None if they are too few."""
+        rest = self.rest() if self.is_opposed else None
+        return rest.test if rest is not None and rest.is_tested else None
 
     @property
     def reversal_pvalue(self) -> float:
         """The p-value of a reversal: 1 if the directions agree, NaN if a test is missing."""
         own = self.row.test.pvalue
-        if not _is_opposed(self.row, self.overall):
+        if not self.is_opposed:
             return math.nan if math.isnan(own) else 1.0
         return math.nan if self.others is None else max(own, self.others.pvalue)
-
-
-def _is_opposed(row: paired_metric.MetricComparison, overall: float) -> bool:
-    """Whether a group is tested, and differs in the other direction than all queries."""
-    return row.test.difference * overall < 0 and math.isfinite(row.test.pvalue)
 
 
 def _tested(
     sliced: SlicedPairs, metrics: Sequence[MetricPair], plan: paired_metric.ComparisonPlan
 ) -> Iterator[list[_Slice]]:
-    """The groups of each metric, tested."""
-    compared, n_groups = [paired.tested(plan) for paired in sliced.paired], len(sliced.places)
-    for place, metric in enumerate(metrics):
-        rows = compared[place * n_groups : (place + 1) * n_groups]
-        columns = [row.pairs.differences for row in rows]
+    """The groups of each metric."""
+    rows = iter([replace(paired, plan=plan) for paired in sliced.paired])
+
+    def rest(place: Any, metric: MetricPair) -> paired_metric.MetricComparison:
+        whole = sliced.pairing.without(place)
+        return paired_metric.MetricComparison.of(whole, *metric, plan)
+
+    for metric in metrics:
+        own = [next(rows) for _ in sliced.places]
+        columns = [row.pairs.differences for row in own]
         n = sum(column.n for column in columns)
         total = math.fsum(column.mean * column.n for column in columns if column.n)
         overall = total / n if n else math.nan
         yield [
-            _Slice(
-                *(label, row, overall),
-                _test_others(sliced.pairing, metric, rows_of, plan)
-                if _is_opposed(row, overall)
-                else None,
-            )
-            for (label, rows_of), row in zip(sliced.places, rows, strict=True)
+            _Slice(label, row, overall, partial(rest, place, metric))
+            for (label, place), row in zip(sliced.places, own, strict=True)
         ]
 
 
-def _test_others(
-    pairing: Any, metric: MetricPair, place: Any, plan: paired_metric.ComparisonPlan
-) -> base.PairedResult | None:
-    pairs = pairing.without(place).independent_pairs(*metric, plan.missing, plan.units)
-    if pairs.n < plan.fewest_units:
-        return None
-    return paired_test(pairs, test=plan.test, **plan.draws)
-
-
-def _records(
-    table: Sequence[_Slice], column: str, plan: paired_metric.ComparisonPlan
-) -> Iterator[dict[str, object]]:
+def _records(table: Sequence[_Slice], column: str) -> Iterator[dict[str, object]]:
     """The rows of one metric, with what holds for all of its groups."""
     units = [part.row.pairs.units for part in table if part.row.pairs.n]
     spread = pooling.heterogeneity_test(units) if len(units) > 1 else None
     for part in table:
-        numbers = part.row.numbers(plan)
+        numbers = part.row.numbers()
         first = {name: numbers.pop(name) for name in ("metric", "candidate")}
         yield {
             **first,
