@@ -547,12 +547,15 @@ def compare(
     first: Any = runs[0]
     others = runs[1:]
     n_tried = arguments.check_count("tried", tried)
+    if isinstance(margin, Mapping):
+        resolve = resolver(first.metrics)
+        margin = {resolve(name): size for name, size in margin.items()}
     plan = paired_metric.ComparisonPlan(
         test=test,
         interval=interval,
         confidence_level=confidence_level,
         missing=missing,
-        margin=_by_metric(margin, first),
+        margin=margin,
         margin_method=margin_method,
         n_resamples=n_resamples,
         seed=seed,
@@ -585,16 +588,6 @@ def compare(
             *note_on_dialects(runs),
         ),
     )
-
-
-def _by_metric(
-    sizes: float | Mapping[str, float] | None, baseline: Scored
-) -> float | Mapping[str, float] | None:
-    """Sizes by metric under the metrics' own names."""
-    if not isinstance(sizes, Mapping):
-        return sizes
-    resolve = resolver(baseline.metrics)
-    return {resolve(name): size for name, size in sizes.items()}
 
 
 def compare_pairings(

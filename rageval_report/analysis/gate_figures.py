@@ -321,9 +321,7 @@ class ComparedPair:
         """One pair per independent unit, with missing scores treated as in the comparison."""
         plan, known = self.comparison.plan, self.pairing.metrics
         twin = next(theirs for ours, theirs in known if ours.name == self.metric.name)
-        how = plan.missing, plan.units
-        pairs: Pairs = self.pairing.independent_pairs(self.metric, twin, *how)
-        return pairs
+        return self.pairing.measured(self.metric, twin, plan.missing, plan.units).pairs
 
     def measurement(
         self, value: float, low: float = math.nan, high: float = math.nan

@@ -190,10 +190,6 @@ class PairedRuns:
         """The names of the runs."""
         return self.baseline.name, self.candidate.name
 
-    def independent_pairs(self: Any, *metrics_and_settings: Any) -> Any:
-        """The pairs of a metric by independent unit of the queries that both scored."""
-        return self.measured(*metrics_and_settings).pairs
-
     def changed(
         self: Any, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
     ) -> pd.DataFrame:

@@ -554,14 +554,14 @@ def rank(
         replace(metric, name=name) for name in names for metric in lineup.metrics[name]
     )
     blocks = {name: lineup.block(name) for name in names}
-    ranking = _Leaderboard(blocks, lineup, plan, family).ranking()
+    ranking = _RankedBlocks(blocks, lineup, plan, family).ranking()
     origin = {**dialect_settings(runs), **arguments.engine_setting(runs[0])}
     notes = (*note_on_dialects(runs), *read_notes, *lineup.notes, *ranking.notes)
     return replace(ranking, settings={**ranking.settings, **origin}, notes=notes)
 
 
 @dataclass(frozen=True, eq=False)
-class _Leaderboard:
+class _RankedBlocks:
     """The scores of each metric and the settings, which become a ranking."""
 
     blocks: dict[str, ScoreBlock]

@@ -276,6 +276,15 @@ def test_kappas_on_trulens_are_those_of_scikit_learn(umbrela, relevance):
             both["umbrela_rating"], both["ground_truth"], weights=weights
         )
         assert told[name] == pytest.approx(theirs)
+    theirs = metrics.confusion_matrix(both["ground_truth"], both["umbrela_rating"])
+    ours = umbrela.confusion().frame.drop(columns="total")
+    np.testing.assert_array_equal(ours.to_numpy(), theirs)
+    # irrCAC 0.4.4 and krippendorff 0.9.0
+    ac1 = umbrela.frame.set_index("figure").loc["Gwet's AC1", ["estimate", "ci_low", "ci_high"]]
+    assert ac1.tolist() == pytest.approx([0.095082068974, 0.0585422006457, 0.1316219373023])
+    assert told["Gwet's AC2, quadratic"] == pytest.approx(0.268590197183778)
+    assert told["Krippendorff's alpha"] == pytest.approx(-0.046953448222343264)
+    assert umbrela.ratings.n == 1117 - 26
 
 
 @pytest.fixture(scope="module")
@@ -355,8 +364,9 @@ def test_fleiss_kappa_on_mtrag_is_that_of_statsmodels(mtrag):
         [Counter(row.dropna())[grade] for grade in (1, 2, 3, 4)] for _, row in three.iterrows()
     ]
     found = calibrate(run, "faithfulness", raters, n_resamples=99)
-    told = estimates(found, "people with each other")["Fleiss' kappa"]
-    assert told == pytest.approx(rates.fleiss_kappa(np.array(counts)))
+    told = estimates(found, "people with each other")
+    assert told["Fleiss' kappa"] == pytest.approx(rates.fleiss_kappa(np.array(counts)))
+    assert told["Krippendorff's alpha"] == pytest.approx(0.49320679840609016)  # krippendorff 0.9.0
 
 
 def test_two_models_of_mtrag_by_a_judge_and_by_people(models):
