@@ -13,6 +13,7 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import IntervalSettings, choose_metrics, kind_of_mean
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, check_choice, named
+from rageval_report.reports.sentences import group_notes
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, normalise_name, resolver
 from rageval_report.scores.cells import read_cells
@@ -416,11 +417,7 @@ def figure(
 
 def interval_notes(rows: Iterable[FigureRow]) -> list[str]:
     """The notes of the intervals, each once with the figures it applies to."""
-    names_by_note: dict[str, dict[str, None]] = {}
-    for row in rows:
-        for note in row["notes"]:
-            names_by_note.setdefault(note, {})[row["figure"]] = None
-    return [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
+    return group_notes(((row["figure"], note) for row in rows for note in row["notes"]), 0)
 
 
 # -- two ratings of each query

@@ -7,8 +7,8 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, TypeAlias, TypedDict
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, Self, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,17 @@ from rageval_report.scores.metric import Kind
 from rageval_report.stats.base import Interval, check_level, check_resamples, check_seed
 from rageval_report.stats.columns import Column
 from rageval_report.stats.means import PercentileMethod, mean_interval, percentiles_of
-from rageval_report.stats.units import QUERIES, Units, are_missing
+from rageval_report.stats.units import (
+    QUERIES,
+    ClusteredStandardError,
+    Units,
+    are_missing,
+    interval_of_error,
+)
 from rageval_report.types import BoolArray, FloatArray
 
 Clusters = str | pd.Series | Mapping[str, object]
+T = TypeVar("T")
 
 
 class MeanKeywords(TypedDict, total=False):
@@ -44,17 +51,6 @@ class MeanKeywords(TypedDict, total=False):
     seed: int
 
 
-class ReportKeywords(MeanKeywords, total=False):
-    """The keywords of a report file; see `rageval_report.reports.report_evaluation`."""
-
-    title: str | None
-    by: str | Iterable[str] | None
-    correct: Correct | None
-    k: int | None
-    pictures: bool
-    longest_text: int | None
-
-
 class RankingReportKeywords(TypedDict, total=False):
     """The keywords of a ranking's report file; see `rageval_report.reports.report_ranking`."""
 
@@ -64,6 +60,10 @@ class RankingReportKeywords(TypedDict, total=False):
     k: int | None
     pictures: bool
     longest_text: int | None
+
+
+class ReportKeywords(RankingReportKeywords, MeanKeywords, total=False):
+    """The keywords of a report file; see `rageval_report.reports.report_evaluation`."""
 
 
 # As shares of the range. The larger one comes first, because it needs fewer queries.
@@ -139,6 +139,16 @@ class IntervalSettings:
         """The error rate that belongs to the level."""
         return round(1.0 - self.confidence_level, 12)  # 1 - 0.95 is 0.050000000000000044
 
+    @property
+    def draws(self) -> dict[str, Any]:
+        """What draws at random, as the functions of `stats` take it."""
+        return {"n_resamples": self.n_resamples, "seed": self.seed}
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The level and what draws at random, as the functions of `stats` take them."""
+        return {"confidence_level": self.confidence_level, **self.draws}
+
 
 # -- clusters
 
@@ -211,13 +221,18 @@ def _equal_questions(run: Scored) -> str | None:
 
 def choose_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> list[Metric]:
     """The metrics of an evaluation, by any of their names; all of them if `metrics` is None."""
-    if metrics is None:
-        return list(evaluation.metrics.values())
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
-    if not names:
+    names = None if metrics is None or isinstance(metrics, str) else list(metrics)
+    if names == []:
         raise DataError("metrics must name at least one metric; got none")
-    resolve = resolver(evaluation.metrics)
-    return [evaluation.metrics[resolve(name)] for name in names]
+    return pick(evaluation.metrics, names or metrics)
+
+
+def pick(known: Mapping[str, T], metrics: str | Iterable[str] | None) -> list[T]:
+    """The members of a mapping by any names of their metrics; all of them if `metrics` is None."""
+    if metrics is None:
+        return list(known.values())
+    resolve = resolver(known)
+    return [known[resolve(name)] for name in ([metrics] if isinstance(metrics, str) else metrics)]
 
 
 def scores_of(evaluation: Scored, metric: Metric) -> FloatArray:
@@ -250,25 +265,36 @@ def usual_sizes(metric: Metric, mean: float, sd: float) -> tuple[float, ...]:
 
 
 def interval_of_mean(
-    metric: Metric,
-    scores: npt.ArrayLike | Column,
-    *,
-    method: str = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 9999,
-    seed: int = 0,
+    metric: Metric, scores: npt.ArrayLike | Column, plan: IntervalSettings, method: str = "auto"
 ) -> Interval:
     """The interval of the mean of a metric, by what is known of the metric."""
     column = Column.of(scores)
-    return mean_interval(
-        column,
-        method=method,
-        confidence_level=confidence_level,
-        bounds=mean_limits(metric, column.minimum),
-        kind=kind_of_mean(metric),
-        n_resamples=n_resamples,
-        seed=seed,
-    )
+    known: dict[str, Any] = {"kind": kind_of_mean(metric), **plan.keywords}
+    limits = mean_limits(metric, column.minimum)
+    return mean_interval(column, method=method, bounds=limits, **known)
+
+
+def interval_of_clusters(
+    metric: Metric,
+    column: Column,
+    error: ClusteredStandardError | None,
+    plan: IntervalSettings,
+    method: str = "auto",
+) -> Interval:
+    """The interval of a mean from its standard error by clusters; None if nothing is scored."""
+    if method not in ("auto", "t"):
+        raise DataError(
+            f'interval must be "auto" or "t" with clusters; got {method!r}, which assumes '
+            "independent queries"
+        )
+    if error is None:
+        return Interval(*4 * (math.nan,), "cr2", plan.confidence_level)
+    bounds = None if method == "t" else mean_limits(metric, column.minimum)
+    # Latency and cost are limited on one side only, which the interval within bounds cannot use.
+    if bounds is not None and not math.isfinite(bounds[1] - bounds[0]):
+        bounds = None
+    # Clusters move no mean, not even by its last digit.
+    return replace(interval_of_error(error, plan.confidence_level, bounds), estimate=column.mean)
 
 
 def kind_of_mean(metric: Metric) -> Kind:

@@ -12,27 +12,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.arguments import (
-    Clusters,
-    ReportKeywords,
-    ScoredOrScanned,
-    check_count,
-    clusters_setting,
-    engine_setting,
-    is_scan,
-    resolve_units,
-    scans_among,
-    unnamed_clusters,
-)
+from rageval_report.analysis import arguments, paired_metric
 from rageval_report.analysis.gate import GateResult, gate_comparison
-from rageval_report.analysis.paired_metric import (
-    DEFAULT_PLAN,
-    AdjustedPvalues,
-    ComparisonPlan,
-    Margin,
-    MetricComparison,
-    PairedMetric,
-)
 from rageval_report.analysis.pairing import (
     MissingTreatment,
     Pairing,
@@ -48,8 +29,6 @@ from rageval_report.analysis.verdicts import (
     answer_of,
     answer_table,
     comparison_verdicts,
-    correct_in_family,
-    levels_left,
     of_shown,
 )
 from rageval_report.errors import DataError, UnknownNameError, check_options, doubts_of, is_doubt
@@ -58,19 +37,8 @@ from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
 from rageval_report.reports import sentences
 from rageval_report.results import Result
-from rageval_report.scores import Correct, Metric, Scored, resolver
-from rageval_report.scores.align import match_queries
+from rageval_report.scores import Correct, Metric, Scored, align, resolver, shown
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
-from rageval_report.scores.shown import (
-    BETTER,
-    DIRECTION_UNKNOWN,
-    EQUIVALENT,
-    IDENTICAL,
-    NOT_WORSE,
-    TOO_FEW,
-    UNDECIDED,
-    WORSE,
-)
 from rageval_report.stats import corrections
 from rageval_report.stats.equivalence import MarginMethod
 from rageval_report.stats.pairs import Pairs
@@ -97,7 +65,16 @@ _PRINTED = (
     *("metric", "candidate", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"),
     *("pvalue_adjusted", "difference_lowest", "difference_highest", "verdict"),
 )
-_WORDS = (BETTER, WORSE, DIRECTION_UNKNOWN, EQUIVALENT, NOT_WORSE, UNDECIDED, IDENTICAL, TOO_FEW)
+_WORDS = (
+    shown.BETTER,
+    shown.WORSE,
+    shown.DIRECTION_UNKNOWN,
+    shown.EQUIVALENT,
+    shown.NOT_WORSE,
+    shown.UNDECIDED,
+    shown.IDENTICAL,
+    shown.TOO_FEW,
+)
 _MOST_NOTES = 3
 
 
@@ -146,7 +123,7 @@ class Comparison(Result):
     """
 
     pairings: tuple[Pairing, ...] = ()
-    plan: ComparisonPlan = DEFAULT_PLAN
+    plan: paired_metric.ComparisonPlan = paired_metric.DEFAULT_PLAN
     key_notes: tuple[str, ...] = ()
 
     @property
@@ -208,7 +185,7 @@ class Comparison(Result):
         doubts = [note for note in self.notes if is_doubt(note) and note not in self.key_notes]
         undecided = ""
         if len(set(frame["candidate"])) == 1:
-            verdicts = of_shown(comparison_verdicts(self), UNDECIDED)
+            verdicts = of_shown(comparison_verdicts(self), shown.UNDECIDED)
             undecided = sentences.undecided_text(verdicts)
         correction = str(self.settings["correction"])
         basis = sentences.basis_text(frame, self.plan, correction, family)
@@ -334,7 +311,7 @@ class Comparison(Result):
         """
         return gate_comparison(self, *rules, correct=correct)
 
-    def report(self, **options: Unpack[ReportKeywords]) -> Report:
+    def report(self, **options: Unpack[arguments.ReportKeywords]) -> Report:
         """The report file: verdicts, tables, pictures, slices, and every query in one page.
 
         Parameters
@@ -349,7 +326,7 @@ class Comparison(Result):
         >>> compare(*demo_evaluations(), metrics="recall@5").report(pictures=False)
         Report('hybrid against bm25', 3 verdicts, 6 sections, 202 queries)
         """
-        check_options("Comparison.report()", options, ReportKeywords.__annotations__)
+        check_options("Comparison.report()", options, arguments.ReportKeywords.__annotations__)
         report: Report = load("rageval_report.reports:report_comparison")(self, **options)
         return report
 
@@ -414,7 +391,7 @@ class Comparison(Result):
     ) -> pd.DataFrame:
         k, path = options.get("k"), options.get("path")
         if k is not None:
-            check_count("k", k)
+            arguments.check_count("k", k)
         pairing, *pair = self._pair(metric, candidate)
         changed: pd.DataFrame = pairing.changed(tuple(pair), k, path, better=better)
         return changed
@@ -441,10 +418,10 @@ class CompareKeywords(TypedDict, total=False):
     correction: str
     confidence_level: float
     missing: MissingTreatment
-    clusters: Clusters | None
+    clusters: arguments.Clusters | None
     seed: int
     interval: str
-    margin: Margin | None
+    margin: paired_metric.Margin | None
     margin_method: MarginMethod
     n_resamples: int
     on: str | None
@@ -452,17 +429,17 @@ class CompareKeywords(TypedDict, total=False):
 
 
 def compare(
-    baseline: ScoredOrScanned,
-    *candidates: ScoredOrScanned,
+    baseline: arguments.ScoredOrScanned,
+    *candidates: arguments.ScoredOrScanned,
     metrics: str | Iterable[str] | None = None,
     test: str = "auto",
     correction: str = "holm",
     confidence_level: float = 0.95,
     missing: MissingTreatment = "drop",
-    clusters: Clusters | None = None,
+    clusters: arguments.Clusters | None = None,
     seed: int = 0,
     interval: str = "auto",
-    margin: Margin | None = None,
+    margin: paired_metric.Margin | None = None,
     margin_method: MarginMethod = "auto",
     n_resamples: int = 9999,
     on: str | None = None,
@@ -563,19 +540,22 @@ def compare(
             "candidates must hold at least one evaluation to compare with the baseline; got none"
         )
     runs: tuple[Any, ...] = (baseline, *candidates)
-    runs = scans_among(runs, "compare()") or check_evaluations(
+    runs = arguments.scans_among(runs, "compare()") or check_evaluations(
         runs, "compare(baseline, *candidates)"
     )
     check_unique_names(runs)
     first: Any = runs[0]
     others = runs[1:]
-    n_tried = check_count("tried", tried)
-    plan = ComparisonPlan(
+    n_tried = arguments.check_count("tried", tried)
+    if isinstance(margin, Mapping):
+        resolve = resolver(first.metrics)
+        margin = {resolve(name): size for name, size in margin.items()}
+    plan = paired_metric.ComparisonPlan(
         test=test,
         interval=interval,
         confidence_level=confidence_level,
         missing=missing,
-        margin=_by_metric(margin, first),
+        margin=margin,
         margin_method=margin_method,
         n_resamples=n_resamples,
         seed=seed,
@@ -583,14 +563,14 @@ def compare(
         tried=n_tried if n_tried > len(others) else 1,
     )
     pairings: tuple[Any, ...]
-    if is_scan(first):
+    if arguments.is_scan(first):
         pairings, units = first.pair_with(others, metrics, plan.missing, clusters, on)
     else:
-        matched = others if on is None else [match_queries(run, first, on) for run in others]
+        matched = others if on is None else [align.match_queries(run, first, on) for run in others]
         pairings = tuple(pair_runs(first, run, metrics) for run in matched)
         units = QUERIES
         if clusters is not None:
-            units = resolve_units(first, clusters, compared_rows(pairings))
+            units = arguments.resolve_units(first, clusters, compared_rows(pairings))
     return compare_pairings(
         f"{', '.join(run.name for run in others)} against {first.name}",
         pairings,
@@ -598,28 +578,22 @@ def compare(
         correction=correction,
         settings={
             **dialect_settings(runs),
-            **clusters_setting(clusters),
-            **engine_setting(first),
+            **arguments.clusters_setting(clusters),
+            **arguments.engine_setting(first),
             **({} if on is None else {"on": on}),
         },
-        notes=(*doubts_of(runs), *unnamed_clusters(first, clusters), *note_on_dialects(runs)),
+        notes=(
+            *doubts_of(runs),
+            *arguments.unnamed_clusters(first, clusters),
+            *note_on_dialects(runs),
+        ),
     )
-
-
-def _by_metric(
-    sizes: float | Mapping[str, float] | None, baseline: Scored
-) -> float | Mapping[str, float] | None:
-    """Sizes by metric under the metrics' own names."""
-    if not isinstance(sizes, Mapping):
-        return sizes
-    resolve = resolver(baseline.metrics)
-    return {resolve(name): size for name, size in sizes.items()}
 
 
 def compare_pairings(
     title: str,
     pairings: tuple[Pairing, ...],
-    plan: ComparisonPlan,
+    plan: paired_metric.ComparisonPlan,
     *,
     correction: str,
     settings: Mapping[str, object] | None = None,
@@ -631,25 +605,15 @@ def compare_pairings(
             "correction", correction, [*corrections.CORRECTIONS, corrections.WESTFALL_YOUNG]
         )
     rows = [
-        PairedMetric.of(pairing, ours, theirs, plan).tested(plan)
+        paired_metric.MetricComparison.of(pairing, ours, theirs, plan)
         for pairing in pairings
         for ours, theirs in pairing.metrics
     ]
-    family = _family_of(pairings)
     # Of several variants each keeps its share of the error rate, also those that are not compared.
-    together = [rows]
-    if plan.tried > 1:
-        names = dict.fromkeys(row.names for row in rows)
-        together = [[row for row in rows if row.names == pair] for pair in names]
-    adjusted = [
-        pvalues
-        for own in together
-        for pvalues in _adjusted(own, family, correction, plan, pairings[0].baseline)
-    ]
-    records = [row.row(own, plan) for row, own in zip(rows, adjusted, strict=True)]
-    frame = pd.DataFrame(records, columns=[*dict.fromkeys((*_COLUMNS, *records[0]))])
-    raw = np.array([row.test.pvalue for row in rows])
-    n_tests = family.size(frame["metric"].tolist(), raw)
+    within = [row.names for row in rows] if plan.tried > 1 else []
+    raw = np.array([row.bounded_pvalue for row in rows], dtype=np.float64)
+    family = _family_of(pairings).tested([row.metric.name for row in rows], raw, within)
+    frame, n_tests = _table(rows, family, correction, plan, pairings[0].baseline), family.size
     opening = [*notes, *dict.fromkeys(_unchanged_notes(pairings, rows))]
     opening += sentences.direction_notes(row.metric for row in rows)
     return Comparison(
@@ -669,42 +633,48 @@ def _family_of(pairings: Iterable[Pairing]) -> CorrectionFamily:
     return CorrectionFamily.of(ours for pairing in pairings for ours, _ in pairing.metrics)
 
 
-def _adjusted(
-    rows: Sequence[MetricComparison],
+def _table(
+    rows: Sequence[paired_metric.MetricComparison],
     family: CorrectionFamily,
     correction: str,
-    plan: ComparisonPlan,
+    plan: paired_metric.ComparisonPlan,
     baseline: Scored,
-) -> Iterator[AdjustedPvalues]:
-    """The p-values of rows that are corrected together: of differences, and against a margin."""
+) -> pd.DataFrame:
+    """The rows with what needs all of them: p-values of differences, and against a margin."""
     # Westfall-Young resamples the differences; margins have no such form, so Holm is used there.
     method = "holm" if correction == corrections.WESTFALL_YOUNG else correction
-    names = [row.metric.name for row in rows]
-    raw = np.array([row.bounded_pvalue for row in rows], dtype=np.float64)
 
-    def correct(own: IndexArray) -> FloatArray:
-        if correction != corrections.WESTFALL_YOUNG:
-            return corrections.adjust_pvalues(raw[own], method=method)
+    def shared_flips(own: IndexArray) -> FloatArray:
         # The flips are drawn, and the test may be another one, but no adjusted p-value is smaller.
         drawn = _westfall_young([rows[place] for place in own], plan, len(baseline.scores))
-        return np.fmax(drawn, raw[own])
+        return np.asarray(np.fmax(drawn, family.pvalues[own]))
 
-    columns = [family.correct(names, raw, correct)]
-    for claims in ([row.equivalence for row in rows], [row.non_inferiority for row in rows]):
-        pvalues = np.array([math.nan if claim is None else claim.pvalue for claim in claims])
-        columns.append(correct_in_family(family, names, pvalues, method))
+    adjusted = family.adjusted(method) if method == correction else family.correct(shared_flips)
+    levels = family.levels_left(correction, plan.alpha_of_one).tolist()
+    frame = pd.DataFrame([row.numbers() for row in rows])
     # NumPy's minimum keeps NaN, which means: not tested.
-    differences, equivalence, non_inferiority = (
-        np.minimum(1.0, plan.tried * column).tolist() for column in columns
-    )
-    levels = levels_left(family, names, raw, correction, plan.alpha_of_one).tolist()
-    sizes = family.sizes(names, raw)
-    for numbers in zip(differences, sizes, levels, equivalence, non_inferiority, strict=True):
-        yield AdjustedPvalues(*numbers)
+    frame["pvalue_adjusted"] = np.minimum(1.0, plan.tried * adjusted)
+    frame["n_tests"] = family.sizes
+    planned = [row.planning(level) for row, level in zip(rows, levels, strict=True)]
+    parts = [frame, pd.DataFrame(planned)]
+    if plan.margin is not None:
+        against = pd.DataFrame([row.against_margin() for row in rows])
+        for claim in ("equivalence", "non_inferiority"):
+            tests = [getattr(row, claim) for row in rows]
+            pvalues = np.array([math.nan if test is None else test.pvalue for test in tests])
+            corrected = np.minimum(1.0, plan.tried * family.adjusted(method, pvalues))
+            against[f"{claim}_pvalue_adjusted"] = corrected
+        parts.append(against)
+    frame = pd.concat(parts, axis=1)
+    records: list[Any] = frame.to_dict("records")
+    frame["verdict"] = [shown.verdict_word(row, plan.alpha) for row in records]
+    return frame[[*dict.fromkeys((*_COLUMNS, *frame))]]
 
 
 def _westfall_young(
-    rows: Sequence[MetricComparison], plan: ComparisonPlan, n_baseline: int
+    rows: Sequence[paired_metric.MetricComparison],
+    plan: paired_metric.ComparisonPlan,
+    n_baseline: int,
 ) -> FloatArray:
     """Signs are flipped unit by unit, the same for all metrics and candidates."""
     # A missing pair is 0, which no flip of its sign changes.
@@ -715,16 +685,14 @@ def _westfall_young(
     # What was not tested for want of units is not a test.
     by_unit[:, [math.isnan(row.test.pvalue) for row in rows]] = math.nan
     half = [corrections.uses_midp(row.test.test) for row in rows]
-    return corrections.westfall_young(
-        by_unit, n_resamples=plan.n_resamples, seed=plan.seed, half_ties=half
-    )
+    return corrections.westfall_young(by_unit, half_ties=half, **plan.draws)
 
 
 # -- notes
 
 
 def _unchanged_notes(
-    pairings: Sequence[Pairing], rows: Sequence[MetricComparison]
+    pairings: Sequence[Pairing], rows: Sequence[paired_metric.MetricComparison]
 ) -> Iterator[str]:
     """That a candidate has the very scores of the baseline, which a change hardly leaves."""
     for pairing in pairings:
@@ -747,8 +715,8 @@ def _are_same(pairs: Pairs) -> bool:
 
 def _notes(
     pairings: Sequence[Pairing],
-    rows: Sequence[MetricComparison],
-    plan: ComparisonPlan,
+    rows: Sequence[paired_metric.MetricComparison],
+    plan: paired_metric.ComparisonPlan,
     correction: str,
     n_tests: int,
     family: CorrectionFamily,
@@ -757,7 +725,7 @@ def _notes(
     for pairing in pairings:
         yield from pairing.notes()
     metrics = {row.metric.name: row.metric for row in rows}
-    metric_notes = [(row.metric.name, note) for row in rows for note in row.notes(plan)]
+    metric_notes = [(row.metric.name, note) for row in rows for note in row.notes()]
     yield from sentences.group_notes(metric_notes, len(metrics))
     if plan.margin is not None and not isinstance(plan.margin, Mapping):
         ranges = {own.bounds and own.bounds[1] - own.bounds[0] for own in metrics.values()}

@@ -124,7 +124,7 @@ def main_effects(
     """
     runs = check_evaluations(list(evaluations), "main_effects(evaluations)")
     grid = Grid.of(runs, factors)
-    plan = ComparisonPlan(test, interval, confidence_level, n_resamples=n_resamples, seed=seed)
+    plan = ComparisonPlan(confidence_level, n_resamples, seed, test, interval)
     labels, pairings = {}, []
     for factor, (first, *others) in grid.levels.items():
         reference = grid.average({factor: first})

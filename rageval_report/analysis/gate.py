@@ -11,17 +11,8 @@ from typing import Any, Literal, Self, TypeAlias, Unpack, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis import arguments
+from rageval_report.analysis import arguments, gate_figures, paired_metric
 from rageval_report.analysis.arguments import ScoredOrScanned, is_scan
-from rageval_report.analysis.gate_figures import (
-    MARGIN_METHOD,
-    GatedRun,
-    GateMissing,
-    GateSettings,
-    Measurement,
-    RunGateKeywords,
-)
-from rageval_report.analysis.paired_metric import ComparisonLike, interval_name
 from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.analysis.rules import Rule, RuleRequest, parse_rule, resolve_rule
 from rageval_report.errors import DataError, GateError, check_choice, doubts_of
@@ -37,9 +28,7 @@ from rageval_report.scores import Catalogue, Correct, normalise_name, states
 from rageval_report.scores.catalogue import dialects
 from rageval_report.scores.correct import declare_counts
 from rageval_report.scores.query_ids import ANSWER, QUESTION, REFERENCE
-from rageval_report.stats.base import TIE_TOLERANCE
-from rageval_report.stats.corrections import adjust_pvalues
-from rageval_report.stats.units import FEWEST_UNITS
+from rageval_report.stats import base, corrections, units
 
 PASSED, FAILED, NOT_EVALUATED = "passed", "failed", "not evaluated"
 # Neither shown to hold nor shown not to hold: more queries would decide.
@@ -59,7 +48,7 @@ _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 def holds(value: float, operator: str, threshold: float) -> bool:
     """Whether a value is on the right side of a threshold, but for rounding."""
-    if abs(value - threshold) <= TIE_TOLERANCE * max(1.0, abs(value), abs(threshold)):
+    if abs(value - threshold) <= base.TIE_TOLERANCE * max(1.0, abs(value), abs(threshold)):
         return "=" in operator
     return value > threshold if operator[0] == ">" else operator[0] == "<" and value < threshold
 
@@ -69,8 +58,8 @@ class Outcome:
     """The outcome of one rule on one pipeline."""
 
     request: RuleRequest
-    run: GatedRun
-    measurement: Measurement
+    run: gate_figures.GatedRun
+    measurement: gate_figures.Measurement
     pvalue: float
     n_claims: int
     state: str
@@ -92,7 +81,7 @@ class Outcome:
         """How few queries a value that passes is of, if they say little about others."""
         measured, figure = self.measurement, self.request.figure
         is_known = self.request.limit or figure.of == "pair" or figure.queries in (None, "unscored")
-        if not self.passed or is_known or (measured.n_clusters or measured.n) >= FEWEST_UNITS:
+        if not self.passed or is_known or (measured.n_clusters or measured.n) >= units.FEWEST_UNITS:
             return ""
         clusters = counted(measured.n_clusters, "cluster")
         return (
@@ -139,7 +128,7 @@ class Outcome:
             method = dialects.percentile_method(run.evaluation)
             yield from dialects.note_on_percentiles(run.evaluation, method)
         if self.few_queries:
-            yield f"{text}: {self.few_queries}; at least {FEWEST_UNITS} are needed"
+            yield f"{text}: {self.few_queries}; at least {units.FEWEST_UNITS} are needed"
         if self.straddles:
             end = "ci_low" if ">" in request.operator else "ci_high"
             inner, limit = name if request.name == "mean" else text, f"{request.threshold:g}"
@@ -157,7 +146,11 @@ class Outcome:
 
 
 def _judge(
-    request: RuleRequest, run: GatedRun, measured: Measurement, pvalue: float, n_claims: int
+    request: RuleRequest,
+    run: gate_figures.GatedRun,
+    measured: gate_figures.Measurement,
+    pvalue: float,
+    n_claims: int,
 ) -> Outcome:
     """What becomes of a rule, once the p-values of all claims are adjusted."""
     # Rounded, because 1 - 0.95 is 0.050000000000000044.
@@ -211,7 +204,7 @@ def _sentence(outcome: Outcome) -> str:
     basis = f"{n} {'paired' if is_pair else 'scored'}{clusters}{unscored}"
     if not (math.isnan(measured.low) or math.isnan(measured.high) or request.limit):
         test, level = measured.test, outcome.level
-        name = f"{100 * level:g} % CI" if test is None else interval_name(test, level)
+        name = f"{100 * level:g} % CI" if test is None else paired_metric.interval_name(test, level)
         basis += f"; {name} {number(measured.low)} to {number(measured.high)}"
     if request.is_claim:
         return _claim_sentence(outcome, where, basis)
@@ -309,7 +302,7 @@ class RowsBehind:
             return f"unscored on {metric.name}"
         return "" if side is None else f"{_PHRASES[side]} {self.cut:g} on {metric.name}"
 
-    def __call__(self, run: GatedRun) -> FailingRows:
+    def __call__(self, run: gate_figures.GatedRun) -> FailingRows:
         """Those of a run, the worst first."""
         scores, details, metric = run.evaluation.scores, run.evaluation.details, self.request.metric
         first, side = {}, self.unwanted_side() or "<"
@@ -457,18 +450,20 @@ def _gates(n: int, n_all: int) -> str:
 
 
 def gate(
-    evaluation: ScoredOrScanned, *rules: str | Rule, **keywords: Unpack[RunGateKeywords]
+    evaluation: ScoredOrScanned,
+    *rules: str | Rule,
+    **keywords: Unpack[gate_figures.RunGateKeywords],
 ) -> GateResult:
     """Check a pipeline against rules."""
     run: Any
     [run] = arguments.scans_among((evaluation,), "gate()") or check_evaluations(
         (evaluation,), "gate(evaluation, *rules)"
     )
-    settings = GateSettings(**keywords)
+    settings = gate_figures.GateSettings(**keywords)
     gated = (
         run.gated(settings)
         if is_scan(run)
-        else GatedRun(run, settings, arguments.resolve_units(run, settings.clusters))
+        else gate_figures.GatedRun(run, settings, arguments.resolve_units(run, settings.clusters))
     )
     notes = (*doubts_of((run,)), *arguments.unnamed_clusters(run, settings.clusters))
     result = _check_rules(f"Gates of {run.name}", [gated], rules, notes)
@@ -476,20 +471,20 @@ def gate(
 
 
 def gate_comparison(
-    comparison: ComparisonLike, *rules: str | Rule, correct: Correct | None = None
+    comparison: paired_metric.ComparisonLike, *rules: str | Rule, correct: Correct | None = None
 ) -> GateResult:
     """Check the candidates of a comparison against rules; see `Comparison.gate`."""
     plan, pairings, gated = comparison.plan, comparison.pairings, []
     # "bounds" leaves unscored queries out too; its bounds are not part of a figure.
-    missing: GateMissing = "worst" if plan.missing == "worst" else "drop"
+    missing: gate_figures.GateMissing = "worst" if plan.missing == "worst" else "drop"
     draws = plan.confidence_level, plan.n_resamples, plan.seed
-    settings = GateSettings(*draws, missing, correct)
+    settings = gate_figures.GateSettings(*draws, missing, correct)
     for pairing in pairings:
         run: Any = pairing.candidate
         own = (
             run.gated(settings, with_clusters=plan.units.are_clusters)
             if is_scan(run)
-            else GatedRun(run, settings, pairing.units_of_candidate(plan.units))
+            else gate_figures.GatedRun(run, settings, pairing.units_of_candidate(plan.units))
         )
         gated.append(replace(own, comparison=comparison, pairing=pairing))
     runs = [run for pairing in pairings for run in (pairing.baseline, pairing.candidate)]
@@ -501,7 +496,7 @@ def gate_comparison(
     claims: dict[str, list[Any]] = {
         "pvalue": [test.pvalue if test else math.nan for test in tests],
         "pvalue_adjusted": [outcome.pvalue for outcome in result.outcomes],
-        MARGIN_METHOD: [test and test.method for test in tests],
+        gate_figures.MARGIN_METHOD: [test and test.method for test in tests],
     }
     kept = {k: v for k, v in comparison.settings.items() if k in ("clusters", "engine")}
     family = {"no_regression_family": result.outcomes[0].n_claims}
@@ -511,7 +506,7 @@ def gate_comparison(
 
 def _check_rules(
     title: str,
-    runs: list[GatedRun],
+    runs: list[gate_figures.GatedRun],
     rules: Iterable[str | Rule],
     notes: tuple[str, ...],
     tried: int = 1,
@@ -527,7 +522,7 @@ def _check_rules(
     raw = np.array([value.test.pvalue if value.test else math.nan for *_, value in measured])
     n_claims = int(np.isfinite(raw).sum())
     # NumPy's minimum keeps NaN, which means: not tested.
-    pvalues = np.minimum(1.0, tried * adjust_pvalues(raw, method="holm"))
+    pvalues = np.minimum(1.0, tried * corrections.adjust_pvalues(raw, method="holm"))
     outcomes = tuple(
         _judge(*parts, float(pvalue), n_claims)
         for parts, pvalue in zip(measured, pvalues, strict=True)
@@ -539,9 +534,7 @@ def _check_rules(
         pd.DataFrame([outcome.row() for outcome in outcomes]),
         {
             "missing": settings.missing,
-            "confidence_level": settings.confidence_level,
-            "n_resamples": settings.n_resamples,
-            "seed": settings.seed,
+            **settings.keywords,
             **arguments.clusters_setting(settings.clusters),
             **dialects.dialect_settings([run.evaluation for run in runs]),
         },

@@ -24,17 +24,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.arguments import (
-    Clusters,
-    IntervalSettings,
-    check_percentiles,
-    interval_of_mean,
-    is_scan,
-)
-from rageval_report.analysis.paired_metric import ComparisonLike, compare_with_margin
+from rageval_report.analysis import arguments, paired_metric, tables
 from rageval_report.analysis.pairing import Pairing, require_bounds
-from rageval_report.analysis.report import interval_of_clusters
-from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, check_choice
 from rageval_report.scores import Catalogue, Correct, Metric, Scored
 from rageval_report.scores.catalogue.dialects import percentile_method
@@ -47,10 +38,9 @@ from rageval_report.scores.correct import (
     why_unknown,
 )
 from rageval_report.scores.states import NOT_APPLICABLE, not_applicable
+from rageval_report.stats import equivalence, means
 from rageval_report.stats.base import Interval
 from rageval_report.stats.columns import Column
-from rageval_report.stats.equivalence import EQUIVALENCE_METHODS, EquivalenceResult, MarginMethod
-from rageval_report.stats.means import interval_of_count, percentiles_of, quantile_interval
 from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import QUERIES, Units, clustered_interval, clustered_standard_error
 from rageval_report.types import BoolArray, FloatArray
@@ -69,12 +59,12 @@ _CORRECT = Metric("correct", kind="binary", bounds=(0.0, 1.0))
 
 
 @dataclass(frozen=True)
-class GateSettings(IntervalSettings):
+class GateSettings(arguments.IntervalSettings):
     """The settings that can move a figure; see `rageval_report.analysis.gate.gate`."""
 
     missing: GateMissing = "drop"
     correct: Correct | CorrectNotion | None = None
-    clusters: Clusters | None = None
+    clusters: arguments.Clusters | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,13 +79,13 @@ class RunGateKeywords(TypedDict, total=False):
     n_resamples: int
     seed: int
     correct: Correct | None
-    clusters: Clusters | None
+    clusters: arguments.Clusters | None
 
 
 class GateKeywords(RunGateKeywords, total=False):
     """The settings of gates; the method of margins is not used without a baseline."""
 
-    margin_method: MarginMethod
+    margin_method: equivalence.MarginMethod
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +103,7 @@ class Measurement:
     estimate: float = math.nan
     without_spread: str = ""
     is_impossible: bool = False
-    test: EquivalenceResult | None = None
+    test: equivalence.EquivalenceResult | None = None
 
     def marked(self, values: str) -> Measurement:
         """The same; if its interval has no width, because these values are all equal."""
@@ -162,20 +152,11 @@ class GateColumn:
 
     def mean_interval(self) -> Interval:
         """Their mean with its interval."""
-        settings, level = self.run.settings, self.run.settings.confidence_level
+        known = self.metric, self.scores
         if self.each is None or not self.scores.n:
-            return interval_of_mean(
-                *(self.metric, self.scores),
-                confidence_level=level,
-                n_resamples=settings.n_resamples,
-                seed=settings.seed,
-            )
-        codes = np.asarray(self.units.codes)
-        error = clustered_standard_error(self._filled(self.each), codes)
-        lowest = self.scores.minimum
-        interval = interval_of_clusters(self.metric, lowest, error, confidence_level=level)
-        # Clusters move no mean, not even by its last digit.
-        return replace(interval, estimate=self.scores.mean)
+            return arguments.interval_of_mean(*known, self.run.settings)
+        error = clustered_standard_error(self._filled(self.each), np.asarray(self.units.codes))
+        return arguments.interval_of_clusters(*known, error, self.run.settings)
 
     def share_interval(self, holds: Callable[[FloatArray], BoolArray]) -> Interval:
         """The share of the scores of which something holds, with its interval."""
@@ -194,7 +175,7 @@ class GateColumn:
     def _share(self, n_holding: int, n: int, each: FloatArray | None = None) -> Interval:
         level = self.run.settings.confidence_level
         if each is None or not n:
-            return interval_of_count(n_holding, n, level)
+            return means.interval_of_count(n_holding, n, level)
         codes, bounds = np.asarray(self.units.codes), (0.0, 1.0)
         return clustered_interval(each, codes, confidence_level=level, bounds=bounds)
 
@@ -204,7 +185,7 @@ class GateColumn:
     def percentile(self, percentile: float) -> float:
         """A percentile of the scores by the rule of their dialect; NaN if there are none."""
         method = percentile_method(self.run.sample)
-        return float(percentiles_of(self.scores, (percentile,), method=method)[0])
+        return float(means.percentiles_of(self.scores, (percentile,), method=method)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +195,7 @@ class GatedRun:
     evaluation: Scored
     settings: GateSettings
     units: Units = QUERIES
-    comparison: ComparisonLike | None = None
+    comparison: paired_metric.ComparisonLike | None = None
     pairing: Pairing | None = None
 
     @property
@@ -225,7 +206,7 @@ class GatedRun:
     @property
     def sample(self) -> Scored:
         """The evaluation, or some rows of a scan with the metrics of all."""
-        return table_of(self.evaluation).sample
+        return tables.table_of(self.evaluation).sample
 
     def select_rows(self, select: Callable[[GatedRun], Any]) -> Any:
         """What a function selects of the queries of the run."""
@@ -239,9 +220,9 @@ class GatedRun:
 
     def column(self, metric: Metric) -> GateColumn:
         """One metric's scores; a `DataError` if a missing one has no worst possible value."""
-        table, name, run = table_of(self.evaluation), metric.name, self.evaluation
+        table, name, run = tables.table_of(self.evaluation), metric.name, self.evaluation
         scores, each, units = table.column(metric), None, QUERIES
-        if is_scan(run) and not self.units.are_clusters:
+        if arguments.is_scan(run) and not self.units.are_clusters:
             scan: Any = run
             states = scan.count_unscored([name]).states.get(name, {})
             n_not_applicable = states.get(NOT_APPLICABLE, 0)
@@ -294,7 +275,9 @@ class GatedRun:
         """How many queries are answered correctly."""
         run: Any = self.evaluation
         counts: CorrectCounts = (
-            run.count_correct(notion) if is_scan(run) else CorrectCounts.of(answers_by(run, notion))
+            run.count_correct(notion)
+            if arguments.is_scan(run)
+            else CorrectCounts.of(answers_by(run, notion))
         )
         return counts
 
@@ -322,7 +305,7 @@ def with_more(column: Column, value: float, n: int) -> Column:
 class ComparedPair:
     """One metric of a baseline and a candidate: a row of a comparison, and its scores."""
 
-    comparison: ComparisonLike
+    comparison: paired_metric.ComparisonLike
     pairing: Pairing
     metric: Metric
 
@@ -338,7 +321,7 @@ class ComparedPair:
         """One pair per independent unit, with missing scores treated as in the comparison."""
         plan, known = self.comparison.plan, self.pairing.metrics
         twin = next(theirs for ours, theirs in known if ours.name == self.metric.name)
-        return self.pairing.independent_pairs(self.metric, twin, plan.missing, plan.units)
+        return self.pairing.measured(self.metric, twin, plan.missing, plan.units).pairs
 
     def measurement(
         self, value: float, low: float = math.nan, high: float = math.nan
@@ -427,7 +410,7 @@ def _percentile(column: GateColumn, percentile: float) -> Measurement:
         note = "the interval of a percentile assumes independent queries, not clusters"
         return replace(column.measurement(value), notes=(note,), is_impossible=True)
     level = column.run.settings.confidence_level
-    interval = quantile_interval(column.scores, percentile / 100, confidence_level=level)
+    interval = means.quantile_interval(column.scores, percentile / 100, confidence_level=level)
     return column.measurement(value, interval.low, interval.high)
 
 
@@ -450,7 +433,7 @@ def _no_regression(
     if pairs.n < plan.fewest_units:
         return pair.tested(measured)
     # The test asks whether its second side is not lower; if lower is better, the sides swap.
-    test = compare_with_margin(
+    test = paired_metric.compare_with_margin(
         *(pairs if rises else pairs.swapped(), pair.metric, margin),
         method=margin_method or plan.margin_method,
         alpha=plan.alpha_of_one,
@@ -514,7 +497,7 @@ PAIR_FIGURES: Registry[GateFigure] = Registry(
             "the candidate is not worse by the margin or more (non-inferiority)",
             _no_regression,
             parameters=("metric", "margin?", "margin_method?"),
-            choices={MARGIN_METHOD: EQUIVALENCE_METHODS},
+            choices={MARGIN_METHOD: equivalence.EQUIVALENCE_METHODS},
         ),
         "difference": _of_differences(
             "candidate minus baseline",
@@ -540,6 +523,6 @@ def percentile_figure(name: str) -> GateFigure | None:
     match = _PERCENTILE.fullmatch(name)
     if match is None:
         return None
-    [percentile] = check_percentiles([float(match["percentile"])])
+    [percentile] = arguments.check_percentiles([float(match["percentile"])])
     measure = partial(_percentile, percentile=percentile)
     return _scores(f"the percentile {percentile:g}", measure)

@@ -14,25 +14,9 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import (
-    Clusters,
-    EvaluationSubset,
-    clusters_setting,
-    engine_setting,
-    is_scan,
-    resolve_units,
-    unnamed_clusters,
-)
-from rageval_report.analysis.paired_metric import (
-    DEFAULT_PLAN,
-    ComparisonPlan,
-    MetricComparison,
-    PairedMetric,
-)
+from rageval_report.analysis import arguments, paired_metric, report, tables
 from rageval_report.analysis.pairing import PairedRuns, Pairing, compared_rows, twin_of
-from rageval_report.analysis.report import summarise
-from rageval_report.analysis.tables import PipelineTable, table_of
-from rageval_report.analysis.verdicts import CorrectionFamily, correct_in_family
+from rageval_report.analysis.verdicts import CorrectionFamily
 from rageval_report.errors import DOUBT, DataError, UnknownNameError, is_doubt
 from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import (
@@ -45,13 +29,12 @@ from rageval_report.reports.sentences import (
     signed,
 )
 from rageval_report.results import Result, answer_of
-from rageval_report.scores import Metric, Scored, resolver
+from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import align, places_on_two_scales, range_text
 from rageval_report.scores.run_file import query_set, query_set_hash
 from rageval_report.scores.saved_columns import plain_value
 from rageval_report.scores.shown import BETTER, DIRECTION_UNKNOWN, IDENTICAL, UNDECIDED, WORSE
 from rageval_report.stats.corrections import CORRECTIONS
-from rageval_report.types import FloatArray
 
 UNKNOWN = "unknown"
 _LONGEST = 40
@@ -77,14 +60,14 @@ class DatedRun:
         config: Mapping[str, Any] | None = None,
     ) -> Self:
         """A run from an evaluation, named like it if the name is omitted."""
-        queries = evaluation.queries() if is_scan(evaluation) else evaluation
+        queries = evaluation.queries() if arguments.is_scan(evaluation) else evaluation
         flat = dict(_flat(config or {}))
         return cls(name or evaluation.name, evaluation, created, flat, query_set_hash(queries))
 
     @property
-    def table(self) -> PipelineTable:
+    def table(self) -> tables.PipelineTable:
         """The scores as columns."""
-        return table_of(self.evaluation)
+        return tables.table_of(self.evaluation)
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -189,23 +172,24 @@ class SameQueries:
     def compare(
         self,
         metrics: Sequence[tuple[Metric, Metric]],
-        plan: ComparisonPlan,
-        clusters: Clusters | None,
-    ) -> list[MetricComparison]:
+        plan: paired_metric.ComparisonPlan,
+        clusters: arguments.Clusters | None,
+    ) -> list[paired_metric.MetricComparison]:
         """The test of some metrics, as either run knows them."""
         pairing, own = self._paired(metrics, plan, clusters)
-        pairs = [PairedMetric.of(pairing, ours, theirs, own) for ours, theirs in metrics]
-        return [pair.tested(own) for pair in pairs]
+        return [paired_metric.MetricComparison.of(pairing, *pair, own) for pair in metrics]
 
     def _paired(
         self,
         metrics: Sequence[tuple[Metric, Metric]],
-        plan: ComparisonPlan,
-        clusters: Clusters | None,
-    ) -> tuple[PairedRuns, ComparisonPlan]:
+        plan: paired_metric.ComparisonPlan,
+        clusters: arguments.Clusters | None,
+    ) -> tuple[PairedRuns, paired_metric.ComparisonPlan]:
         """The pairs of some metrics, and the settings with the units of this pair of runs."""
         del metrics
-        units = resolve_units(self.before.evaluation, clusters, compared_rows([self._pairing]))
+        units = arguments.resolve_units(
+            self.before.evaluation, clusters, compared_rows([self._pairing])
+        )
         return self._pairing, replace(plan, units=units)
 
     def _changes(self) -> tuple[int, int, int]:
@@ -225,7 +209,7 @@ class SameQueries:
     @cached_property
     def _pairing(self) -> Pairing:
         before, after = (
-            EvaluationSubset(run.name, own.scores, own.details, dict(own.metrics))
+            arguments.EvaluationSubset(run.name, own.scores, own.details, dict(own.metrics))
             for run in (self.before, self.after)
             for own in (run.evaluation,)
         )
@@ -240,7 +224,7 @@ class SameQueries:
 def pair_of(before: DatedRun, after: DatedRun) -> SameQueries:
     """Two runs on the queries that are the same in both; scans pair by their engine."""
     scan: Any = before.evaluation
-    return scan.run_beside(before, after) if is_scan(scan) else SameQueries(before, after)
+    return scan.run_beside(before, after) if arguments.is_scan(scan) else SameQueries(before, after)
 
 
 TOO_FEW, NOT_COMPARED = "too few", "not compared"
@@ -385,8 +369,8 @@ def trends(
     metrics: str | Iterable[str] | None = None,
     fixed: Iterable[str] | None = None,
     correction: str = "holm",
-    plan: ComparisonPlan = DEFAULT_PLAN,
-    clusters: Clusters | None = None,
+    plan: paired_metric.ComparisonPlan = paired_metric.DEFAULT_PLAN,
+    clusters: arguments.Clusters | None = None,
 ) -> History:
     """The history of runs in order of time; the parameters are those of `history`."""
     if correction not in CORRECTIONS:
@@ -408,10 +392,10 @@ def trends(
             **plan.settings(),
             "correction": correction,
             "family_size": trend.n_tests,
-            **clusters_setting(clusters),
-            **engine_setting(first.evaluation),
+            **arguments.clusters_setting(clusters),
+            **arguments.engine_setting(first.evaluation),
         },
-        (*_doubts(runs), *trend.notes(), *unnamed_clusters(first.evaluation, clusters)),
+        (*_doubts(runs), *trend.notes(), *arguments.unnamed_clusters(first.evaluation, clusters)),
         headline=("run", "n", "mean", "ci_low", "ci_high", "change", "difference", "marks"),
         grouped_by="metric",
         runs=tuple(runs),
@@ -436,11 +420,8 @@ def _choose_metrics(runs: Sequence[DatedRun], metrics: str | Iterable[str] | Non
             meanings = {later.known_as for later in others}
             if metric.name not in known and metric.known_as not in meanings:
                 known[metric.name] = metric
-    if metrics is None:
-        return list(known.values())
-    resolve = resolver(known)
-    requested = [metrics] if isinstance(metrics, str) else metrics
-    return [replace(known[resolve(name)], in_family=True) for name in requested]
+    chosen = arguments.pick(known, metrics)
+    return [replace(each, in_family=True) for each in chosen] if metrics is not None else chosen
 
 
 def _choose_fields(fixed: Iterable[str] | None, fields: Sequence[str]) -> list[str]:
@@ -473,7 +454,9 @@ _NO_NUMBERS = {"n": 0, "difference": math.nan, **dict.fromkeys(_NUMBERS, math.na
 _NO_STEP: _Step = {**_NO_NUMBERS, "outcome": None, "differs": None, "unknown": None, "fields": []}
 
 
-def _step(gold_set: str, changes: list[FieldChange], row: MetricComparison | None) -> _Step:
+def _step(
+    gold_set: str, changes: list[FieldChange], row: paired_metric.MetricComparison | None
+) -> _Step:
     """What differs, and the test if the scores mean the same; its outcome is not adjusted yet."""
     known = [change for change in changes if change.is_known]
     step = {
@@ -506,8 +489,8 @@ class _Trends:
     pairs: Sequence[_Pair]
     fixed: Sequence[str]
     correction: str
-    plan: ComparisonPlan
-    clusters: Clusters | None
+    plan: paired_metric.ComparisonPlan
+    clusters: arguments.Clusters | None
 
     @cached_property
     def steps(self) -> dict[tuple[str, str, str], _Step]:
@@ -520,7 +503,7 @@ class _Trends:
             for name, step in self._compare(before, after, shared):
                 compared[name, before.name, after.name] = step
         ordered = {key: compared[key] for key in steps}
-        corrected = correct_in_family(*self._tests(ordered), self.correction).tolist()
+        corrected = self._family(ordered).adjusted(self.correction).tolist()
         for step, pvalue in zip(ordered.values(), corrected, strict=True):
             step["pvalue_adjusted"] = pvalue
             if (
@@ -531,16 +514,15 @@ class _Trends:
                 step["outcome"] = TOO_FEW if few else UNDECIDED
         return ordered
 
-    def _tests(self, steps: Mapping[Any, _Step]) -> tuple[CorrectionFamily, list[str], FloatArray]:
-        """The families of a correction, and the metric and p-value of each test."""
+    def _family(self, steps: Mapping[Any, _Step]) -> CorrectionFamily:
+        """The tests, and which of them are corrected together."""
         pvalues = np.array([step["pvalue"] for step in steps.values()], dtype=np.float64)
-        return CorrectionFamily.of(self.metrics), [metric for metric, _, _ in steps], pvalues
+        return CorrectionFamily.of(self.metrics).tested([name for name, _, _ in steps], pvalues)
 
     @property
     def n_tests(self) -> int:
         """The number of tests of quality metrics."""
-        family, names, pvalues = self._tests(self.steps)
-        return family.size(names, pvalues)
+        return self._family(self.steps).size
 
     def _compare(
         self, before: DatedRun, after: DatedRun, metrics: Sequence[Metric]
@@ -569,13 +551,11 @@ class _Trends:
             own = {m.name: mine.name for m in self.metrics if (mine := run.metric(m))}
             means[run.name] = {}
             if own:
-                summary = summarise(
+                summary = report.summarise(
                     run.evaluation,
                     metrics=[*own.values()],
                     percentiles=(),
-                    confidence_level=self.plan.confidence_level,
-                    n_resamples=self.plan.n_resamples,
-                    seed=self.plan.seed,
+                    **self.plan.keywords,
                     clusters=self.clusters,
                 )
                 rows = summary.frame.set_index("metric").to_dict("index")

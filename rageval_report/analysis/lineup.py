@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,17 +30,9 @@ from rageval_report.errors import (
     doubts_of,
     named,
 )
-from rageval_report.scores import Metric, Scored, resolver
-from rageval_report.scores.align import match_all
-from rageval_report.scores.states import not_applicable
+from rageval_report.scores import Metric, Scored, align, resolver, states
+from rageval_report.stats import many_pairs
 from rageval_report.stats.columns import Column
-from rageval_report.stats.many_pairs import (
-    FriedmanResult,
-    count_alone_best,
-    friedman_test,
-    pairs_of_columns,
-    rounding_tie,
-)
 from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import (
     QUERIES,
@@ -51,55 +43,34 @@ from rageval_report.stats.units import (
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
 
-class RankedColumns(ABC):
-    """The scores of one metric on the queries that every pipeline scored: one column a pipeline."""
+class RankedColumns:
+    """The scores of one metric on the queries that every pipeline scored: one column a pipeline.
+
+    In memory, and of scans, they have ``columns``, ``pairs``, ``are_clusters``, ``error``,
+    ``alone_best`` and ``friedman``.
+    """
 
     @property
-    @abstractmethod
-    def columns(self) -> list[Column]:
-        """The scores of each pipeline."""
-
-    @property
-    @abstractmethod
-    def pairs(self) -> list[Pairs]:
-        """All pairs by independent unit, in the order of `AllPairs`."""
-
-    @property
-    @abstractmethod
-    def are_clusters(self) -> bool:
-        """Whether queries belong together."""
-
-    @abstractmethod
-    def error(self, place: int) -> ClusteredStandardError | None:
-        """The standard error of the mean of a column by clusters; None if nothing is scored."""
-
-    @abstractmethod
-    def alone_best(self, *, greater_is_better: bool) -> IntArray:
-        """On how many queries each column is better than all others."""
-
-    @abstractmethod
-    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
-        """Friedman's test, on the sums of the units."""
-
-    @property
-    def n(self) -> int:
+    def n(self: Any) -> int:
         """The number of these queries."""
-        return self.columns[0].n if self.columns else 0
+        return int(self.columns[0].n) if self.columns else 0
 
     @property
-    def n_units(self) -> int:
+    def n_units(self: Any) -> int:
         """The number of their independent units."""
-        return self.pairs[0].n if self.pairs else 0
+        return int(self.pairs[0].n) if self.pairs else 0
 
     @cached_property
-    def means(self) -> FloatArray:
+    def means(self: Any) -> FloatArray:
         """The mean of each column."""
         return np.array([column.mean for column in self.columns])
 
     @property
-    def tie(self) -> float:
+    def tie(self: Any) -> float:
         """The largest difference between two scores that is only rounding."""
-        return rounding_tie(max(max(-each.minimum, each.maximum) for each in self.columns))
+        return many_pairs.rounding_tie(
+            max(max(-each.minimum, each.maximum) for each in self.columns)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +98,7 @@ class MatrixColumns(RankedColumns):
     @property
     def pairs(self) -> list[Pairs]:
         """All pairs; not kept, because those of all metrics may be large."""
-        return pairs_of_columns(self.scores, units=self.units)
+        return many_pairs.pairs_of_columns(self.scores, units=self.units)
 
     @property
     def are_clusters(self) -> bool:
@@ -140,11 +111,13 @@ class MatrixColumns(RankedColumns):
 
     def alone_best(self, *, greater_is_better: bool) -> IntArray:
         """On how many queries each column is better than all others."""
-        return count_alone_best(self.scores, greater_is_better=greater_is_better)
+        return many_pairs.count_alone_best(self.scores, greater_is_better=greater_is_better)
 
-    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
+    def friedman(self, *, greater_is_better: bool) -> many_pairs.FriedmanResult:
         """Friedman's test; of clusters, on their sums, which are independent."""
-        return friedman_test(self.units.sums(self.scores), greater_is_better=greater_is_better)
+        return many_pairs.friedman_test(
+            self.units.sums(self.scores), greater_is_better=greater_is_better
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +200,7 @@ class Lineup:
         if np.isnan(scores).any():
             applies = np.zeros(len(self.ids), dtype=bool)
             for run, rows, metric in self._sides(name):
-                does_not = not_applicable(run.scores[metric.name], run.details, metric.name)
+                does_not = states.not_applicable(run.scores[metric.name], run.details, metric.name)
                 applies |= ~(does_not if rows is None else does_not.take(rows))
         return self.block_of(self.metrics[name][0], scores, applies)
 
@@ -274,7 +247,7 @@ def line_up(
     check_several([run.name for run in runs])
     check_choice("missing", missing, MISSING_TREATMENTS)
     first = runs[0]
-    others = list(runs[1:]) if on is None else match_all(first, runs[1:], on)
+    others = list(runs[1:]) if on is None else align.match_all(first, runs[1:], on)
     runs = (first, *others)
     pairings = [pair_rows(first, run) for run in others]
     ids = first.scores.index

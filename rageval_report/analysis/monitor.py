@@ -18,6 +18,7 @@ from rageval_report.analysis.arguments import (
     clusters_setting,
     engine_setting,
     is_scan,
+    pick,
     unnamed_clusters,
 )
 from rageval_report.analysis.history import DatedRun
@@ -27,15 +28,9 @@ from rageval_report.errors import DataError, named
 from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import direction_notes
 from rageval_report.results import Answer, answer_of
-from rageval_report.scores import Metric, resolver
+from rageval_report.scores import Metric
+from rageval_report.stats import means, sequential
 from rageval_report.stats.columns import Column
-from rageval_report.stats.means import mean_interval
-from rageval_report.stats.sequential import (
-    ChangeBets,
-    ChangeEvidence,
-    adjust_evalues,
-    combine_growth,
-)
 from rageval_report.types import FloatArray, IntArray
 
 _ALL = "all"  # the slice that has every query
@@ -76,13 +71,13 @@ class _Watched:
     metric: Metric
     slice_name: str
     reference: Column
-    bets: ChangeBets
+    bets: sequential.ChangeBets
     batches: list[Column]
 
-    def evidence(self) -> ChangeEvidence:
+    def evidence(self) -> sequential.ChangeEvidence:
         """How much the capital grows, batch by batch."""
         try:
-            return combine_growth([self.bets.growth(scores) for scores in self.batches])
+            return sequential.combine_growth([self.bets.growth(scores) for scores in self.batches])
         except DataError as exc:
             name = self.metric.name
             raise DataError(
@@ -165,7 +160,7 @@ def monitor_batches(
     groups = [_groups_of(batch, by, clusters, is_optional=True) for batch in batches]
     watched = _watch(reference, chosen, known, groups, alpha / 2.0, tolerance)
     evidence = [each.evidence() for each in watched]
-    adjusted = adjust_evalues(np.array([each.evalues for each in evidence]))
+    adjusted = sequential.adjust_evalues(np.array([each.evalues for each in evidence]))
     needed, unit = 2.0 / alpha, "queries" if clusters is None else "clusters"
     pairs = zip(watched, adjusted, strict=True)
     paths = [each.path(batches, evalues, needed) for each, evalues in pairs]
@@ -202,8 +197,7 @@ def _choose_metrics(
 ) -> tuple[list[Metric], list[str]]:
     """The named metrics, or all that have bounds, and a note on the others."""
     known = reference.metrics
-    chosen = known.values() if names is None else [known[resolver(known)(name)] for name in names]
-    chosen = [metric for metric in chosen if names is not None or metric.direction_is_known]
+    chosen = [m for m in pick(known, names) if names is not None or m.direction_is_known]
     if unknown := direction_notes(chosen):
         raise DataError(unknown[0])
     bounded = [metric for metric in chosen if metric.bounds is not None]
@@ -267,14 +261,16 @@ def _watch(
     watched = []
     for metric, label, column in columns:
         bounds, level = require_bounds(metric), 1.0 - 2.0 * alpha / len(columns)
-        interval = mean_interval(column, bounds=bounds, confidence_level=level)
+        interval = means.mean_interval(column, bounds=bounds, confidence_level=level)
         allowed = tolerance.get(metric.name, 0.0) if isinstance(tolerance, Mapping) else tolerance
         if not allowed >= 0.0:
             raise DataError(f"tolerance must be a number >= 0; got {allowed}")
         up = metric.greater_is_better
         limit = interval.low - allowed if up else interval.high + allowed
         spread = column.variance * (column.n - 1) / column.n
-        bets = ChangeBets(float(limit), bounds, "less" if up else "greater", spread, alpha)
+        bets = sequential.ChangeBets(
+            float(limit), bounds, "less" if up else "greater", spread, alpha
+        )
         batches = [_scores(metric, tables.get(label)) for tables in groups]
         watched.append(_Watched(metric, label, column, bets, batches))
     return watched

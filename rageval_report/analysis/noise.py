@@ -14,19 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.agreement import votes_of
+from rageval_report.analysis import agreement, pairing
 from rageval_report.analysis.arguments import check_count, choose_metrics, kind_of_mean
 from rageval_report.analysis.history import DatedRun, config_changes, fields_of, pair_of
-from rageval_report.analysis.pairing import on_one_scale, twin_of
 from rageval_report.errors import AlignmentError, DataError, check_choice, named
 from rageval_report.reports.sentences import join_names, number, pvalue_text, rounded_count
 from rageval_report.results import Answer, Result, answer_of
-from rageval_report.scores import Correct, Metric, Scored, join_details
+from rageval_report.scores import Correct, Metric, Scored, join_details, query_ids, states
 from rageval_report.scores.correct import answers_by, describe_notions, shared_notions
-from rageval_report.scores.query_ids import ANSWER, first_named
 from rageval_report.scores.saved_columns import plain_value
-from rageval_report.scores.states import VOTES
-from rageval_report.stats.base import check_level
+from rageval_report.stats import base, corrections
 from rageval_report.stats.components import (
     CrossedComponents,
     NoiseSource,
@@ -34,7 +31,6 @@ from rageval_report.stats.components import (
     crossed_components,
     variance_components,
 )
-from rageval_report.stats.corrections import adjust_pvalues
 
 _REPEATS = (1, 2, 3, 5, 10)
 # If more runs than this would be worthwhile, queries hardly differ beyond the noise.
@@ -81,14 +77,14 @@ def metrics_in_all_runs(
     """Each metric that all runs have, or the ones that are named, as each run defines it."""
     shared = []
     for known in choose_metrics(runs[0], metrics):
-        own = tuple(twin for run in runs if (twin := twin_of(known, run)))
+        own = tuple(twin for run in runs if (twin := pairing.twin_of(known, run)))
         if len(own) == len(runs):
             shared.append(own)
         elif metrics is not None:
             raise AlignmentError(f"{known.name!r} is in only {len(own)} of {len(runs)} runs")
     if not shared:
         raise AlignmentError(f"no metric is in all {len(runs)} runs")
-    return on_one_scale(runs, shared)
+    return pairing.on_one_scale(runs, shared)
 
 
 # -- the noise
@@ -222,7 +218,7 @@ def repeats(
     >>> float(frame["sd_within"][0]), round(float(frame["icc"][0]), 3)
     (0.5, 0.969)
     """
-    level = check_level(confidence_level)
+    level = base.check_level(confidence_level)
     if not (math.isfinite(tolerance) and tolerance > 0):
         raise DataError(f"tolerance must be a number above 0, such as 0.05; got {tolerance}")
     if len(evaluations) < 2:
@@ -248,7 +244,7 @@ def repeats(
         rows.append(head + _numbers(parts, tolerance, level))
     frame = pd.DataFrame(rows, columns=_COLUMNS)
     pvalues = frame["run_effect_pvalue"].to_numpy(dtype=np.float64)
-    frame["run_effect_pvalue_adjusted"] = adjust_pvalues(pvalues)
+    frame["run_effect_pvalue_adjusted"] = corrections.adjust_pvalues(pvalues)
     worth = zip(map(components.get, frame["metric"]), frame["n_repeats"], strict=True)
     frame["verdict"] = [_verdict(parts, n) for parts, n in worth]
     return Repeats(
@@ -401,7 +397,7 @@ def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
 def _details(run: Scored, names: Sequence[str]) -> pd.Series | None:
     """The first column of these names, of the details or of truth values taken for a metric."""
     cells = join_details(run.scores, run.details)
-    name = first_named(map(str, cells), names)
+    name = query_ids.first_named(map(str, cells), names)
     return None if name is None else cells[name]
 
 
@@ -450,7 +446,7 @@ def _answer_distance(answers: list[Any]) -> float:
 _MEASURES: dict[str, tuple[Callable[[Scored], Any], Callable[[list[Any]], float]]] = {
     "refusal_agreement": (_refusals, _refusal_agreement),
     "citation_stability": (partial(_details, names=_CITATIONS), _citation_stability),
-    "answer_distance": (partial(_details, names=ANSWER), _answer_distance),
+    "answer_distance": (partial(_details, names=query_ids.ANSWER), _answer_distance),
 }
 
 
@@ -689,7 +685,7 @@ def variance(
     >>> round(float(frame["standard_error"][0]), 2)
     1.77
     """
-    level, prices = check_level(confidence_level), Prices(answer_cost, judgement_cost)
+    level, prices = base.check_level(confidence_level), Prices(answer_cost, judgement_cost)
     factors = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     for factor in factors:
         # With the queries fixed, too, a mean would have no noise that an interval could show.
@@ -737,8 +733,8 @@ def crossed_cells(
     for place, (evaluation, metric) in enumerate(zip(evaluations, own, strict=True)):
         name = "" if judges is None else str(judges[place])
         table = evaluation.scores[[metric.name]].set_axis([name], axis=1)
-        if judges is None and f"{metric.name}{VOTES}" in evaluation.details:
-            table = votes_of(evaluation, metric)
+        if judges is None and f"{metric.name}{states.VOTES}" in evaluation.details:
+            table = agreement.votes_of(evaluation, metric)
         table = table.reindex(ids).reset_index(drop=True)
         cells = table.melt(ignore_index=False, var_name="judge", value_name="score")
         parts.append(cells.assign(query=cells.index, run=str(runs[place])))

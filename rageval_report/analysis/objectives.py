@@ -15,20 +15,12 @@ import numpy as np
 from rageval_report.analysis.arguments import IntervalSettings
 from rageval_report.analysis.lineup import Lineup, ScoreBlock
 from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
-from rageval_report.scores import Catalogue, Metric, Scored, normalise_name, resolver
+from rageval_report.scores import Catalogue, Metric, Scored, correct, normalise_name, resolver
 from rageval_report.scores.catalogue.dialects import recorded_dialect
-from rageval_report.scores.correct import (
-    EXACT_MATCHES,
-    CorrectNotion,
-    answers_by,
-    shared_notions,
-)
-from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.stats import base, corrections, sign_flips
 from rageval_report.stats.bootstrap import bootstrap_pvalue, expanded_limits, resampled_statistics
-from rageval_report.stats.corrections import WESTFALL_YOUNG, check_correction
 from rageval_report.stats.means import mean_interval
 from rageval_report.stats.pairs import Pairs, paired_interval
-from rageval_report.stats.sign_flips import sign_flip_pvalue
 from rageval_report.stats.units import FEWEST_UNITS, Units, clustered_interval
 from rageval_report.types import BoolArray, FloatArray
 
@@ -104,7 +96,7 @@ ObjectiveMapping = Mapping[str, Objective | str | Sequence[str]]
 ObjectivesArgument = ObjectiveMapping | Sequence[str] | None
 
 # What says how far an answer agrees with the reference.
-AGAINST_THE_REFERENCE = ("answer_correctness", *EXACT_MATCHES, "token_f1")
+AGAINST_THE_REFERENCE = ("answer_correctness", *correct.EXACT_MATCHES, "token_f1")
 _REFUSALS = (
     *("unanswerable_accuracy", "false_refusal", "hallucinated_answer"),
     *("abstention_false_positive_rate", "abstention_false_negative_rate"),
@@ -323,12 +315,12 @@ class RankSettings(IntervalSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_correction(self.correction)
+        corrections.check_correction(self.correction)
 
     @property
     def stepwise(self) -> str:
         """The correction without shared flips: Westfall and Young's is Holm's."""
-        return "holm" if self.correction == WESTFALL_YOUNG else self.correction
+        return "holm" if self.correction == corrections.WESTFALL_YOUNG else self.correction
 
 
 # -- objectives with their data
@@ -426,7 +418,7 @@ class Aim:
     weight: float
     parts: tuple[Part, ...]
     missing: str = ""
-    notions: tuple[CorrectNotion, ...] = ()  # what is correct, if the objective counts that
+    notions: tuple[correct.CorrectNotion, ...] = ()  # what is correct, if the objective counts that
 
     @property
     def description(self) -> str:
@@ -482,8 +474,7 @@ class Aims:
             [part.block.values for part in parts],
             [quantile_of(part.statistic) for part in parts],
             clusters=parts[0].block.units.codes,
-            n_resamples=settings.n_resamples,
-            seed=settings.seed,
+            **settings.draws,
         )
         is_defined = ~np.isnan(drawn).any(axis=(1, 2))
         columns = iter(np.moveaxis(drawn[is_defined], 1, 0))
@@ -517,8 +508,7 @@ class Aims:
             "missing": self.lineup.missing,
             "correction": self.settings.stepwise,
             **({"margins": self.margins} if self.margins else {}),
-            "n_resamples": self.settings.n_resamples,
-            "seed": self.settings.seed,
+            **self.settings.draws,
         }
 
     def notes(self) -> list[str]:
@@ -536,19 +526,19 @@ class Aims:
 
 def _aim(lineup: Lineup, name: str, known: Mapping[str, Objective], weight: float) -> Aim:
     objective, blocks = known[name], dict[str, ScoreBlock]()
-    notions: tuple[CorrectNotion, ...] = ()
+    notions: tuple[correct.CorrectNotion, ...] = ()
     replaced: tuple[str, ...] = ()
     dialects = [recorded_dialect(run) for run in lineup.runs]
     # ragbench counts no correct answers.
     is_averaged = any(dialect is not None and dialect.name == "ragbench" for dialect in dialects)
     if objective.counts_correct and not is_averaged:
-        notions = shared_notions(lineup.runs) or ()
+        notions = correct.shared_notions(lineup.runs) or ()
         # An exact match that does not say what is correct misses right answers in other words.
-        replaced = AGAINST_THE_REFERENCE if notions else EXACT_MATCHES
+        replaced = AGAINST_THE_REFERENCE if notions else correct.EXACT_MATCHES
     if notions:
         answers = []
         for run, rows, notion in zip(lineup.runs, lineup.rows, notions, strict=True):
-            column = answers_by(run, notion).to_numpy(dtype=np.float64, na_value=np.nan)
+            column = correct.answers_by(run, notion).to_numpy(dtype=np.float64, na_value=np.nan)
             answers.append(column if rows is None else column[rows])
         blocks[_CORRECT.name] = lineup.block_of(_CORRECT, np.column_stack(answers))
     for metric in _present_metrics(lineup, objective, known):
@@ -696,7 +686,7 @@ class Figure:
     @property
     def tie(self) -> float:
         """The largest difference between two values that is only rounding."""
-        return TIE_TOLERANCE * max(1.0, float(np.abs(self.values).max(initial=0.0)))
+        return base.TIE_TOLERANCE * max(1.0, float(np.abs(self.values).max(initial=0.0)))
 
     def is_same(self, *places: int) -> bool:
         """Whether some pipelines, or all, are equal on the queries and on every resample."""
@@ -717,7 +707,7 @@ class Figure:
             gains = self.sign * (self.drawn[:, second] - self.drawn[:, first])
             return min(1.0, bootstrap_pvalue(gains, self.n, margin + self.tie))
         pairs = self._pairs(self.sign * self.by_query, first, second)
-        return sign_flip_pvalue(pairs.units, alternative="greater", shift=margin)
+        return sign_flips.sign_flip_pvalue(pairs.units, alternative="greater", shift=margin)
 
     def pvalue(self, first: int, second: int) -> float:
         """The two-sided p-value; never smaller with a margin than without."""
@@ -742,7 +732,7 @@ class Figure:
 
     @property
     def _draws(self) -> dict[str, Any]:
-        return {"n_resamples": max(1, len(self.drawn)), "seed": self.settings.seed}
+        return {**self.settings.draws, "n_resamples": max(1, len(self.drawn))}
 
     def _pairs(self, by_query: FloatArray, first: int, second: int) -> Pairs:
         clusters = self.units if self.units.are_clusters else None

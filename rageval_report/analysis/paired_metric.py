@@ -10,25 +10,18 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from rageval_report.analysis.arguments import has_formal_bounds, usual_sizes
+from rageval_report.analysis.arguments import IntervalSettings, has_formal_bounds, usual_sizes
 from rageval_report.analysis.pairing import (
     MISSING_TREATMENTS,
     MetricPairs,
     MissingTreatment,
-    PairedRuns,
     extreme_differences,
 )
 from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.reports.sentences import TestWords, filled_notes, number
 from rageval_report.scores import Metric
-from rageval_report.scores.shown import verdict_word
-from rageval_report.stats.base import (
-    Interval,
-    PairedResult,
-    check_level,
-    check_resamples,
-    check_seed,
-)
+from rageval_report.stats import base, planning, pooling
+from rageval_report.stats.base import Interval
 from rageval_report.stats.effects import EFFECTS, hidden_losses
 from rageval_report.stats.equivalence import (
     EQUIVALENCE_METHODS,
@@ -46,8 +39,6 @@ from rageval_report.stats.pairs import (
     paired_interval,
     paired_test,
 )
-from rageval_report.stats.planning import PlannedTest
-from rageval_report.stats.pooling import gain_of_noise
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 
 if TYPE_CHECKING:
@@ -68,21 +59,19 @@ _USUAL_METHODS = ("sign-flip", "mcnemar")
 
 
 @dataclass(frozen=True)
-class ComparisonPlan:
+class ComparisonPlan(IntervalSettings):
     """The settings that every row of a comparison shares; see `compare`."""
 
     test: str = "auto"
     interval: str = "auto"
-    confidence_level: float = 0.95
     missing: MissingTreatment = "drop"
     margin: Margin | None = None
-    n_resamples: int = 9999
-    seed: int = 0
     units: Units = QUERIES
     margin_method: MarginMethod = "auto"
     tried: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for what, name, table in (
             ("paired test", self.test, TESTS),
             ("interval of a paired difference", self.interval, PAIRED_INTERVALS),
@@ -91,19 +80,10 @@ class ComparisonPlan:
                 raise UnknownNameError(what, name, ["auto", *table])
         check_choice("missing", self.missing, MISSING_TREATMENTS)
         check_choice("margin_method", self.margin_method, EQUIVALENCE_METHODS)
-        check_level(self.confidence_level)
-        check_resamples(self.n_resamples)
-        check_seed(self.seed)
         sizes = self.margin.values() if isinstance(self.margin, Mapping) else (self.margin,)
         for size in sizes:
             if size is not None and not (math.isfinite(size) and size > 0):
                 raise DataError(f"margin must be a number above 0; got {size}")
-
-    @property
-    def alpha(self) -> float:
-        """The error rate that belongs to the confidence level."""
-        # Rounded, because 1 - 0.95 is 0.050000000000000044.
-        return round(1.0 - self.confidence_level, 12)
 
     @property
     def alpha_of_one(self) -> float:
@@ -148,8 +128,7 @@ class ComparisonPlan:
             "confidence_level": self.confidence_level,
             "missing": self.missing,
             **{name: value for name, (value, default) in optional.items() if value != default},
-            "n_resamples": self.n_resamples,
-            "seed": self.seed,
+            **self.draws,
         }
 
 
@@ -159,29 +138,20 @@ DEFAULT_PLAN = ComparisonPlan()
 # -- one row
 
 
-@dataclass(frozen=True)
-class AdjustedPvalues:
-    """The p-values of one row, corrected for all tests of its family."""
-
-    pvalue: float
-    n_tests: int
-    level: float
-    equivalence: float = math.nan
-    non_inferiority: float = math.nan
-
-
 @dataclass(frozen=True, eq=False)
 class MetricComparison:
-    """One metric of two runs, tested."""
+    """One metric of two runs, paired, and tested when its test is first asked for."""
 
-    metric: Metric
     names: tuple[str, str]
+    metric: Metric
     known: MetricPairs
-    test: PairedResult
-    interval: Interval
-    bounded_pvalue: float
-    equivalence: EquivalenceResult | None = None
-    non_inferiority: EquivalenceResult | None = None
+    plan: ComparisonPlan = DEFAULT_PLAN
+
+    @classmethod
+    def of(cls, pairing: Any, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
+        """The metric of two runs, paired by the settings."""
+        known = pairing.measured(ours, theirs, plan.missing, plan.units)
+        return cls(pairing.names, ours, known, plan)
 
     @property
     def pairs(self) -> Pairs:
@@ -189,16 +159,73 @@ class MetricComparison:
         return self.known.pairs
 
     @property
+    def is_tested(self) -> bool:
+        """Whether there are enough independent units for a test."""
+        return self.pairs.n >= self.plan.fewest_units
+
+    @property
+    def _units(self) -> str:
+        return "cluster-" if self.known.units.are_clusters else ""
+
+    @cached_property
+    def test(self) -> base.PairedResult:
+        """The test of the mean difference."""
+        pairs = self.pairs
+        if self.is_tested:
+            test = paired_test(pairs, test=self.plan.test, **self.plan.draws)
+            return replace(test, test=f"{self._units}{test.test}")
+        # Pairs that are identical have a p-value of 1 all the same. Differences of the queries of a
+        # cluster may cancel; these are not identical.
+        pvalue = 1.0 if pairs.n > 0 and not pairs.by_query.n_changed else math.nan
+        counts = pairs.n, pairs.wins, pairs.ties, pairs.losses
+        return base.PairedResult(pairs.mean, math.nan, pvalue, UNTESTED, *counts)
+
+    @cached_property
+    def interval(self) -> Interval:
+        """The interval of the mean difference, none of which is larger than the metric's range."""
+        plan, level, pairs = self.plan, self.plan.level_of_one, self.pairs
+        if not self.is_tested:
+            return Interval(pairs.mean, math.nan, math.nan, math.nan, UNTESTED, level)
+        known: dict[str, Any] = {"method": plan.interval_method, "confidence_level": level}
+        interval = paired_interval(pairs, **known, **plan.draws)
+        low, high = max(interval.low, -self.widest), min(interval.high, self.widest)
+        return replace(interval, low=low, high=high, method=f"{self._units}{interval.method}")
+
+    @cached_property
+    def bounded_pvalue(self) -> float:
+        """The largest p-value that missing scores allow; 1 if they can turn the difference."""
+        if not self.is_tested or self.known.extremes is None or not self.known.lone.n:
+            return self.test.pvalue
+        known: dict[str, Any] = {"test": self.plan.test, **self.plan.draws}
+        every = [self.test, *(paired_test(pairs, **known) for pairs in self.known.extremes)]
+        signs = {np.sign(each.difference) for each in every}
+        return max(each.pvalue for each in every) if len(signs) == 1 else 1.0
+
+    @cached_property
+    def equivalence(self) -> EquivalenceResult | None:
+        """The test that the difference lies within the margin; None without a margin."""
+        return self._against_margin("equivalence", self.pairs)
+
+    @cached_property
+    def non_inferiority(self) -> EquivalenceResult | None:
+        """The test that the candidate is not worse by the margin; None without a margin."""
+        up = self.metric.greater_is_better
+        return self._against_margin("non-inferior", self.pairs if up else self.pairs.swapped())
+
+    def _against_margin(self, claim: Claim, sides: Pairs) -> EquivalenceResult | None:
+        plan, margin = self.plan, self.plan.margin_of(self.metric)
+        if margin is None or not self.is_tested:
+            return None
+        known: dict[str, Any] = {"method": plan.margin_method, "alpha": plan.alpha_of_one}
+        return compare_with_margin(sides, self.metric, margin, alternative=claim, **known)
+
+    @property
     def widest(self) -> float:
         """The largest difference that there can be."""
         bounds = self.metric.bounds
         return math.inf if bounds is None else bounds[1] - bounds[0]
 
-    @cached_property
-    def _planned(self) -> PlannedTest:
-        return PlannedTest.of(self.pairs.units, self.test.test.removeprefix("cluster-"))
-
-    def numbers(self, plan: ComparisonPlan) -> dict[str, object]:
+    def numbers(self) -> dict[str, object]:
         """The row without what needs the other rows, up to the columns of planning."""
         pairs, metric, test = self.pairs, self.metric, self.test
         queries = pairs.by_query if metric.greater_is_better else pairs.by_query.swapped()
@@ -236,27 +263,17 @@ class MetricComparison:
             "greater_is_better": metric.greater_is_better,
             "direction_is_known": metric.direction_is_known,
         }
-        if plan.missing == "bounds":
+        if self.plan.missing == "bounds":
             lowest, highest = extreme_differences(pairs, self.known.lone, metric)
             numbers |= {"difference_lowest": lowest, "difference_highest": highest}
         if self.known.units.are_clusters:
             numbers["n_clusters"] = pairs.n
         return numbers
 
-    def row(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> dict[str, object]:
-        """The row of the table, with its verdict in a word."""
-        numbers = self.numbers(plan)
-        places = list(numbers)
-        before = {name: numbers[name] for name in places[: places.index("effect_size")]}
-        row = {**before, "pvalue_adjusted": adjusted.pvalue, **numbers, "n_tests": adjusted.n_tests}
-        row |= self._planning(adjusted.level, plan)
-        if plan.margin is not None:
-            row |= self._against_margin(adjusted)
-        return row | {"verdict": verdict_word(row, plan.alpha)}
-
-    def _planning(self, level: float, plan: ComparisonPlan) -> dict[str, object]:
+    def planning(self, level: float) -> dict[str, object]:
         """What as many units detect, and the units that useful differences need, at a level."""
-        pairs, planned, is_tested = self.pairs, self._planned, self.pairs.n >= plan.fewest_units
+        pairs, plan, is_tested = self.pairs, self.plan, self.is_tested
+        planned = planning.PlannedTest.of(pairs.units, self.test.test.removeprefix("cluster-"))
         needed = [(math.nan, math.nan)] * 2
         if is_tested and planned.is_usable:
             margin = plan.margin_of(self.metric)
@@ -277,11 +294,11 @@ class MetricComparison:
         if plan.tried > 1:
             noise = math.nan
             if planned.is_usable:
-                noise = gain_of_noise(pairs.std / math.sqrt(pairs.n), plan.tried)
+                noise = pooling.gain_of_noise(pairs.std / math.sqrt(pairs.n), plan.tried)
             columns["gain_of_noise"] = noise
         return columns
 
-    def _against_margin(self, adjusted: AdjustedPvalues) -> dict[str, object]:
+    def against_margin(self) -> dict[str, object]:
         """The margin, and the interval and the p-values of the tests against it."""
         test, unknown = self.equivalence, math.nan
         note, low, high = "", unknown, unknown
@@ -296,14 +313,14 @@ class MetricComparison:
             "equivalence_low": low,
             "equivalence_high": high,
             "equivalence_pvalue": unknown if test is None else test.pvalue,
-            "equivalence_pvalue_adjusted": adjusted.equivalence,
-            "non_inferiority_pvalue_adjusted": adjusted.non_inferiority,
+            "equivalence_pvalue_adjusted": unknown,
+            "non_inferiority_pvalue_adjusted": unknown,
             "equivalence_note": note,
         }
 
-    def notes(self, plan: ComparisonPlan) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """What a reader must know of the metric; a table of slices does not show it."""
-        known, pairs = self.known, self.pairs
+        known, pairs, plan = self.known, self.pairs, self.plan
         common = pairs.differences.n + known.lone.n
         if n := known.n_not_applicable:
             yield f"does not apply to {n} of {n + common} common queries"
@@ -320,9 +337,9 @@ class MetricComparison:
                 f"the test ({self.test.test}, p = {number(pvalue)}) says otherwise; the verdict "
                 "follows the p-value"
             )
-        if known.logarithms is not None and pairs.n >= plan.fewest_units:
+        if known.logarithms is not None and self.is_tested:
             yield self._ratio_note(known.logarithms, plan.level_of_one)
-        yield from self._rare_loss_notes(plan)
+        yield from self._rare_loss_notes()
 
     def _dropped_note(self, common: int) -> str:
         lone, (baseline, candidate) = self.known.lone, self.names
@@ -349,10 +366,11 @@ class MetricComparison:
             f"({100 * level:g} % CI {low} to {high})"
         )
 
-    def _rare_loss_notes(self, plan: ComparisonPlan) -> Iterator[str]:
+    def _rare_loss_notes(self) -> Iterator[str]:
         """That losses too rare to be among the queries could turn an improvement into a loss."""
         sides = self.pairs if self.metric.greater_is_better else self.pairs.swapped()
-        if not (self.test.pvalue <= plan.alpha_of_one and sides.mean > 0):
+        plan, is_gain = self.plan, sides.mean > 0
+        if not (is_gain and self.test.pvalue <= plan.alpha_of_one):
             return
         if math.isinf(self.widest) or has_formal_bounds(self.metric):
             return
@@ -364,76 +382,6 @@ class MetricComparison:
                 f"of all {bound.unit} could drop by {bound.size:.3g}, and {self.names[1]} would "
                 f"then be worse by {number(-bound.difference)}"
             )
-
-
-@dataclass(frozen=True, eq=False)
-class PairedMetric:
-    """One metric of two runs, paired but not yet tested."""
-
-    names: tuple[str, str]
-    metric: Metric
-    known: MetricPairs
-
-    @classmethod
-    def of(cls, pairing: PairedRuns, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
-        """The metric of two runs, paired by the settings."""
-        known = pairing.measured(ours, theirs, plan.missing, plan.units)
-        return cls(pairing.names, ours, known)
-
-    def tested(self, plan: ComparisonPlan) -> MetricComparison:
-        """The metric, tested by the settings."""
-        pairs, metric = self.known.pairs, self.metric
-        draws: dict[str, Any] = {"n_resamples": plan.n_resamples, "seed": plan.seed}
-        if pairs.n < plan.fewest_units:
-            # Pairs that are identical have a p-value of 1 all the same. Differences of the queries
-            # of a cluster may cancel; these are not identical.
-            is_identical = pairs.n > 0 and not pairs.by_query.n_changed
-            pvalue = 1.0 if is_identical else math.nan
-            counts = pairs.n, pairs.wins, pairs.ties, pairs.losses
-            test = PairedResult(pairs.mean, math.nan, pvalue, UNTESTED, *counts)
-            nothing = math.nan, math.nan, math.nan
-            interval = Interval(pairs.mean, *nothing, UNTESTED, plan.level_of_one)
-            return self._with(test, interval, pvalue)
-        interval = paired_interval(
-            pairs, method=plan.interval_method, confidence_level=plan.level_of_one, **draws
-        )
-        test = paired_test(pairs, test=plan.test, **draws)
-        claims: tuple[EquivalenceResult, ...] = ()
-        if (margin := plan.margin_of(metric)) is not None:
-            method, alpha = plan.margin_method, plan.alpha_of_one
-            sides = pairs if metric.greater_is_better else pairs.swapped()
-            claims = (
-                compare_with_margin(pairs, metric, margin, method=method, alpha=alpha),
-                compare_with_margin(
-                    *(sides, metric, margin), method=method, alpha=alpha, alternative="non-inferior"
-                ),
-            )
-        pvalue = test.pvalue
-        if self.known.extremes is not None and self.known.lone.n:
-            pvalue = _bounded_pvalue(test, self.known.extremes, plan.test, draws)
-        if self.known.units.are_clusters:
-            test = replace(test, test=f"cluster-{test.test}")
-            interval = replace(interval, method=f"cluster-{interval.method}")
-        return self._with(test, interval, pvalue, *claims)
-
-    def _with(
-        self, test: PairedResult, interval: Interval, pvalue: float, *claims: EquivalenceResult
-    ) -> MetricComparison:
-        tested = MetricComparison(
-            *(self.metric, self.names, self.known, test, interval, pvalue), *claims
-        )
-        # No difference is larger than the range of the metric.
-        low, high = max(interval.low, -tested.widest), min(interval.high, tested.widest)
-        return replace(tested, interval=replace(interval, low=low, high=high))
-
-
-def _bounded_pvalue(
-    test: PairedResult, extremes: tuple[Pairs, Pairs], name: str, draws: dict[str, Any]
-) -> float:
-    """The largest p-value that missing scores allow; 1 if they can turn the difference."""
-    ends = [paired_test(pairs, test=name, **draws) for pairs in extremes]
-    signs = {np.sign(each.difference) for each in (test, *ends)}
-    return max(each.pvalue for each in (test, *ends)) if len(signs) == 1 else 1.0
 
 
 # -- margins

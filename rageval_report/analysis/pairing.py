@@ -176,7 +176,10 @@ def extreme_differences(pairs: Pairs, lone: LoneScores, metric: Metric) -> tuple
 
 @dataclass(frozen=True, eq=False)
 class PairedRuns:
-    """Two runs side by side by query id: a `Pairing` in memory, or scans that an engine counts."""
+    """Two runs side by side by query id: a `Pairing` in memory, or scans that an engine counts.
+
+    Both have ``n_common``, ``n_alone``, ``measured``, ``notes`` and ``_changed``.
+    """
 
     baseline: Any
     candidate: Any
@@ -187,47 +190,15 @@ class PairedRuns:
         """The names of the runs."""
         return self.baseline.name, self.candidate.name
 
-    @property
-    def n_common(self) -> int:
-        """The number of queries that both runs have."""
-        raise NotImplementedError
-
-    @property
-    def n_alone(self) -> int:
-        """The number of queries that one run has alone."""
-        raise NotImplementedError
-
-    def measured(
-        self, ours: Metric, theirs: Metric, missing: MissingTreatment, units: Units
-    ) -> MetricPairs:
-        """The pairs of a metric."""
-        raise NotImplementedError
-
-    def independent_pairs(
-        self, ours: Metric, theirs: Metric, missing: MissingTreatment, units: Units
-    ) -> Pairs:
-        """The pairs of a metric by independent unit of the queries that both scored."""
-        return self.measured(ours, theirs, missing, units).pairs
-
-    def notes(self) -> tuple[str, ...]:
-        """The ids and the metrics that only one run has, and bounds that do not hold for both."""
-        raise NotImplementedError
-
     def changed(
-        self, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
+        self: Any, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
     ) -> pd.DataFrame:
         """The queries that changed in one direction; see `Comparison.regressions`."""
-        frame, details, n = self._changed(pair, k, path, better=better)
-        both = merge_details(self.names, *details, frame.index)
+        frame, (before, after), n = self._changed(pair, k, path, better=better)
+        both = merge_details(self.names, before, after, frame.index)
         changed = QueryFrame(join_details(frame, both))
         changed.attrs["n"] = n
         return changed
-
-    def _changed(
-        self, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
-    ) -> tuple[pd.DataFrame, tuple[pd.DataFrame, pd.DataFrame], int]:
-        """The scores and differences of these queries, both runs' details, and their number."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,23 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis import arguments
+from rageval_report.analysis import arguments, pairing
 from rageval_report.analysis.noise import crossed_cells, metrics_in_all_runs
-from rageval_report.analysis.pairing import twin_of
 from rageval_report.errors import AlignmentError, DataError
 from rageval_report.reports.sentences import counted, number, pvalue_text, rounded_count
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored
+from rageval_report.stats import pairs, planning
 from rageval_report.stats.base import check_integer, check_level, check_positive, check_probability
 from rageval_report.stats.columns import Column
 from rageval_report.stats.components import CrossedComponents, crossed_components
-from rageval_report.stats.pairs import paired_interval, paired_test
-from rageval_report.stats.planning import (
-    ClusterVariance,
-    PlannedTest,
-    binary_queries_needed,
-    mcnemar_power,
-)
 from rageval_report.stats.units import FEWEST_UNITS, Units
 
 # The correlation of two pipelines' scores of one query. In 45 pairs of pipelines of public
@@ -226,12 +219,12 @@ class _Shares:
         shares = self.baseline, self.candidate
         if self.baseline == self.candidate:
             return math.nan
-        return binary_queries_needed(*shares, power, alpha=alpha)
+        return planning.binary_queries_needed(*shares, power, alpha=alpha)
 
     def power(self, difference: float, n: int, *, alpha: float) -> float:
         """The probability that so many queries show it."""
         del difference
-        return mcnemar_power(self.baseline, self.candidate, n, alpha=alpha)
+        return planning.mcnemar_power(self.baseline, self.candidate, n, alpha=alpha)
 
 
 @dataclass(frozen=True)
@@ -247,7 +240,7 @@ class _Known:
     sd_difference: float = math.nan
     changed: float = math.nan
     noise: CrossedComponents | None = None
-    clusters: ClusterVariance | None = None
+    clusters: planning.ClusterVariance | None = None
 
     def sd_of_differences(self, repeats: int, judges: int) -> float:
         """The standard deviation of a query's difference between two pipelines."""
@@ -261,16 +254,16 @@ class _Known:
         noise = of_runs + of_judges + part("residual") / (repeats * judges)
         return math.sqrt(own * part("query") + 2.0 * noise)
 
-    def test_of_sd(self, sd: float) -> PlannedTest:
+    def test_of_sd(self, sd: float) -> planning.PlannedTest:
         """The test of queries, or of whole clusters, whose differences have this deviation."""
         if self.clusters is None:
-            return PlannedTest(sd)
+            return planning.PlannedTest(sd)
         share = self.clusters.share_between
         if self.noise is not None:
             share = min(1.0, 2.0 * (1.0 - self.correlation) * self.clusters.between / sd**2)
         return self.clusters.planned_test(sd**2, share)
 
-    def test(self, difference: float, sd: float) -> PlannedTest | _Shares | None:
+    def test(self, difference: float, sd: float) -> planning.PlannedTest | _Shares | None:
         """The test that shows a difference; None if the mean cannot move so far."""
         if not self.is_binary:
             return self.test_of_sd(sd)
@@ -330,13 +323,13 @@ def _learn(
     """What the scores of a baseline, and of a pilot run, show; None if they do not vary."""
     baseline, metric = runs[0], own[0]
 
-    def column_and_clusters(by_query: pd.Series) -> tuple[Column, ClusterVariance | None]:
+    def column_and_clusters(by_query: pd.Series) -> tuple[Column, planning.ClusterVariance | None]:
         values = by_query.to_numpy(dtype=np.float64)
         codes = units.select(baseline.scores.index.get_indexer(by_query.index)).codes
         column = Column.of(values)
         if codes is None or not column.std > 0.0:
             return column, None
-        return column, ClusterVariance.of(values, codes)
+        return column, planning.ClusterVariance.of(values, codes)
 
     column, clusters = column_and_clusters(baseline.scores[metric.name].dropna())
     if not column.std > 0.0:  # NaN for fewer than two scores
@@ -350,7 +343,7 @@ def _learn(
         scores, *levels = crossed_cells(runs, own, ids, range(len(runs)))
         several = len(runs) > 1 or len(set(levels[2])) > 1
         return replace(known, noise=crossed_components(scores, *levels)) if several else known
-    twin = twin_of(metric, candidate)
+    twin = pairing.twin_of(metric, candidate)
     if twin is None:
         raise AlignmentError(f"{candidate.name} has no metric {metric.name!r}")
     # pandas pairs them by query id.
@@ -588,9 +581,9 @@ def _count_cases(n: int, counts: tuple[int, int], alpha: float, power: float) ->
             ends = {most: " (best case)" if 0 in (won, lost) else ""}
         times = [won, lost, both, n - won - lost - both]
         baseline, candidate = (np.repeat(row, times) for row in ([0.0, 1, 1, 0], [1.0, 0, 1, 0]))
-        interval = paired_interval(baseline, candidate, confidence_level=1.0 - alpha)
-        pvalue = paired_test(baseline, candidate, test="mcnemar-midp").pvalue
-        needed = binary_queries_needed(lost / n, won / n, power, alpha=alpha)
+        interval = pairs.paired_interval(baseline, candidate, confidence_level=1.0 - alpha)
+        pvalue = pairs.paired_test(baseline, candidate, test="mcnemar-midp").pvalue
+        needed = planning.binary_queries_needed(lost / n, won / n, power, alpha=alpha)
         case = f"{won} queries won, {lost} lost{ends.get(lost, '')}"
         yield case, interval.low, interval.high, pvalue, needed
 
@@ -616,7 +609,7 @@ def _score_cases(
         error = deviation / math.sqrt(n)
         reach = error * float(special.stdtrit(n - 1, 1.0 - alpha / 2.0))
         pvalue = 2.0 * float(special.stdtr(n - 1, -abs(difference) / error))
-        needed = PlannedTest(deviation).needed(difference, power, alpha=alpha)
+        needed = planning.PlannedTest(deviation).needed(difference, power, alpha=alpha)
         limits = difference - reach, difference + reach
         yield f"correlation {correlation:g}", *limits, pvalue, needed
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from string import ascii_letters
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -15,18 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.arguments import (
-    Clusters,
-    EvaluationInput,
-    RankingReportKeywords,
-    Scanned,
-    check_count,
-    clusters_setting,
-    engine_setting,
-    interval_of_mean,
-    read_evaluations,
-    scans_among,
-)
+from rageval_report.analysis import arguments, pairing, verdicts
 from rageval_report.analysis.lineup import Lineup, ScoreBlock, choose_shared_metrics, line_up
 from rageval_report.analysis.objectives import (
     Aims,
@@ -35,9 +23,6 @@ from rageval_report.analysis.objectives import (
     check_margins,
     choose_objectives,
 )
-from rageval_report.analysis.pairing import MissingTreatment
-from rageval_report.analysis.report import interval_of_clusters
-from rageval_report.analysis.verdicts import CorrectionFamily, adjust_with_hidden, levels_left
 from rageval_report.analysis.weighted import (
     BEST,
     MAY_BE_BEST,
@@ -51,32 +36,16 @@ from rageval_report.errors import MOST_NAMED, DataError, check_options, is_doubt
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
-from rageval_report.reports.ranking_sentences import (
-    MOST_NOTES,
-    RankedPipelines,
-    basis_of_ranking,
-    printed_ranking,
-    ranking_answer,
-    standing_sentence,
-)
-from rageval_report.reports.sentences import (
-    direction_notes,
-    direction_question,
-    filled_notes,
-    group_notes,
-    join_names,
-    number,
-)
+from rageval_report.reports import ranking_sentences, sentences
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.shown import DIRECTION_UNKNOWN
+from rageval_report.stats import planning, pooling
 from rageval_report.stats.base import Interval
 from rageval_report.stats.corrections import WESTFALL_YOUNG, shared_flips, uses_midp
 from rageval_report.stats.many_pairs import AllPairs, run_all_tests
 from rageval_report.stats.pairs import Pairs, interval_of_test, paired_interval
-from rageval_report.stats.planning import PlannedTest
-from rageval_report.stats.pooling import gain_of_noise
 from rageval_report.stats.units import fewest_units
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 
@@ -108,7 +77,7 @@ class RankPlan(RankSettings):
     """The checked settings of a ranking; see `rank`."""
 
     test: str = "auto"
-    missing: MissingTreatment = "drop"
+    missing: pairing.MissingTreatment = "drop"
     tried: int = 1
     on: str | None = None
     clusters: str | None = None
@@ -118,7 +87,7 @@ class RankPlan(RankSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("tried", self.tried)
+        arguments.check_count("tried", self.tried)
 
     @property
     def fewest_units(self) -> int:
@@ -133,8 +102,7 @@ class RankPlan(RankSettings):
             "family_size": family_size,
             "confidence_level": self.confidence_level,
             "missing": self.missing,
-            "n_resamples": self.n_resamples,
-            "seed": self.seed,
+            **self.draws,
             **({} if self.on is None else {"on": self.on}),
         }
 
@@ -196,7 +164,7 @@ class Ranking(Result):
     @property
     def summary(self) -> str:
         """Which pipeline is best, or which others may be as good, in one plain sentence."""
-        return ranking_answer(self) if len(self.frame) else ""
+        return ranking_sentences.ranking_answer(self) if len(self.frame) else ""
 
     def printed(self) -> Result:
         """The answer, one table that ends with verdicts, and at most three notes.
@@ -209,10 +177,10 @@ class Ranking(Result):
         """
         if not len(self.frame):
             return self
-        ranked = RankedPipelines.of(self)
+        ranked = ranking_sentences.RankedPipelines.of(self)
         doubts = [note for note in self.notes if is_doubt(note)]
-        n_notes = max(0, MOST_NOTES - len(doubts))
-        return printed_ranking(self, ranked, [*doubts, *self.key_notes[:n_notes]])
+        n_notes = max(0, ranking_sentences.MOST_NOTES - len(doubts))
+        return ranking_sentences.printed_ranking(self, ranked, [*doubts, *self.key_notes[:n_notes]])
 
     def best(self, metric: str) -> tuple[str, ...]:
         """The pipelines with the best mean; several if their means are equal.
@@ -272,9 +240,9 @@ class Ranking(Result):
             (self.blocks[name], pairs, self.levels[name]) for name, pairs in self.tests.items()
         )
         rows = [row for each in blocks for row in _pair_rows(*each, self.plan)]
-        family = CorrectionFamily.of(self.blocks[name].metric for name in self.tests)
+        family = verdicts.CorrectionFamily.of(self.blocks[name].metric for name in self.tests)
         n_tests, correction = int(str(self.settings["family_size"])), self.settings["correction"]
-        apart = f", those of {join_names(family.outside)} apart" if family.outside else ""
+        apart = f", those of {sentences.join_names(family.outside)} apart" if family.outside else ""
         note = f"p-values are adjusted ({correction}) over {n_tests} pairs{apart}"
         return Result(
             "All pairs of pipelines",
@@ -433,7 +401,7 @@ class Ranking(Result):
         """
         return plot(self, kind, *args, ax=ax, **options)
 
-    def report(self, **options: Unpack[RankingReportKeywords]) -> Report:
+    def report(self, **options: Unpack[arguments.RankingReportKeywords]) -> Report:
         """The report file: the leaderboard, what quality costs, every pair, and every query.
 
         Parameters
@@ -448,7 +416,7 @@ class Ranking(Result):
         >>> rank(*demo_evaluations(), metrics="recall@5").report(pictures=False)
         Report('Ranking of bm25 and hybrid', 2 verdicts, 4 sections, 202 queries)
         """
-        check_options("Ranking.report()", options, RankingReportKeywords.__annotations__)
+        check_options("Ranking.report()", options, arguments.RankingReportKeywords.__annotations__)
         report: Report = load("rageval_report.reports:report_ranking")(self, **options)
         return report
 
@@ -473,19 +441,19 @@ class Ranking(Result):
 
 
 def rank(
-    *evaluations: EvaluationInput | Scanned,
+    *evaluations: arguments.EvaluationInput | arguments.Scanned,
     metrics: str | Iterable[str] | None = None,
     weights: Mapping[str, float] | None = None,
     objectives: ObjectivesArgument = None,
     correction: str = "holm",
     confidence_level: float = 0.95,
-    missing: MissingTreatment = "drop",
+    missing: pairing.MissingTreatment = "drop",
     n_resamples: int = 9999,
     seed: int = 0,
     on: str | None = None,
     test: str = "auto",
     margins: Mapping[str, float] | None = None,
-    clusters: Clusters | None = None,
+    clusters: arguments.Clusters | None = None,
     tried: int = 1,
 ) -> Ranking:
     """Rank several pipelines, metric by metric.
@@ -561,7 +529,9 @@ def rank(
     >>> ranking.frame[["pipeline", "rank", "letters"]].values.tolist()
     [['hybrid', 1, 'a'], ['dense', 2, 'a'], ['bm25', 3, 'b']]
     """
-    shown_clusters = None if clusters is None else str(clusters_setting(clusters)["clusters"])
+    shown_clusters = (
+        None if clusters is None else str(arguments.clusters_setting(clusters)["clusters"])
+    )
     plan = RankPlan(
         *(confidence_level, n_resamples, seed, correction, test, missing, tried, on),
         *(shown_clusters, weights, objectives),
@@ -569,10 +539,10 @@ def rank(
     lineup: Any  # of scans, it has the same names
     runs: Sequence[Any]
     read_notes: tuple[str, ...] = ()
-    if runs := scans_among(evaluations, "rank()"):
+    if runs := arguments.scans_among(evaluations, "rank()"):
         lineup = runs[0].line_up(runs, metrics, missing, clusters, on)
     else:
-        runs, read_notes = read_evaluations(evaluations)  # type: ignore[arg-type]
+        runs, read_notes = arguments.read_evaluations(evaluations)  # type: ignore[arg-type]
         lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
     names = choose_shared_metrics(lineup.runs[0].metrics, lineup.metrics, metrics)
     if (weights, objectives, margins) != (None, None, None):
@@ -580,130 +550,265 @@ def rank(
         _, chosen = choose_objectives(lineup.runs, objectives, weights)
         known = {name: known_as[0] for name, known_as in lineup.metrics.items()}
         plan = replace(plan, margins=check_margins(margins, known, chosen))
-    family = CorrectionFamily.of(
+    family = verdicts.CorrectionFamily.of(
         replace(metric, name=name) for name in names for metric in lineup.metrics[name]
     )
-    ranking = _rank_blocks({name: lineup.block(name) for name in names}, lineup, plan, family)
-    return replace(
-        ranking,
-        settings={**ranking.settings, **dialect_settings(runs), **engine_setting(runs[0])},
-        notes=(*note_on_dialects(runs), *read_notes, *lineup.notes, *ranking.notes),
-    )
+    blocks = {name: lineup.block(name) for name in names}
+    ranking = _RankedBlocks(blocks, lineup, plan, family).ranking()
+    origin = {**dialect_settings(runs), **arguments.engine_setting(runs[0])}
+    notes = (*note_on_dialects(runs), *read_notes, *lineup.notes, *ranking.notes)
+    return replace(ranking, settings={**ranking.settings, **origin}, notes=notes)
 
 
-def _rank_blocks(
-    blocks: dict[str, ScoreBlock], lineup: Lineup, plan: RankPlan, family: CorrectionFamily
-) -> Ranking:
-    """Test all pairs, correct them together, and put the pipelines in order."""
-    rankable = {
-        name: block
-        for name, block in blocks.items()
-        if len(block.names) > 1 and block.columns.n > 0
-    }
-    margins = {name: plan.margins[name] for name in rankable if name in plan.margins}
-    n = len(lineup.names)
-    tried = max(plan.tried, n)
-    # The pairs with pipelines that are not ranked, for each pair that is.
-    hidden = tried * (tried - 1) / (n * (n - 1)) - 1.0
-    # The flips of signs that all pairs share belong to differences of 0, not of a margin, and
-    # there are none of pipelines that are not ranked.
-    method = plan.stepwise if margins or tried > n else plan.correction
-    tests = {
-        name: _test_pairs(block, margins.get(name, 0.0), plan) for name, block in rankable.items()
-    }
-    n_tests = {name: int(np.isfinite(pairs.pvalue).sum()) for name, pairs in tests.items()}
-    n_quality, n_apart = (
-        round(sum(n_tests.get(name, 0) for name in own) * (1.0 + hidden))
-        for own in (family.members, family.outside)
-    )
-    settings = {
-        **plan.shown(method, n_quality),
-        **({"tried": tried} if tried > n else {}),
-        **({"margins": margins} if margins else {}),
-        **({} if plan.clusters is None else {"clusters": plan.clusters}),
-    }
-    tests, levels = _correct(tests, blocks, family, replace(plan, correction=method), hidden)
-    apart = {**settings, "family_size": n_apart}
-    tables = (
-        _metric_rows(
-            *(block, tests.get(name), lineup), apart if name in family.outside else settings, plan
+@dataclass(frozen=True, eq=False)
+class _RankedBlocks:
+    """The scores of each metric and the settings, which become a ranking."""
+
+    blocks: dict[str, ScoreBlock]
+    lineup: Lineup
+    plan: RankPlan
+    family: verdicts.CorrectionFamily
+
+    @cached_property
+    def margins(self) -> dict[str, float]:
+        """The margins of the metrics that can be ranked."""
+        return {name: self.plan.margins[name] for name in self.raw if name in self.plan.margins}
+
+    @property
+    def tried(self) -> int:
+        """The number of pipelines that were tried, of which those at hand may be the best."""
+        return max(self.plan.tried, len(self.lineup.names))
+
+    @property
+    def hidden(self) -> float:
+        """The pairs with pipelines that are not ranked, for each pair that is."""
+        n = len(self.lineup.names)
+        return self.tried * (self.tried - 1) / (n * (n - 1)) - 1.0
+
+    @cached_property
+    def raw(self) -> dict[str, AllPairs]:
+        """The tests of all pairs, not yet corrected; none of a metric that cannot be ranked."""
+        return {
+            name: self._tested(block)
+            for name, block in self.blocks.items()
+            if len(block.names) > 1 and block.columns.n > 0
+        }
+
+    def _tested(self, block: ScoreBlock) -> AllPairs:
+        """All pairs on one metric; p is NaN if there are too few units for a test."""
+        columns, plan = block.columns, self.plan
+        is_too_few = columns.n_units < plan.fewest_units
+        margin = 0.0 if is_too_few else plan.margins.get(block.metric.name, 0.0)
+        pairs = run_all_tests(columns.pairs, test=plan.test, margin=margin, **plan.draws)
+        if not is_too_few:
+            return pairs
+        pvalue = np.where((pairs.wins == 0) & (pairs.losses == 0), 1.0, np.nan)
+        return replace(pairs, pvalue=pvalue, pvalue_adjusted=pvalue, tests=("none",) * pvalue.size)
+
+    @property
+    def correction(self) -> str:
+        """The correction; the flips that all pairs share are of differences of 0 of all pairs."""
+        is_stepwise = bool(self.margins) or self.tried > len(self.lineup.names)
+        return self.plan.stepwise if is_stepwise else self.plan.correction
+
+    @cached_property
+    def corrected(self) -> tuple[dict[str, AllPairs], dict[str, float]]:
+        """The tests with adjusted p-values, and the level that is left to a pair, by metric."""
+        tests, plan, correction = self.raw, self.plan, self.correction
+        if not tests:
+            return tests, {}
+        names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
+        raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
+
+        def adjust(positions: IndexArray) -> FloatArray:
+            if correction != WESTFALL_YOUNG:
+                return verdicts.adjust_with_hidden(raw[positions], correction, self.hidden)
+            chosen = list(dict.fromkeys(names[i] for i in positions))
+            # With the rows that are left out, as NaN: metrics must have the same queries to share
+            # flips. They are drawn, but no adjusted p-value is below the raw one; NaN is no test.
+            drawn = shared_flips(
+                [self.blocks[name].values for name in chosen],
+                units=self.blocks[chosen[0]].units,
+                half_ties=[uses_midp(test) for name in chosen for test in tests[name].tests],
+                **plan.draws,
+            )
+            return np.asarray(np.maximum(np.concatenate(drawn), raw[positions]))
+
+        family = self.family.tested(names, raw)
+        ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
+        split = zip(tests.items(), np.split(family.correct(adjust), ends), strict=True)
+        levels = family.levels_left(correction, plan.alpha, self.hidden).tolist()
+        return (
+            {name: replace(pairs, pvalue_adjusted=pvalues) for (name, pairs), pvalues in split},
+            dict(zip(names, levels, strict=True)),
         )
-        for name, block in blocks.items()
-    )
-    listed = f"{n} pipelines" if n > 3 else join_names(lineup.names)
-    rows = pd.DataFrame(chain.from_iterable(tables))
-    basis = basis_of_ranking(rows, settings, family.outside, blocks)
-    unknown = direction_notes(block.metric for block in blocks.values())
-    key_notes = (*unknown, basis, *_notes_on_luck(blocks, tests, settings))
-    return Ranking(
-        f"Ranking of {listed}",
-        rows,
-        settings,
-        (*_notes(blocks, tests, lineup, plan), *key_notes),
-        headline=_HEADLINE,
-        grouped_by="metric" if len(blocks) > 1 else "",
-        lineup=lineup,
-        blocks=blocks,
-        tests=tests,
-        levels=levels,
-        plan=plan,
-        key_notes=key_notes,
-    )
 
+    def settings(self, names: Iterable[str]) -> dict[str, object]:
+        """The settings of the metrics of one family."""
+        pvalues = [self.raw[name].pvalue for name in names if name in self.raw]
+        n_tests = sum(int(np.isfinite(own).sum()) for own in pvalues)
+        return {
+            **self.plan.shown(self.correction, round(n_tests * (1.0 + self.hidden))),
+            **({"tried": self.tried} if self.tried > len(self.lineup.names) else {}),
+            **({"margins": self.margins} if self.margins else {}),
+            **({} if self.plan.clusters is None else {"clusters": self.plan.clusters}),
+        }
 
-def _test_pairs(block: ScoreBlock, margin: float, plan: RankPlan) -> AllPairs:
-    """The tests of all pairs on one metric; p is NaN if there are too few units for a test."""
-    columns = block.columns
-    is_too_few = columns.n_units < plan.fewest_units
-    pairs = run_all_tests(
-        columns.pairs,
-        test=plan.test,
-        margin=0.0 if is_too_few else margin,
-        n_resamples=plan.n_resamples,
-        seed=plan.seed,
-    )
-    if not is_too_few:
-        return pairs
-    pvalue = np.where((pairs.wins == 0) & (pairs.losses == 0), 1.0, np.nan)
-    return replace(pairs, pvalue=pvalue, pvalue_adjusted=pvalue, tests=("none",) * pvalue.size)
-
-
-def _correct(
-    tests: dict[str, AllPairs],
-    blocks: Mapping[str, ScoreBlock],
-    family: CorrectionFamily,
-    plan: RankPlan,
-    hidden: float,
-) -> tuple[dict[str, AllPairs], dict[str, float]]:
-    """The tests with adjusted p-values, and the level that is left to the pairs of each metric."""
-    if not tests:
-        return tests, {}
-    names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
-    raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
-
-    def adjust(positions: IndexArray) -> FloatArray:
-        if plan.correction != WESTFALL_YOUNG:
-            return adjust_with_hidden(raw[positions], plan.correction, hidden)
-        chosen = list(dict.fromkeys(names[i] for i in positions))
-        # With the rows that are left out, as NaN: metrics must have the same queries to share
-        # flips. They are drawn, but no adjusted p-value is below the raw one; NaN is no test.
-        drawn = shared_flips(
-            [blocks[name].values for name in chosen],
-            units=blocks[chosen[0]].units,
-            half_ties=[uses_midp(test) for name in chosen for test in tests[name].tests],
-            n_resamples=plan.n_resamples,
-            seed=plan.seed,
+    def ranking(self) -> Ranking:
+        """The pipelines in order, metric by metric."""
+        blocks, lineup, (tests, levels) = self.blocks, self.lineup, self.corrected
+        n, settings = len(lineup.names), self.settings(self.family.members)
+        apart = self.settings(self.family.outside)
+        rows = pd.DataFrame(
+            row
+            for name, block in blocks.items()
+            for row in self._rows(block, apart if name in self.family.outside else settings)
         )
-        return np.asarray(np.maximum(np.concatenate(drawn), raw[positions]))
+        listed = f"{n} pipelines" if n > 3 else sentences.join_names(lineup.names)
+        basis = ranking_sentences.basis_of_ranking(rows, settings, self.family.outside, blocks)
+        unknown = sentences.direction_notes(block.metric for block in blocks.values())
+        key_notes = (*unknown, basis, *self._notes_on_luck())
+        return Ranking(
+            f"Ranking of {listed}",
+            rows,
+            settings,
+            (*self._notes(), *key_notes),
+            headline=_HEADLINE,
+            grouped_by="metric" if len(blocks) > 1 else "",
+            lineup=lineup,
+            blocks=blocks,
+            tests=tests,
+            levels=levels,
+            plan=self.plan,
+            key_notes=key_notes,
+        )
 
-    adjusted = family.correct(names, raw, adjust)
-    levels = levels_left(family, names, raw, plan.correction, plan.alpha, hidden=hidden)
-    ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
-    split = zip(tests.items(), np.split(adjusted, ends), strict=True)
-    return (
-        {name: replace(pairs, pvalue_adjusted=pvalues) for (name, pairs), pvalues in split},
-        dict(zip(names, levels.tolist(), strict=True)),
-    )
+    def _row(self, block: ScoreBlock, name: str, **ranked: object) -> dict[str, object]:
+        """A row of the table, of a pipeline that is not ranked as far as nothing else is said."""
+        unscored = dict(zip(block.names, block.unscored.tolist(), strict=True))
+        n_unscored = unscored.get(name, self.lineup.n_queries)
+        row: dict[str, object] = {"metric": block.metric.name, "pipeline": name, "rank": math.nan}
+        row |= {"n": 0, "n_unscored": n_unscored}
+        row |= dict.fromkeys(("mean", "ci_low", "ci_high"), math.nan)
+        row |= {"letters": "", "is_best": False, "standing": "not ranked"}
+        row |= {"average_rank": math.nan, "wins": 0, "beats": 0, "beaten_by": 0}
+        row |= {"ci_method": "none", "title": block.metric.title}
+        row |= {"greater_is_better": block.metric.greater_is_better}
+        row |= {"verdict": None, "gain_of_noise": math.nan}
+        if self.lineup.missing == "bounds":
+            ends = self.lineup.extreme_means(block.metric, name)
+            row |= dict(zip(("mean_lowest", "mean_highest"), ends, strict=True))
+        return {**row, **ranked}
+
+    def _rows(
+        self, block: ScoreBlock, settings: Mapping[str, object]
+    ) -> Iterator[dict[str, object]]:
+        """The rows of one metric: the pipelines in order, then those that are not ranked."""
+        tests, metric = self.corrected[0].get(block.metric.name), block.metric
+        if tests is None:
+            yield from (self._row(block, name) for name in self.lineup.names)
+            return
+        standing, columns = Standing(block, tests, self.plan.alpha), block.columns
+        up, is_known = metric.greater_is_better, metric.direction_is_known
+        order, beats, intervals = standing.order, standing.beats, self._mean_intervals(block)
+        average, wins = _average_ranks(tests, up), columns.alone_best(greater_is_better=up)
+        first = ranking_sentences.standing_sentence(block, standing, intervals[order[0]], settings)
+        if not is_known:
+            first = f"{metric.name}: {sentences.direction_question(metric.name)}"
+        lift = self._gain_of_noise(metric.name)
+        for place, letters in zip(order, letters_of(standing.differs), strict=True):
+            interval = intervals[place]
+            yield self._row(
+                *(block, block.names[place]),
+                rank=int(standing.ranks[place]) if is_known else math.nan,
+                n=columns.n,
+                mean=interval.estimate,
+                ci_low=interval.low,
+                ci_high=interval.high,
+                letters=letters,
+                is_best=is_known and bool(standing.ranks[place] == 1),
+                standing=standing.word(place) if is_known else DIRECTION_UNKNOWN,
+                average_rank=float(average[place]),
+                wins=int(wins[place]),
+                beats=int(beats[place].sum()) if is_known else 0,
+                beaten_by=int(beats[:, place].sum()) if is_known else 0,
+                ci_method=interval.method,
+                verdict=first if place == order[0] else None,
+                gain_of_noise=lift,
+            )
+        yield from (self._row(block, name) for name in block.empty)
+
+    def _mean_intervals(self, block: ScoreBlock) -> list[Interval]:
+        """The interval of the mean of each pipeline."""
+        columns, metric = block.columns, block.metric
+        if not columns.are_clusters:
+            return [arguments.interval_of_mean(metric, own, self.plan) for own in columns.columns]
+        return [
+            arguments.interval_of_clusters(metric, own, columns.error(place), self.plan)
+            for place, own in enumerate(columns.columns)
+        ]
+
+    def _gain_of_noise(self, name: str) -> float:
+        """By how much noise alone lifts the mean of the best of as many equal pipelines."""
+        tests, block = self.raw[name], self.blocks[name]
+        largest = float(tests.standard_deviation.max(initial=0.0))
+        if not largest > 0.0:
+            return math.nan
+        own_variance = float(np.mean((tests.standard_deviation / largest) ** 2)) / 2.0
+        error = largest * math.sqrt(own_variance / tests.n_units)
+        is_some = self.tried > len(self.lineup.names)
+        return pooling.gain_of_noise(error, self.tried if is_some else len(block.names))
+
+    # -- notes
+
+    def _notes(self) -> Iterator[str]:
+        """What was left out of each metric, and the margins."""
+        notes = ((name, note) for name, own in self.blocks.items() for note in self._left_out(own))
+        yield from sentences.group_notes(notes, len(self.blocks))
+        if self.margins:
+            sizes = (f"{name} {sentences.number(size)}" for name, size in self.margins.items())
+            yield f"margins, beyond which a difference matters: {', '.join(sizes)}"
+
+    def _notes_on_luck(self) -> Iterator[str]:
+        """That the best was chosen on these queries, and what luck alone gives to it."""
+        names = [name for name, own in self.raw.items() if np.isfinite(own.pvalue).any()]
+        if not names:
+            return
+        lifts = {name: self._gain_of_noise(name) for name in names}
+        known = [f"{sentences.number(lift)} on {name}" for name, lift in lifts.items() if lift > 0]
+        is_some = self.tried > len(self.lineup.names)
+        tried = self.tried if is_some else max(len(self.blocks[name].names) for name in names)
+        note = "the best was chosen on these queries, so its mean is too favourable"
+        if known:
+            note += (
+                f": by luck alone, the best of {tried} equal pipelines would look better by about "
+                f"{known[0]}"
+            )
+        if tried > 2:
+            note += f"; to compare it with a baseline, use tried={tried} or new queries"
+        yield note
+
+    def _left_out(self, block: ScoreBlock) -> Iterator[str]:
+        """The queries and the pipelines that are left out on a metric."""
+        n_common, n_units = self.lineup.n_queries, block.columns.n_units
+        fewest, n = self.plan.fewest_units, n_common - block.n_not_applicable
+        if block.n_not_applicable:
+            yield f"does not apply to {block.n_not_applicable} of {n_common} common queries"
+        if block.empty:
+            are = "is" if len(block.empty) == 1 else "are"
+            yield f"not scored at all by {', '.join(block.empty)}, which {are} not ranked"
+        left_out = n - block.columns.n
+        if left_out and block.names:
+            order = np.argsort(-block.unscored, kind="stable")
+            counts = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
+            yield (
+                f"{left_out} of {n} common queries are left out, as some pipeline did not score "
+                f"them ({sentences.join_names(counts, MOST_NAMED)})"
+            )
+        if 0 < n_units < fewest and len(block.names) > 1:
+            yield f"too few {block.units.word} for a test: {n_units}; at least {fewest} are needed"
+        if not left_out and self.lineup.missing == "worst" and block.unscored.any():
+            yield from sentences.filled_notes(int(block.unscored.sum()))
 
 
 # -- the order on one metric
@@ -763,87 +868,6 @@ def letters_of(differs: npt.ArrayLike) -> list[str]:
 # -- the tables
 
 
-def _metric_rows(
-    block: ScoreBlock,
-    tests: AllPairs | None,
-    lineup: Lineup,
-    settings: Mapping[str, object],
-    plan: RankPlan,
-) -> Iterator[dict[str, object]]:
-    """The rows of one metric: the pipelines in order, then those that are not ranked."""
-    unscored = dict(zip(block.names, block.unscored.tolist(), strict=True))
-
-    def row(name: str, **ranked: object) -> dict[str, object]:
-        """A row of the table, of a pipeline that is not ranked as far as nothing else is said."""
-        nothing = {"rank": math.nan, "n": 0, "n_unscored": unscored.get(name, lineup.n_queries)}
-        nothing |= dict.fromkeys(("mean", "ci_low", "ci_high"), math.nan)
-        nothing |= {"letters": "", "is_best": False, "standing": "not ranked"}
-        nothing |= {"average_rank": math.nan, "wins": 0, "beats": 0, "beaten_by": 0}
-        nothing |= {"ci_method": "none", "title": block.metric.title}
-        nothing |= {"greater_is_better": block.metric.greater_is_better}
-        nothing |= {"verdict": None, "gain_of_noise": math.nan}
-        if lineup.missing == "bounds":
-            ends = lineup.extreme_means(block.metric, name)
-            nothing |= dict(zip(("mean_lowest", "mean_highest"), ends, strict=True))
-        return {"metric": block.metric.name, "pipeline": name, **nothing, **ranked}
-
-    if tests is None:
-        yield from map(row, lineup.names)
-        return
-    standing, columns = Standing(block, tests, plan.alpha), block.columns
-    up, order, beats = block.metric.greater_is_better, standing.order, standing.beats
-    is_known = block.metric.direction_is_known
-    intervals = _mean_intervals(block, plan)
-    average, wins = _average_ranks(tests, up), columns.alone_best(greater_is_better=up)
-    lift = _gain_of_noise(tests, settings, len(block.names))
-    for place, letters in zip(order, letters_of(standing.differs), strict=True):
-        interval, is_first = intervals[place], place == order[0]
-        sentence = standing_sentence(block, standing, interval, settings) if is_first else None
-        if is_first and not is_known:
-            sentence = f"{block.metric.name}: {direction_question(block.metric.name)}"
-        yield row(
-            block.names[place],
-            rank=int(standing.ranks[place]) if is_known else math.nan,
-            n=columns.n,
-            mean=interval.estimate,
-            ci_low=interval.low,
-            ci_high=interval.high,
-            letters=letters,
-            is_best=is_known and bool(standing.ranks[place] == 1),
-            standing=standing.word(place) if is_known else DIRECTION_UNKNOWN,
-            average_rank=float(average[place]),
-            wins=int(wins[place]),
-            beats=int(beats[place].sum()) if is_known else 0,
-            beaten_by=int(beats[:, place].sum()) if is_known else 0,
-            ci_method=interval.method,
-            verdict=sentence,
-            gain_of_noise=lift,
-        )
-    yield from map(row, block.empty)
-
-
-def _mean_intervals(block: ScoreBlock, plan: RankPlan) -> list[Interval]:
-    """The interval of the mean of each pipeline."""
-    columns, level = block.columns, plan.confidence_level
-    if not columns.are_clusters:
-        return [
-            interval_of_mean(
-                block.metric,
-                column,
-                confidence_level=level,
-                n_resamples=plan.n_resamples,
-                seed=plan.seed,
-            )
-            for column in columns.columns
-        ]
-    intervals = []
-    for place, column in enumerate(columns.columns):
-        error, lowest = columns.error(place), column.minimum
-        interval = interval_of_clusters(block.metric, lowest, error, confidence_level=level)
-        intervals.append(replace(interval, estimate=column.mean))
-    return intervals
-
-
 def _average_ranks(tests: AllPairs, greater_is_better: bool) -> FloatArray:
     """One more than the number of those ahead, a tie counting half: from the pairs alone."""
     second_ahead = (tests.wins if greater_is_better else tests.losses) + tests.ties / 2
@@ -851,16 +875,6 @@ def _average_ranks(tests: AllPairs, greater_is_better: bool) -> FloatArray:
     np.add.at(ranks, tests.first, second_ahead / tests.n)
     np.add.at(ranks, tests.second, (tests.n - second_ahead) / tests.n)
     return ranks
-
-
-def _gain_of_noise(tests: AllPairs, settings: Mapping[str, object], n: int) -> float:
-    """By how much noise alone lifts the mean of the best of as many equal pipelines."""
-    largest = float(tests.standard_deviation.max(initial=0.0))
-    if not largest > 0.0:
-        return math.nan
-    own_variance = float(np.mean((tests.standard_deviation / largest) ** 2)) / 2.0
-    error = largest * math.sqrt(own_variance / tests.n_units)
-    return gain_of_noise(error, int(str(settings.get("tried", n))))
 
 
 def _pair_rows(
@@ -877,7 +891,7 @@ def _pair_rows(
         low = high = detectable = math.nan
         if is_tested:
             low, high = _difference_limits(both, metric, plan)
-            planned = PlannedTest.of(both.units, tests.tests[place])
+            planned = planning.PlannedTest.of(both.units, tests.tests[place])
             detectable = margin + planned.detectable(both.n, alpha=level)
         yield {
             "metric": metric.name,
@@ -903,74 +917,6 @@ def _pair_rows(
 
 def _difference_limits(pairs: Pairs, metric: Metric, plan: RankPlan) -> tuple[float, float]:
     """The interval of the difference, within the metric's range."""
-    interval = paired_interval(
-        pairs,
-        method=interval_of_test(plan.test),
-        confidence_level=plan.confidence_level,
-        n_resamples=plan.n_resamples,
-        seed=plan.seed,
-    )
+    interval = paired_interval(pairs, method=interval_of_test(plan.test), **plan.keywords)
     widest = math.inf if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
     return max(interval.low, -widest), min(interval.high, widest)
-
-
-# -- notes
-
-
-def _notes(
-    blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], lineup: Lineup, plan: RankPlan
-) -> Iterator[str]:
-    """What was left out of each metric, and the margins."""
-    notes = (
-        (name, note)
-        for name, block in blocks.items()
-        for note in _block_notes(block, lineup, plan.alpha)
-    )
-    yield from group_notes(notes, len(blocks))
-    margins = [f"{name} {number(plan.margins[name])}" for name in tests if name in plan.margins]
-    if margins:
-        yield f"margins, beyond which a difference matters: {', '.join(margins)}"
-
-
-def _notes_on_luck(
-    blocks: Mapping[str, ScoreBlock],
-    tests: Mapping[str, AllPairs],
-    settings: Mapping[str, object],
-) -> Iterator[str]:
-    """That the best was chosen on these queries, and what luck alone gives to it."""
-    tests = {name: own for name, own in tests.items() if np.isfinite(own.pvalue).any()}
-    if not tests:
-        return
-    sizes = {name: len(blocks[name].names) for name in tests}
-    lifts = {name: _gain_of_noise(pairs, settings, sizes[name]) for name, pairs in tests.items()}
-    known = [f"{number(lift)} on {name}" for name, lift in lifts.items() if lift > 0.0]
-    tried = int(str(settings.get("tried", max(sizes.values()))))
-    note = "the best was chosen on these queries, so its mean is too favourable"
-    if known:
-        note += (
-            f": by luck alone, the best of {tried} equal pipelines would look better by about "
-            f"{known[0]}"
-        )
-    if tried > 2:
-        note += f"; to compare it with a baseline, use tried={tried} or new queries"
-    yield note
-
-
-def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> Iterator[str]:
-    n_common, n_units, fewest = lineup.n_queries, block.columns.n_units, fewest_units(alpha)
-    n = n_common - block.n_not_applicable
-    if block.n_not_applicable:
-        yield f"does not apply to {block.n_not_applicable} of {n_common} common queries"
-    if block.empty:
-        are = "is" if len(block.empty) == 1 else "are"
-        yield f"not scored at all by {', '.join(block.empty)}, which {are} not ranked"
-    left_out = n - block.columns.n
-    if left_out and block.names:
-        order = np.argsort(-block.unscored, kind="stable")
-        counted = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
-        what = f"{left_out} of {n} common queries are left out, as some pipeline did not score them"
-        yield f"{what} ({join_names(counted, MOST_NAMED)})"
-    if 0 < n_units < fewest and len(block.names) > 1:
-        yield f"too few {block.units.word} for a test: {n_units}; at least {fewest} are needed"
-    if not left_out and lineup.missing == "worst" and block.unscored.any():
-        yield from filled_notes(int(block.unscored.sum()))

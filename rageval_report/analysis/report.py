@@ -22,9 +22,9 @@ from rageval_report.analysis.arguments import (
 )
 from rageval_report.analysis.breakdown import check_two_names
 from rageval_report.analysis.tables import PipelineTable, table_of
-from rageval_report.errors import DataError, UnknownNameError, check_choice, check_options
+from rageval_report.errors import UnknownNameError, check_choice, check_options
 from rageval_report.files.writing import write_atomically
-from rageval_report.reports.sentences import counted, direction_notes, number
+from rageval_report.reports.sentences import counted, direction_notes, group_notes, number
 from rageval_report.results import Answer, QueryFrame, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored, join_details, normalise_name
 from rageval_report.scores.catalogue.dialects import (
@@ -50,14 +50,12 @@ from rageval_report.scores.states import (
     states_frame,
     unscored_reasons,
 )
-from rageval_report.stats.base import Interval, check_level
 from rageval_report.stats.means import (
     QUARTILES,
     PercentileMethod,
     percentiles_of,
     quantile_interval,
 )
-from rageval_report.stats.units import ClusteredStandardError, interval_of_error
 from rageval_report.types import BoolArray
 
 OutputFormat = Literal["json", "csv", "df"]
@@ -86,20 +84,17 @@ def summarise(
     known = sorted(
         arguments.choose_metrics(table.sample, metrics), key=lambda m: GROUPS.index(m.group)
     )
-    how: dict[str, Any] = {"method": interval, "confidence_level": confidence_level}
-    draws: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
-    rows: list[dict[str, object]] = []
-    names_by_note: dict[str, list[str]] = {}
+    plan = arguments.IntervalSettings(confidence_level, n_resamples, seed)
+    rows, notes = list[dict[str, object]](), list[tuple[str, str]]()
     for metric in known:
         column, units = table.column(metric), {}
         if clusters is None:
-            mean = arguments.interval_of_mean(metric, column, **how, **draws)
+            mean = arguments.interval_of_mean(metric, column, plan, interval)
         else:
             error = table.error(metric)
-            mean = interval_of_clusters(metric, column.minimum, error, **how)
+            mean = arguments.interval_of_clusters(metric, column, error, plan, interval)
             units = {"n_clusters": error.n_clusters if error else 0}
-        for note in mean.notes:
-            names_by_note.setdefault(note, []).append(metric.name)
+        notes += [(metric.name, note) for note in mean.notes]
         row: dict[str, object] = {"metric": metric.name, "title": metric.title}
         row |= {"group": metric.group, "kind": metric.kind}
         row |= {"greater_is_better": metric.greater_is_better, "n": column.n}
@@ -113,39 +108,17 @@ def summarise(
         "percentiles": cuts,
         "interval": interval,
         "confidence_level": confidence_level,
-        **(draws if is_drawn else {}),
+        **(plan.draws if is_drawn else {}),
         "percentile_method": rule,
         **dialect_settings([table.sample]),
         **table.settings,
         **arguments.clusters_setting(clusters),
     }
-    notes = (f"{', '.join(own)}: {note}" for note, own in names_by_note.items())
-    title = f"Evaluation of {table.sample.name}"
-    return Result(title, pd.DataFrame(rows), settings, (*notes, *table.notes(known)))
-
-
-def interval_of_clusters(
-    metric: Metric,
-    lowest: float,
-    error: ClusteredStandardError | None,
-    *,
-    method: str = "auto",
-    confidence_level: float = 0.95,
-) -> Interval:
-    """The interval of a mean from its standard error by clusters; None if nothing is scored."""
-    if method not in ("auto", "t"):
-        raise DataError(
-            f'interval must be "auto" or "t" with clusters; got {method!r}, which assumes '
-            "independent queries"
-        )
-    check_level(confidence_level)
-    if error is None:
-        return Interval(*4 * (math.nan,), "cr2", confidence_level)
-    bounds = None if method == "t" else arguments.mean_limits(metric, lowest)
-    # Latency and cost are limited on one side only, which the interval within bounds cannot use.
-    if bounds is not None and not math.isfinite(bounds[1] - bounds[0]):
-        bounds = None
-    return interval_of_error(error, confidence_level, bounds)
+    title, shown = (
+        f"Evaluation of {table.sample.name}",
+        (*group_notes(notes, 0), *table.notes(known)),
+    )
+    return Result(title, pd.DataFrame(rows), settings, shown)
 
 
 # -- the report

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import Clusters, MeanKeywords, mean_limits
-from rageval_report.analysis.paired_metric import (
-    DEFAULT_PLAN,
-    ComparisonLike,
-    ComparisonPlan,
-    MetricComparison,
-    PairedMetric,
-)
+from rageval_report.analysis import arguments, paired_metric
 from rageval_report.analysis.pairing import MetricPair, MetricPairs, Pairing
 from rageval_report.analysis.report import summarise
 from rageval_report.analysis.tables import (
@@ -27,7 +21,7 @@ from rageval_report.analysis.tables import (
     group_labels,
     table_of,
 )
-from rageval_report.analysis.verdicts import CorrectionFamily, answer_table, correct_in_family
+from rageval_report.analysis.verdicts import CorrectionFamily, answer_table
 from rageval_report.errors import check_options
 from rageval_report.reports.sentences import (
     correction_name,
@@ -39,19 +33,11 @@ from rageval_report.reports.sentences import (
     verdict_sentence,
 )
 from rageval_report.results import Answer, Result
-from rageval_report.scores import Scored, resolver
+from rageval_report.scores import Scored
 from rageval_report.scores.names import shorten_names
 from rageval_report.scores.shown import BETTER, WORSE, verdict_word
-from rageval_report.stats.base import TIE_TOLERANCE, PairedResult
-from rageval_report.stats.pairs import paired_test
-from rageval_report.stats.pooling import (
-    FEWEST_GROUPS,
-    errors_of_common_spread,
-    heterogeneity_test,
-    partial_pooling,
-)
+from rageval_report.stats import base, pooling
 from rageval_report.stats.units import mean_error
-from rageval_report.types import FloatArray
 
 _MOST_ROWS = 12
 _PRINTED = (
@@ -93,11 +79,11 @@ def slice_summary(
     by: str,
     metrics: str | Iterable[str] | None = None,
     *,
-    clusters: Clusters | None = None,
-    **settings: Unpack[MeanKeywords],
+    clusters: arguments.Clusters | None = None,
+    **settings: Unpack[arguments.MeanKeywords],
 ) -> Result:
     """Describe each metric in each group of queries."""
-    check_options("slice_summary()", settings, MeanKeywords.__annotations__)
+    check_options("slice_summary()", settings, arguments.MeanKeywords.__annotations__)
     table = table_of(evaluation, clusters)
     groups = table.groups(by)
     parts = [summarise(g, metrics=metrics, clusters=clusters, **settings) for g in groups.values()]
@@ -118,7 +104,7 @@ def slice_summary(
             if (spread := group.error(metric)) is not None:
                 units = spread.standard_error, spread.n_clusters, spread.df
                 means.loc[place, ["error", "n_units", "degrees"]] = units
-        limits = mean_limits(metric, float(rows["min"].min()))
+        limits = arguments.mean_limits(metric, float(rows["min"].min()))
         level = float(str(own["confidence_level"]))
         pools.append(pool_means(means, str(name), level=level, limits=limits))
     _insert_pooled(frame, pools, "mean", after="ci_method")
@@ -190,16 +176,16 @@ def pool_means(
         means[name].to_numpy(dtype=np.float64) for name in ("mean", "error", "n_units")
     )
     own_degrees = np.where(np.isfinite(errors), means["degrees"], 0.0)
-    common, degrees = errors_of_common_spread(errors, n_units, own_degrees)
+    common, degrees = pooling.errors_of_common_spread(errors, n_units, own_degrees)
     is_scored = ~np.isnan(estimates)
     largest = float(np.abs(estimates[is_scored]).max(initial=1.0))
     # Equal scores that were computed from floats have a spread of rounding errors.
-    has_spread = degrees > 0.0 and float(common.max()) > TIE_TOLERANCE * largest
-    if not has_spread or is_scored.sum() < FEWEST_GROUPS or n_units.sum() < fewest_units:
+    has_spread = degrees > 0.0 and float(common.max()) > base.TIE_TOLERANCE * largest
+    if not has_spread or is_scored.sum() < pooling.FEWEST_GROUPS or n_units.sum() < fewest_units:
         shrinkage = np.where(is_scored, 0.0, math.nan)
         repeated = estimates, means["ci_low"], means["ci_high"], shrinkage
         return _Pool(metric, repeated, are_pooled=False)
-    pooled = partial_pooling(estimates, common, confidence_level=level, degrees=degrees)
+    pooled = pooling.partial_pooling(estimates, common, confidence_level=level, degrees=degrees)
     low, high = (-math.inf, math.inf) if limits is None else limits
     ends = np.maximum(pooled.low, low), np.minimum(pooled.high, high)
     return _Pool(metric, (pooled.estimates, *ends, pooled.shrinkage), are_pooled=True)
@@ -227,7 +213,7 @@ def _pooling_notes(pools: Sequence[_Pool], what: str) -> list[str]:
 class SliceComparison(Result):
     """Two or more pipelines in each group of queries; see `slice_comparison`."""
 
-    plan: ComparisonPlan = DEFAULT_PLAN
+    plan: paired_metric.ComparisonPlan = paired_metric.DEFAULT_PLAN
     apart: tuple[str, ...] = ()
 
     @property
@@ -310,7 +296,7 @@ def _others_part(row: Mapping[str, Any], alpha: float) -> str:
 
 
 def slice_comparison(
-    comparison: ComparisonLike,
+    comparison: paired_metric.ComparisonLike,
     by: str,
     metrics: str | Iterable[str] | None = None,
     correction: str = "holm",
@@ -320,7 +306,7 @@ def slice_comparison(
     tables: list[list[_Slice]] = []
     notes: dict[str, None] = {}
     for pairing in comparison.pairings:
-        chosen = _choose_pairs(pairing.metrics, metrics)
+        chosen = arguments.pick({pair[0].name: pair for pair in pairing.metrics}, metrics)
         source: Any = pairing  # a scan counts its groups by itself
         sliced: SlicedPairs = (
             _sliced(pairing, by, chosen, plan)
@@ -330,17 +316,20 @@ def slice_comparison(
         notes |= dict.fromkeys(_notes_on_groups(sliced, pairing, by))
         tables += _tested(sliced, chosen, plan)
     slices = [part for table in tables for part in table]
-    frame = pd.DataFrame([record for table in tables for record in _records(table, column, plan)])
+    frame = pd.DataFrame([record for table in tables for record in _records(table, column)])
+    raw, reversed_ = (
+        np.array([part.row.bounded_pvalue for part in slices]),
+        np.array([part.reversal_pvalue for part in slices]),
+    )
     family = CorrectionFamily.of(part.row.metric for part in slices)
-    names, raw = frame["metric"].tolist(), np.array([part.row.bounded_pvalue for part in slices])
-
-    def correct(pvalues: FloatArray) -> FloatArray:
-        # The best of several variants was chosen on the queries of all groups.
-        corrected = correct_in_family(family, names, pvalues, correction)
-        return np.minimum(1.0, plan.tried * corrected)
-
-    frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", correct(raw))
-    frame["reversal_pvalue_adjusted"] = correct(np.array([part.reversal_pvalue for part in slices]))
+    family = family.tested(frame["metric"].tolist(), raw)
+    # The best of several variants was chosen on the queries of all groups.
+    adjusted, reversal = (
+        np.minimum(1.0, plan.tried * family.adjusted(correction, pvalues))
+        for pvalues in (raw, reversed_)
+    )
+    frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", adjusted)
+    frame["reversal_pvalue_adjusted"] = reversal
     is_shown = frame["pvalue_adjusted"] <= plan.alpha
     others = [part.others if shown else None for shown, part in zip(is_shown, slices, strict=True)]
     frame["overall_difference"] = [part.overall for part in slices]
@@ -350,7 +339,7 @@ def slice_comparison(
     frame["verdict"] = [verdict_word(row, plan.alpha) for row in rows]
     pools = [_pool_differences(table, plan) for table in tables]
     _insert_pooled(frame, pools, "difference", after="ci_high")
-    n_tests = family.size(names, raw)
+    n_tests = family.size
     # A printed table has room for either the means of both runs or the pooled columns.
     middle = ["baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"]
     if any(pool.are_pooled for pool in pools):
@@ -377,16 +366,6 @@ def slice_comparison(
     )
 
 
-def _choose_pairs(
-    pairs: Sequence[MetricPair], metrics: str | Iterable[str] | None
-) -> list[MetricPair]:
-    """The pairs of metrics that a caller names; all if `metrics` is None."""
-    by_name = {ours.name: (ours, theirs) for ours, theirs in pairs}
-    names = [metrics] if isinstance(metrics, str) else by_name if metrics is None else metrics
-    resolve = resolver(by_name)
-    return [by_name[resolve(name)] for name in names]
-
-
 # -- the pairs of each group
 
 
@@ -396,14 +375,14 @@ class SlicedPairs:
 
     pairing: Any
     places: list[tuple[str, Any]]
-    paired: list[PairedMetric]
+    paired: list[paired_metric.MetricComparison]
     n_without: int
     n_differing: int
     shared_clusters: tuple[int, int]
 
 
 def _sliced(
-    pairing: Pairing, by: str, metrics: Sequence[MetricPair], plan: ComparisonPlan
+    pairing: Pairing, by: str, metrics: Sequence[MetricPair], plan: paired_metric.ComparisonPlan
 ) -> SlicedPairs:
     labels = group_labels(pairing.baseline, by).reindex(pairing.alignment.ids)
     grouped, rows = GroupedRows.of(labels), pairing.rows
@@ -420,7 +399,7 @@ def _sliced(
                 missing=plan.missing,
                 applies=applies[part],
             )
-            paired.append(PairedMetric(names, ours, known))
+            paired.append(paired_metric.MetricComparison(names, ours, known))
     return SlicedPairs(
         pairing,
         list(grouped),
@@ -463,66 +442,62 @@ def _notes_on_groups(sliced: SlicedPairs, pairing: Any, by: str) -> Iterator[str
 
 @dataclass(frozen=True, eq=False)
 class _Slice:
-    """One metric of two runs in a group, and the test of all other queries where it is opposed."""
+    """One metric of two runs in a group, and in all other queries."""
 
     label: str
-    row: MetricComparison
+    row: paired_metric.MetricComparison
     overall: float
-    others: PairedResult | None
+    rest: Callable[[], paired_metric.MetricComparison]
+
+    @property
+    def is_opposed(self) -> bool:
+        """Whether it is tested, and differs in the other direction than all queries."""
+        test = self.row.test
+        return test.difference * self.overall < 0 and math.isfinite(test.pvalue)
+
+    @cached_property
+    def others(self) -> base.PairedResult | None:
+        """The test of all other queries where the group is opposed; None if they are too few."""
+        rest = self.rest() if self.is_opposed else None
+        return rest.test if rest is not None and rest.is_tested else None
 
     @property
     def reversal_pvalue(self) -> float:
         """The p-value of a reversal: 1 if the directions agree, NaN if a test is missing."""
         own = self.row.test.pvalue
-        if not _is_opposed(self.row, self.overall):
+        if not self.is_opposed:
             return math.nan if math.isnan(own) else 1.0
         return math.nan if self.others is None else max(own, self.others.pvalue)
 
 
-def _is_opposed(row: MetricComparison, overall: float) -> bool:
-    """Whether a group is tested, and differs in the other direction than all queries."""
-    return row.test.difference * overall < 0 and math.isfinite(row.test.pvalue)
-
-
 def _tested(
-    sliced: SlicedPairs, metrics: Sequence[MetricPair], plan: ComparisonPlan
+    sliced: SlicedPairs, metrics: Sequence[MetricPair], plan: paired_metric.ComparisonPlan
 ) -> Iterator[list[_Slice]]:
-    """The groups of each metric, tested."""
-    compared, n_groups = [paired.tested(plan) for paired in sliced.paired], len(sliced.places)
-    for place, metric in enumerate(metrics):
-        rows = compared[place * n_groups : (place + 1) * n_groups]
-        columns = [row.pairs.differences for row in rows]
+    """The groups of each metric."""
+    rows = iter([replace(paired, plan=plan) for paired in sliced.paired])
+
+    def rest(place: Any, metric: MetricPair) -> paired_metric.MetricComparison:
+        whole = sliced.pairing.without(place)
+        return paired_metric.MetricComparison.of(whole, *metric, plan)
+
+    for metric in metrics:
+        own = [next(rows) for _ in sliced.places]
+        columns = [row.pairs.differences for row in own]
         n = sum(column.n for column in columns)
         total = math.fsum(column.mean * column.n for column in columns if column.n)
         overall = total / n if n else math.nan
         yield [
-            _Slice(
-                *(label, row, overall),
-                _test_others(sliced.pairing, metric, rows_of, plan)
-                if _is_opposed(row, overall)
-                else None,
-            )
-            for (label, rows_of), row in zip(sliced.places, rows, strict=True)
+            _Slice(label, row, overall, partial(rest, place, metric))
+            for (label, place), row in zip(sliced.places, own, strict=True)
         ]
 
 
-def _test_others(
-    pairing: Any, metric: MetricPair, place: Any, plan: ComparisonPlan
-) -> PairedResult | None:
-    pairs = pairing.without(place).independent_pairs(*metric, plan.missing, plan.units)
-    if pairs.n < plan.fewest_units:
-        return None
-    return paired_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
-
-
-def _records(
-    table: Sequence[_Slice], column: str, plan: ComparisonPlan
-) -> Iterator[dict[str, object]]:
+def _records(table: Sequence[_Slice], column: str) -> Iterator[dict[str, object]]:
     """The rows of one metric, with what holds for all of its groups."""
     units = [part.row.pairs.units for part in table if part.row.pairs.n]
-    spread = heterogeneity_test(units) if len(units) > 1 else None
+    spread = pooling.heterogeneity_test(units) if len(units) > 1 else None
     for part in table:
-        numbers = part.row.numbers(plan)
+        numbers = part.row.numbers()
         first = {name: numbers.pop(name) for name in ("metric", "candidate")}
         yield {
             **first,
@@ -533,7 +508,7 @@ def _records(
         }
 
 
-def _pool_differences(table: Sequence[_Slice], plan: ComparisonPlan) -> _Pool:
+def _pool_differences(table: Sequence[_Slice], plan: paired_metric.ComparisonPlan) -> _Pool:
     """The pooled differences of one metric, by independent units."""
     first, rows = table[0].row, []
     for part in table:

@@ -12,18 +12,13 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.arguments import scores_of
-from rageval_report.analysis.gate_figures import difference_range
-from rageval_report.analysis.pairing import twin_of
+from rageval_report.analysis import arguments, gate_figures, pairing
 from rageval_report.analysis.rules import Rule, Word, bind_arguments, find_metric, parse_rule
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
-from rageval_report.scores import Metric, Scored
-from rageval_report.scores.align import likely_clusters
-from rageval_report.stats import sequential
+from rageval_report.scores import Metric, Scored, align
+from rageval_report.stats import means, pairs, sequential
 from rageval_report.stats.base import TIE_TOLERANCE, Alternative, Bounds, Interval, check_integer
-from rageval_report.stats.means import mean_interval
-from rageval_report.stats.pairs import paired_interval
 from rageval_report.stats.sequential import SizeBets
 from rageval_report.stats.sign_flips import sign_flip_pvalue
 from rageval_report.types import FloatArray
@@ -113,7 +108,7 @@ class MeanClaim:
         sides = np.zeros_like(self.scored), self.scored
         if not self.scored.size:
             return Interval.unknown(math.nan, "sign-flip", confidence_level)
-        return paired_interval(*sides, method="sign-flip", confidence_level=confidence_level)
+        return pairs.paired_interval(*sides, method="sign-flip", confidence_level=confidence_level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +168,7 @@ class StopRequest:
     @property
     def scores(self) -> FloatArray:
         """The candidate's scores."""
-        return scores_of(self.candidate, self.metric)
+        return arguments.scores_of(self.candidate, self.metric)
 
     def claim(
         self,
@@ -183,13 +178,13 @@ class StopRequest:
         effect: float | None = None,
     ) -> MeanClaim:
         """A claim about the mean difference, candidate minus baseline."""
-        twin = None if self.baseline is None else twin_of(self.metric, self.baseline)
+        twin = None if self.baseline is None else pairing.twin_of(self.metric, self.baseline)
         if self.baseline is None or twin is None:
             problem = f"the baseline has no scores of {self.metric.name}"
             self.rule.refuse(problem, self.rule.call.place)
         before = self.baseline.scores[twin.name].reindex(self.candidate.scores.index)
         values = self.scores - before.to_numpy(dtype=np.float64)
-        bounds = difference_range(self.metric)
+        bounds = gate_figures.difference_range(self.metric)
         return MeanClaim(values, bounds, limit, alternative, self.n_planned, share, effect)
 
 
@@ -204,7 +199,7 @@ def _difference(request: StopRequest, *, side: int) -> MeanClaim:
 
 def _no_regression(request: StopRequest) -> MeanClaim:
     """The claim that the candidate is not worse by the margin or more; one-sided, as in gates."""
-    margin, bounds = request.parsed.numbers["margin"], difference_range(request.metric)
+    margin, bounds = request.parsed.numbers["margin"], gate_figures.difference_range(request.metric)
     if bounds is not None and margin >= bounds[1]:
         problem = f"no difference of {request.metric.name} is larger than {bounds[1]:g}"
         request.rule.refuse(problem, request.rule.call.end - 1)
@@ -347,7 +342,7 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
     )
     states = [_width(goal) if isinstance(goal, Width) else next(of_claims) for goal in goals]
     notes = []
-    if (clusters := likely_clusters(candidate)) is not None:
+    if (clusters := align.likely_clusters(candidate)) is not None:
         notes.append(
             f"{clusters[1]}; stopping rules assume independent queries: if these are not, ask all "
             f"of them and compare with clusters={clusters[0]!r}"
@@ -400,7 +395,7 @@ def _width(goal: Width) -> _State:
     """The interval at the latest look; the rule holds if it is narrow enough there."""
     n_looked_at = len(goal.values) - len(goal.values) % _WIDTH_LOOK
     scored = goal.values[:n_looked_at]
-    interval = mean_interval(scored, method="gaffke", bounds=goal.bounds)
+    interval = means.mean_interval(scored, method="gaffke", bounds=goal.bounds)
     width, n = interval.high - interval.low, int((~np.isnan(scored)).sum())
     decided_at = float(n_looked_at) if n and width <= goal.widest else math.nan
     return interval, n, width, goal.widest, decided_at

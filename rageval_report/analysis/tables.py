@@ -11,13 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rageval_report.analysis.arguments import (
-    Clusters,
-    EvaluationSubset,
-    is_scan,
-    resolve_units,
-    scores_of,
-)
+from rageval_report.analysis import arguments
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.columns import Column
@@ -64,18 +58,18 @@ class PipelineTable:
 
     def column(self, metric: Metric) -> Column:
         """The scores of a metric."""
-        return Column.of(scores_of(self.sample, metric))
+        return Column.of(arguments.scores_of(self.sample, metric))
 
     def error(self, metric: Metric) -> ClusteredStandardError | None:
         """The standard error of a mean by clusters; None without them, or if nothing is scored."""
-        scores = scores_of(self.sample, metric)
+        scores = arguments.scores_of(self.sample, metric)
         if self.units.codes is None or np.isnan(scores).all():
             return None
         return clustered_standard_error(scores, self.units.codes)
 
     def unit_means(self, metric: Metric) -> Column:
         """The mean score of each independent unit."""
-        return Column.of(self.units.means(scores_of(self.sample, metric)))
+        return Column.of(self.units.means(arguments.scores_of(self.sample, metric)))
 
     def groups(self, by: str) -> Mapping[str, PipelineTable]:
         """The tables of groups, the largest first."""
@@ -89,18 +83,18 @@ class PipelineTable:
         return count_shared(self.units, group_labels(self.sample, by))
 
 
-def table_of(evaluation: Any, clusters: Clusters | None = None) -> PipelineTable:
+def table_of(evaluation: Any, clusters: arguments.Clusters | None = None) -> PipelineTable:
     """The table of an evaluation, of a scan, or of a group of either."""
     if isinstance(evaluation, PipelineTable):
         return evaluation
-    if is_scan(evaluation):
+    if arguments.is_scan(evaluation):
         table: PipelineTable = evaluation.counted_table(clusters)
         return table
-    return PipelineTable(evaluation, resolve_units(evaluation, clusters))
+    return PipelineTable(evaluation, arguments.resolve_units(evaluation, clusters))
 
 
-def _subset(evaluation: Scored, rows: Any) -> EvaluationSubset:
-    return EvaluationSubset(
+def _subset(evaluation: Scored, rows: Any) -> arguments.EvaluationSubset:
+    return arguments.EvaluationSubset(
         evaluation.name,
         evaluation.scores.iloc[rows],
         evaluation.details.iloc[rows],

@@ -252,12 +252,15 @@ def answer_table(
 CorrectTests = Callable[[IndexArray], FloatArray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CorrectionFamily:
-    """The metrics of a table whose tests are corrected together."""
+    """The metrics of a table whose tests are corrected together, and the tests of the table."""
 
     members: tuple[str, ...]
     outside: tuple[str, ...] = ()
+    names: Sequence[str] = ()
+    pvalues: Any = ()
+    within: Sequence[object] = ()
 
     @classmethod
     def of(cls, metrics: Iterable[Metric]) -> CorrectionFamily:
@@ -267,63 +270,59 @@ class CorrectionFamily:
         outside = tuple(name for name, is_member in is_quality.items() if not is_member)
         return cls(members, outside) if members else cls(outside)
 
-    def correct(
-        self, names: Sequence[str], pvalues: FloatArray, correct: CorrectTests
-    ) -> FloatArray:
+    def tested(
+        self, names: Sequence[str], pvalues: FloatArray, within: Sequence[object] = ()
+    ) -> CorrectionFamily:
+        """The families with the metric and the p-value of each test, apart for each of `within`."""
+        return replace(self, names=names, pvalues=pvalues, within=within)
+
+    def correct(self, correct: CorrectTests) -> FloatArray:
         """The corrected p-values, those of each family among themselves."""
-        corrected = np.full(len(pvalues), np.nan)
-        for family in (self.members, self.outside):
-            places = np.array([i for i, name in enumerate(names) if name in family], dtype=np.intp)
-            if places.size:
-                corrected[places] = correct(places)
+        is_member = [name in self.members for name in self.names]
+        keys = list(zip(is_member, self.within or is_member, strict=True))
+        corrected = np.full(len(keys), np.nan)
+        for key in dict.fromkeys(keys):
+            places = np.array([i for i, own in enumerate(keys) if own == key], dtype=np.intp)
+            corrected[places] = correct(places)
         return corrected
 
-    def sizes(self, names: Sequence[str], pvalues: FloatArray) -> list[int]:
+    def adjusted(self, method: str, pvalues: FloatArray | None = None) -> FloatArray:
+        """The p-values, or others of the same tests, corrected by a method of ``CORRECTIONS``."""
+        raw = self.pvalues if pvalues is None else pvalues
+        return self.correct(lambda own: adjust_pvalues(raw[own], method=method))
+
+    @property
+    def sizes(self) -> list[int]:
         """The number of tests in the family of each; NaN p-values are not tests."""
-        counts = self.correct(
-            names, pvalues, lambda own: np.full(own.size, np.isfinite(pvalues[own]).sum())
-        )
+        is_test = np.isfinite(self.pvalues)
+        counts = self.correct(lambda own: np.full(own.size, is_test[own].sum()))
         return [int(count) for count in counts]
 
-    def size(self, names: Sequence[str], pvalues: FloatArray) -> int:
+    @property
+    def size(self) -> int:
         """The number of tests of quality metrics."""
-        tested = np.isfinite(pvalues).tolist()
-        return sum(name in self.members and test for name, test in zip(names, tested, strict=True))
+        tested = np.isfinite(self.pvalues).tolist()
+        tests = zip(self.names, tested, strict=True)
+        return sum(name in self.members and is_test for name, is_test in tests)
+
+    def levels_left(self, correction: str, alpha: float, hidden: float = 0.0) -> FloatArray:
+        """The level that a correction leaves to each test that is not shown."""
+        # Westfall and Young's factor depends on more than the number of tests; Holm's is never
+        # smaller.
+        method = "holm" if correction == "westfall-young" else correction
+
+        def level_of(own: IndexArray) -> FloatArray:
+            adjusted = adjust_with_hidden(self.pvalues[own], method, hidden)
+            n_tests, n_shown = int(np.isfinite(adjusted).sum()), int((adjusted <= alpha).sum())
+            n_counted = n_tests + round(hidden * n_tests)
+            return np.full(own.size, level_left(n_counted, n_shown, method, alpha=alpha))
+
+        return self.correct(level_of)
 
     def notes(self) -> list[str]:
         """Which metrics are corrected apart."""
-        if not self.outside:
-            return []
-        return [f"{', '.join(self.outside)}: corrected apart from the quality metrics"]
-
-
-def correct_in_family(
-    family: CorrectionFamily, names: Sequence[str], pvalues: FloatArray, method: str
-) -> FloatArray:
-    """The corrected p-values by a method of the table ``rageval_report.stats.CORRECTIONS``."""
-    return family.correct(names, pvalues, lambda own: adjust_pvalues(pvalues[own], method=method))
-
-
-def levels_left(
-    family: CorrectionFamily,
-    names: Sequence[str],
-    pvalues: FloatArray,
-    correction: str,
-    alpha: float,
-    *,
-    hidden: float = 0.0,
-) -> FloatArray:
-    """The level that a correction leaves to each test that is not shown."""
-    # Westfall and Young's factor depends on more than the number of tests; Holm's is never smaller.
-    method = "holm" if correction == "westfall-young" else correction
-
-    def level_of(own: IndexArray) -> FloatArray:
-        adjusted = adjust_with_hidden(pvalues[own], method, hidden)
-        n_tests, n_shown = int(np.isfinite(adjusted).sum()), int((adjusted <= alpha).sum())
-        n_counted = n_tests + round(hidden * n_tests)
-        return np.full(own.size, level_left(n_counted, n_shown, method, alpha=alpha))
-
-    return family.correct(names, pvalues, level_of)
+        apart = f"{', '.join(self.outside)}: corrected apart from the quality metrics"
+        return [apart] if self.outside else []
 
 
 def adjust_with_hidden(pvalues: FloatArray, correction: str, hidden: float = 0.0) -> FloatArray:

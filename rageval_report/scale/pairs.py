@@ -17,7 +17,7 @@ from rageval_report.analysis import breakdown as outcomes
 from rageval_report.analysis import lineup, pairing
 from rageval_report.analysis.arguments import Clusters, unnamed_clusters
 from rageval_report.analysis.history import SameQueries
-from rageval_report.analysis.paired_metric import ComparisonPlan, PairedMetric
+from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparison
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
@@ -102,7 +102,7 @@ class CountedPairing(pairing.PairedRuns):
         sides = replace(self.sides, metrics=metrics, by=by)
         labels = order_of_groups(sides.groups)
         pairs = [
-            PairedMetric(self.names, ours, sides.measured(i, label))
+            MetricComparison(self.names, ours, sides.measured(i, label))
             for i, (ours, _) in enumerate(metrics)
             for label in labels
         ]

@@ -19,7 +19,7 @@ from rageval_report.analysis.agreement import (
     judges_disagreements,
     votes_of,
 )
-from rageval_report.errors import AlignmentError, DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError
 
 NAN = float("nan")
 
@@ -56,17 +56,6 @@ def test_labels_on_another_scale_are_moved_to_that_of_the_metric(run, judged):
         rated(run, {"q0": 1}, label_bounds=(5, 1))
     with pytest.raises(DataError, match="has no bounds"):
         rated(judged([3.0, 17.5], metric="stars"), {"q0": 1}, metric="stars", label_bounds=(1, 5))
-
-
-WRONG = {
-    "word": ({"q0": "good", "q1": 1}, DataError, "'good' at 'q0'"),
-    "empty": ({"q0": None, "q1": ""}, DataError, "there are no labels"),
-    "other ids": ({"x": 1, "y": 0}, AlignmentError, "no labelled query is in 'hybrid'"),
-    "never both": ({"q3": 1}, AlignmentError, "3 are scored, 1 labelled"),
-    "infinite": ({"q0": float("inf")}, DataError, "finite"),
-    "no column": (pd.DataFrame({"query_id": ["q0"]}), DataError, "no column besides the ids"),
-    "twice": (pd.Series([1, 0], index=["q0", "q0"]), DataError, "more than once: 'q0'"),
-}
 
 
 # -- the scale

@@ -22,7 +22,6 @@ from rageval_report.stats import (
     rogan_gladen,
 )
 
-NAN = float("nan")
 # The judge calls 5 of 6 good ones good, 3 of 4 bad ones bad; two are without a label.
 JUDGE = [1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 0]
 PEOPLE = [1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
@@ -154,9 +153,6 @@ def test_disagreements_come_largest_first_with_question_answer_and_reason(judged
     }
 
 
-# -- cautions
-
-
 # -- groups
 
 
@@ -199,12 +195,6 @@ def test_the_queries_to_label_are_a_draw_with_a_seed(judged, labels, drawn):
     people = labels(np.clip(judge[:60] + rng.normal(0, 0.1, 60), 0, 1))
     frame = calibrate(judged(judge), "faithfulness", people).to_label(40).frame
     assert frame["stratum"].nunique() == 4
-
-
-# -- how many labels
-
-
-# -- as a result
 
 
 # -- two pipelines
@@ -286,6 +276,15 @@ def test_kappas_on_trulens_are_those_of_scikit_learn(umbrela, relevance):
             both["umbrela_rating"], both["ground_truth"], weights=weights
         )
         assert told[name] == pytest.approx(theirs)
+    theirs = metrics.confusion_matrix(both["ground_truth"], both["umbrela_rating"])
+    ours = umbrela.confusion().frame.drop(columns="total")
+    np.testing.assert_array_equal(ours.to_numpy(), theirs)
+    # irrCAC 0.4.4 and krippendorff 0.9.0
+    ac1 = umbrela.frame.set_index("figure").loc["Gwet's AC1", ["estimate", "ci_low", "ci_high"]]
+    assert ac1.tolist() == pytest.approx([0.095082068974, 0.0585422006457, 0.1316219373023])
+    assert told["Gwet's AC2, quadratic"] == pytest.approx(0.268590197183778)
+    assert told["Krippendorff's alpha"] == pytest.approx(-0.046953448222343264)
+    assert umbrela.ratings.n == 1117 - 26
 
 
 @pytest.fixture(scope="module")
@@ -365,8 +364,9 @@ def test_fleiss_kappa_on_mtrag_is_that_of_statsmodels(mtrag):
         [Counter(row.dropna())[grade] for grade in (1, 2, 3, 4)] for _, row in three.iterrows()
     ]
     found = calibrate(run, "faithfulness", raters, n_resamples=99)
-    told = estimates(found, "people with each other")["Fleiss' kappa"]
-    assert told == pytest.approx(rates.fleiss_kappa(np.array(counts)))
+    told = estimates(found, "people with each other")
+    assert told["Fleiss' kappa"] == pytest.approx(rates.fleiss_kappa(np.array(counts)))
+    assert told["Krippendorff's alpha"] == pytest.approx(0.49320679840609016)  # krippendorff 0.9.0
 
 
 def test_two_models_of_mtrag_by_a_judge_and_by_people(models):

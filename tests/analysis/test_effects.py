@@ -68,15 +68,15 @@ def test_pvalues_are_those_of_a_paired_test_of_the_averages(runs, effects):
         levels = dict(zip(map(str, GRID[row.factor]), GRID[row.factor], strict=True))
         mean = long.groupby([row.factor, "query_id"])["recall@5"].mean()
         differences = (mean[levels[row.level]] - mean[levels[row.reference]]).to_numpy()
-        # SciPy's permutation_test (signs, 99,999 drawn) and t-test see the same effect.
+        # SciPy's permutation_test (signs, 29,999 drawn) and t-test see the same effect.
         drawn = stats.permutation_test(
             (differences,),
             np.mean,
             permutation_type="samples",
-            n_resamples=99_999,
+            n_resamples=29_999,
             rng=np.random.default_rng(0),
         ).pvalue
-        assert row.pvalue == pytest.approx(drawn, abs=0.006)
+        assert row.pvalue == pytest.approx(drawn, abs=0.011)
         assert row.statistic == pytest.approx(differences.mean(), abs=1e-12)
 
 
@@ -136,9 +136,6 @@ def test_an_interaction_is_a_difference_of_two_effects(runs, effects):
         bare.interactions()
 
 
-# -- the rest of a comparison
-
-
 # -- what is no grid
 
 
@@ -194,6 +191,3 @@ def test_effects_and_interactions_take_clusters(runs, effects):
         assert row["pvalue"] == pytest.approx(expected)
         assert row["test"] == "cluster-sign-flip"
     assert effects.frame["difference"].tolist() == clustered.frame["difference"].tolist()
-
-
-# -- scales

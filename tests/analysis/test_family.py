@@ -61,9 +61,3 @@ def test_rankings_slices_and_histories_have_the_same_families():
         for one in both()
     ]
     assert compare(*labelled).slices("topic").settings["family_size"] == 4 * 2
-
-
-# -- what a table of scores calls a metric of its own
-
-
-# -- the level that is left

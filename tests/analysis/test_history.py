@@ -13,7 +13,6 @@ from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.history import DatedRun, trends
 from rageval_report.analysis.paired_metric import ComparisonPlan
 
-NAN = float("nan")
 N = 40
 SKILL = np.random.default_rng(3).uniform(0.4, 0.9, N)
 IDS = [f"q{i}" for i in range(N)]
@@ -144,6 +143,3 @@ def test_what_must_be_equal_breaks_the_line_and_nothing_is_tested(
     notes = {"differs": "b is not directly comparable with a", "unknown": "whether b is comparable"}
     for change, note in zip((differs, unknown), notes.values(), strict=True):
         assert any(text.startswith(note) for text in history.notes) == (change is not None)
-
-
-# -- set-up, settings, bad input

@@ -131,3 +131,17 @@ def test_clusters_count_once_by_their_means():
     assert by_chat.frame["reference_n"][0] == 25
     assert by_chat.settings["clusters"] == "conversation"
     assert any("n counts clusters" in note for note in by_chat.notes)
+
+
+def test_false_alarms_are_rare_in_a_long_life_also_of_clusters_of_which_queries_alone_raise_many():
+    rng, alarms = np.random.default_rng(0), {"days": 0, "conversation": 0, None: 0}
+    for _ in range(40):
+        days = (batch(day, 0.95, n=40, rng=rng) for day in range(2, 22))
+        alarms["days"] += monitor([batch(1, 0.95, n=60, rng=rng), *days]).has_alarm
+    for life in range(25):
+        batches = [chats(100 * life + i, 0.8) for i in range(8)]
+        for clusters in ("conversation", None):
+            alarms[clusters] += monitor(batches, clusters=clusters).has_alarm
+    assert alarms["days"] <= 7  # 5 % of 40 is 2, and 7 is exceeded with a probability below 0.2 %
+    assert alarms["conversation"] <= 3
+    assert alarms[None] >= 8

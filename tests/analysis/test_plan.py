@@ -114,16 +114,6 @@ def test_settings_that_make_no_sense_are_refused(options, error, message):
         plan(**options)
 
 
-def clustered(name="base", shift=0.0, sizes=(8,) * 40, seed=3):
-    rng = np.random.default_rng(seed)
-    document = np.repeat([f"d{i}" for i in range(len(sizes))], sizes)
-    n = len(document)
-    of_document = np.repeat(rng.normal(0, 0.1, len(sizes)), sizes)
-    scores = 0.5 + of_document + rng.normal(shift, 0.1, n)
-    data = {"query_id": [f"q{i}" for i in range(n)], "document": document, "rating": scores}
-    return RAGPipelineEvaluation(name, data)
-
-
 # -- the claim of somebody else
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
@@ -27,10 +25,6 @@ def runs(tmp_path):
 
 def names(found):
     return [one.name for one in found.runs]
-
-
-def document(path):
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def test_runs_stand_in_the_order_of_their_times_not_of_their_names(runs):

@@ -142,9 +142,6 @@ def test_a_cluster_with_queries_in_several_groups_is_noted():
     assert not any("clusters have queries in several" in note for note in within.notes)
 
 
-# -- groups that the runs disagree about, in memory and in a scan
-
-
 # -- false discovery rates
 
 

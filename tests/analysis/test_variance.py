@@ -14,7 +14,6 @@ from rageval_report.judges import ScriptedChat
 from rageval_report.metrics.scoring import score
 from rageval_report.stats.components import crossed_components
 
-NAN = float("nan")
 JUDGES = ("gpt", "claude", "mistral")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
 
-DATASETS = int(os.environ.get("RAGEVAL_COHERENCE", "48"))
+DATASETS = int(os.environ.get("RAGEVAL_COHERENCE", "32"))
 # Each block of data sets goes through all tests before the next one is made: what the tests share
 # is computed once and not kept.
 BLOCK = 400

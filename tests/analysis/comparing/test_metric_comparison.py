@@ -67,9 +67,6 @@ def test_the_units_of_clusters_are_their_sums_on_the_scale_of_a_query():
     )
 
 
-# -- clusters
-
-
 # -- the interval
 
 
@@ -179,9 +176,6 @@ def test_the_ratio_of_a_latency_is_that_of_geometric_means():
     assert (float(low), float(high)) == pytest.approx((math.exp(t.low), math.exp(t.high)), abs=0.01)
 
 
-# -- equivalence and fragility
-
-
 # -- Westfall and Young's correction
 
 
@@ -232,6 +226,3 @@ def test_westfall_young_flips_a_cluster_in_all_metrics_at_once():
     expected = np.maximum(adjusted_by_enumeration(sums), found["pvalue"])
     assert found["pvalue_adjusted"].tolist() == pytest.approx(expected.tolist(), abs=0.015)
     assert (found["pvalue_adjusted"] >= found["pvalue"]).all()
-
-
-# -- the settings

@@ -67,9 +67,6 @@ def test_no_variant_at_all_is_refused(two, tried):
         rank(*two, tried=tried)
 
 
-# -- rank
-
-
 # -- what is made of a comparison
 
 

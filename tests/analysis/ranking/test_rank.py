@@ -211,15 +211,6 @@ def test_the_feeds_of_chickwts_as_the_r_package_cld_shows_them():
     assert dict(zip(names, letters_of(matrix_of(names, differing)), strict=True)) == shown
 
 
-NAN = math.nan
-
-SCORES = {
-    "one": [0.1, 0.5, 0.4, 0.9, 0.2, 0.3, NAN, NAN],
-    "two": [0.2, 0.6, 0.5, 1.0, 0.5, 0.6, NAN, NAN],
-    "three": [0.3, 0.7, 0.6, 0.8, 0.6, 0.7, NAN, NAN],
-}
-
-
 def run(name, scores, state="not applicable"):
     data = {
         "query_id": [f"q{n}" for n in range(len(scores))],

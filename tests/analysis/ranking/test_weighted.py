@@ -182,7 +182,11 @@ def test_swapped_pipelines_flip_the_sign_and_shuffled_rows_move_nothing(seed):
     rng = np.random.default_rng(seed)
     columns = scores_of(seed, n=15), scores_of(seed + 1, 0.03, n=15)
     a, b = pipeline("a", **columns[0]), pipeline("b", **columns[1])
-    row, back = (pair_of(rank(*runs).weighted(WEIGHTS)) for runs in ((a, b), (b, a)))
+
+    def pair(*runs):
+        return pair_of(rank(*runs, metrics=list(WEIGHTS), n_resamples=49).weighted(WEIGHTS))
+
+    row, back = pair(a, b), pair(b, a)
     assert back["difference"] == pytest.approx(-row["difference"])
     assert (back["ci_low"], back["ci_high"]) == pytest.approx((-row["ci_high"], -row["ci_low"]))
     assert back["pvalue"] == pytest.approx(row["pvalue"])
@@ -190,12 +194,9 @@ def test_swapped_pipelines_flip_the_sign_and_shuffled_rows_move_nothing(seed):
     mixed = [
         pipeline(name, order, **one) for name, order, one in zip("ab", orders, columns, strict=True)
     ]
-    again = pair_of(rank(*mixed).weighted(WEIGHTS))
+    again = pair(*mixed)
     for name in ("difference", "ci_low", "ci_high", "pvalue", "pvalue_adjusted"):
         assert again[name] == pytest.approx(row[name])
-
-
-# -- margins
 
 
 # -- all weights
@@ -334,9 +335,7 @@ def test_a_name_stands_before_the_first_equals_sign():
     ("weights", "error", "told"),
     [
         ({"acuracy": 1}, UnknownNameError, "Did you mean 'accuracy'"),
-        ({"accuracy": -1}, DataError, ">= 0"),
         ({"accuracy": float("inf")}, DataError, ">= 0"),
-        ({"accuracy": 0, "cost": 0}, DataError, "are all 0"),
     ],
 )
 def test_weights_that_make_no_sense_are_refused_without_scores(weights, error, told):
