@@ -20,7 +20,7 @@ from rageval_report.analysis.gate import RowsBehind
 from rageval_report.analysis.gate_figures import GatedRun
 from rageval_report.analysis.report import UnscoredQueries
 from rageval_report.scale.frames import LazyTable, collect, count_rows
-from rageval_report.scale.tables import MOST_WORST, ScannedTable, count_where
+from rageval_report.scale.tables import MOST_WORST, ScannedTable
 from rageval_report.scores import normalise_name, resolver
 from rageval_report.scores.correct import CorrectCounts, CorrectNotion, answers_by
 from rageval_report.scores.query_ids import QUERY_ID
@@ -37,17 +37,12 @@ _CUTS = (0.0, 0.5, 1.0)
 
 def count_unscored(table: ScannedTable, metrics: Iterable[str]) -> UnscoredQueries:
     """The queries without a score, by metric, state and reason."""
-    names = list(metrics)
-    blanks = [count_where(nw.col(name).is_null()).alias(f"n{i}") for i, name in enumerate(names)]
-    counts = collect(table.frame.select(*blanks)).iloc[0].tolist()
     states: dict[str, Counter[str]] = {}
     reasons: dict[str, Counter[str]] = {}
-    for name, n_unscored in zip(names, counts, strict=True):
-        if not n_unscored:
-            continue
+    for name in filter(table.has_gaps, metrics):
         own = (f"{name}{STATE}", f"{name}{REASON}")
         key = [d for d in table.details if d == ERROR or normalise_name(d) in own]
-        part = pd.DataFrame({"_n": [int(n_unscored)]})
+        part = pd.DataFrame({"_n": [table.n_rows - table.n_scored[name]]})
         if key:
             blank = table.frame.filter(nw.col(name).is_null())
             part = collect(blank.group_by(*key).agg(nw.len().alias("_n")))

@@ -156,6 +156,10 @@ class ScannedTable:
         own = self.frame.collect_schema().names()
         return [name for name in own if name not in self.metrics and name != QUERY_ID]
 
+    def has_gaps(self, name: str) -> bool:
+        """Whether a query has no score of a metric."""
+        return self.n_scored[name] < self.n_rows
+
     def labels(self, by: str) -> nw.Expr:
         """The group of each query as text, "(none)" for an empty cell."""
         if by not in self.details:
@@ -487,11 +491,14 @@ class _TableColumns:
         """Rows of Arrow with the scores of each kind, and those that lie outside the bounds."""
         parts, frame = [], self.opened.frame
         for name, metric in head.metrics.items():
-            x, new = self.metrics[name], {*facts[name][1:]} - {*head.scores[name].tolist()}
-            parts += [frame.filter(x == v).head(1) for v in sorted(new) if not math.isnan(v)]
-            low, high = metric.bounds or (-math.inf, math.inf)
-            if facts[name][1] < low or facts[name][2] > high:
-                parts.append(frame.filter((x < low) | (x > high)).head(_MOST_ODD))
+            x, known, (_, low, high, *kinds) = self.metrics[name], head.scores[name], facts[name]
+            least, most = metric.bounds or (-math.inf, math.inf)
+            if low < least or high > most:
+                parts.append(frame.filter((x < least) | (x > most)).head(_MOST_ODD))
+            # Within bounds the extremes decide nothing, unless the first scores are all equal.
+            decide = kinds if metric.bounds and known.nunique() > 1 else [low, high, *kinds]
+            new = sorted({each for each in decide if not math.isnan(each)} - {*known.tolist()})
+            parts += [frame.filter(x == value).head(1) for value in new]
         return [collect(nw.concat(parts), "pyarrow")] if parts else []
 
     def check_ids(self) -> None:
