@@ -496,7 +496,7 @@ class _TableColumns:
             if low < least or high > most:
                 parts.append(frame.filter((x < least) | (x > most)).head(_MOST_ODD))
             # Within bounds the extremes decide nothing, unless the first scores are all equal.
-            decide = kinds if metric.bounds and known.nunique() > 1 else [low, high, *kinds]
+            decide = kinds if metric.bounds and known.min() < known.max() else [low, high, *kinds]
             new = sorted({each for each in decide if not math.isnan(each)} - {*known.tolist()})
             parts += [frame.filter(x == value).head(1) for value in new]
         return [collect(nw.concat(parts), "pyarrow")] if parts else []
