@@ -134,10 +134,10 @@ def column_of_cells(
         return Column.of_counts(values[is_used] * width, counts[is_used])
     between = Column.of_counts(mean, n)
     std = math.sqrt(between.variance + float((variance * n).sum()) / (between.n - 1)) * width
-    grid: Any = (mean * width, n, between.mean * width, std, False)
+    grid = Column(mean * width, n, between.mean * width, std, is_exact=False)
     if numbers_in is None:
-        return Column(*grid)
-    return GridColumn(*grid, ends=np.array([low, high]) * width, numbers_in=numbers_in)
+        return grid
+    return GridColumn(**vars(grid), ends=np.array([low, high]) * width, numbers_in=numbers_in)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +172,7 @@ class GridColumn(Column):
         values, counts = self.numbers_in(self.ends[:, wanted])
         n_before, n_fetched = (np.cumsum(n) - n for n in (self.counts, self.counts[wanted]))
         inside = ranks - n_before[places] + n_fetched[own.reshape(places.shape)]
-        return values[np.searchsorted(np.cumsum(counts), inside, side="right")]
+        return np.asarray(values[np.searchsorted(np.cumsum(counts), inside, side="right")])
 
 
 # -- tables side by side
@@ -266,6 +266,7 @@ class SideBySide:
                     columns.append(lacks.alias(f"na{i}_{p}"))
             own = table.frame.select(*columns)
             joined = own if joined is None else joined.join(own, on=QUERY_ID, how="inner")
+        joined = joined.with_columns(nw.lit(0.0).alias(ROWS))
         if self.left_out is not None:
             joined = joined.filter(nw.col(GROUP) != self.left_out)
         kinds = joined.collect_schema()
@@ -347,7 +348,7 @@ class SideBySide:
     def _cells(self) -> tuple[dict[str, Range], Cells, Cells]:
         """The ranges of the columns, and the cells of columns and of the sums of clusters."""
         known = set(self.rows.collect_schema().names())
-        numbers: CountedNumbers = {ROWS: (nw.lit(0.0), _ZERO)}
+        numbers: CountedNumbers = {ROWS: (nw.col(ROWS), _ZERO)}
         if OTHER_GROUP in known:
             numbers[OTHER_GROUP] = (nw.col(OTHER_GROUP), _ZERO)
         for i in range(len(self.metrics)):
@@ -401,7 +402,7 @@ class SideBySide:
         cells = [x.is_between(low, high) for low, high in ends.T.tolist()]
         inside = rows.select(nw.col(name).alias("x")).filter(reduce(or_, cells))
         counted = collect(inside.group_by("x").agg(nw.len().alias("n"))).sort_values("x")
-        return counted[["x", "n"]].to_numpy(np.float64).T
+        return np.asarray(counted[["x", "n"]].to_numpy(np.float64).T)
 
     def sums(self, name: str, group: str) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
         """The sums of clusters, how many numbers each adds up, how often, and if they are exact."""

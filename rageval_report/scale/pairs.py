@@ -21,7 +21,6 @@ from rageval_report.analysis.paired_metric import ComparisonPlan, PairedMetric
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
-from rageval_report.scale.answers import answers_of
 from rageval_report.scale.counted import OTHER_GROUP, SideBySide, difference, grid_notes
 from rageval_report.scale.frames import LazyTable, collect, count_rows, write_rows
 from rageval_report.scale.tables import MOST_WORST, ScannedTable
@@ -164,7 +163,7 @@ def outcomes_of_scans(
     heads, tables = (runs[0].head, runs[1].head), [run.table for run in runs]
     names = outcomes.check_two_names(*heads)
     notions = outcomes.notions_of(heads, correct)
-    first, second = (answers_of(table, n) for table, n in zip(tables, notions, strict=True))
+    first, second = (run.answers(notion) for run, notion in zip(runs, notions, strict=True))
     rows = first.join(second.rename({"is_right": "other"}), on=QUERY_ID, how="inner")
     right, other = nw.col("is_right"), nw.col("other")
     columns = outcomes.outcome_columns(*names)
