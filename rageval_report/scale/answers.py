@@ -14,13 +14,8 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis import breakdown
-from rageval_report.analysis.arguments import (
-    Clusters,
-    EvaluationSubset,
-    resolve_units,
-    scans_among,
-)
+from rageval_report.analysis import arguments, breakdown
+from rageval_report.analysis.arguments import Clusters, EvaluationSubset
 from rageval_report.analysis.gate import RowsBehind
 from rageval_report.analysis.gate_figures import GatedRun, GateSettings
 from rageval_report.analysis.pairing import MISSING_TREATMENTS
@@ -292,7 +287,7 @@ class CountedQueries:
         """The pipeline as gates take it."""
         if settings.clusters is not None:
             rows = self.fetched("gate() with clusters")
-            return GatedRun(rows, settings, resolve_units(rows, settings.clusters))
+            return GatedRun(rows, settings, arguments.resolve_units(rows, settings.clusters))
         return ScannedRun(self, settings, SUMMED if with_clusters else QUERIES)
 
     def matched(self, scans: Sequence[Self], on: str | None) -> list[Self]:
@@ -334,7 +329,7 @@ class CountedQueries:
         pairings = tuple(
             pairs.CountedPairing.of(tuple(two), named, missing, clusters) for two in matched
         )
-        return pairings, pairings[0].sides.units
+        return pairings, pairings[0].sides.unit_of_rows
 
     def line_up(
         self,
@@ -351,7 +346,7 @@ class CountedQueries:
 
     def run_beside(self, before: Any, after: Any) -> pairs.SameScannedQueries:
         """Two runs of a history, the first of which is this scan."""
-        [other] = scans_among((self, after.evaluation), "history()")[1:]
+        [other] = arguments.scans_among((self, after.evaluation), "history()")[1:]
         own = self.table, tables.same_engine(self.table, other.table)
         return pairs.SameScannedQueries(before, after, own)
 

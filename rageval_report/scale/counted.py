@@ -24,13 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rageval_report.analysis import pairing
 from rageval_report.analysis.arguments import Clusters
-from rageval_report.analysis.pairing import (
-    LoneScores,
-    MetricPairs,
-    MissingTreatment,
-    require_bounds,
-)
 from rageval_report.analysis.tables import PipelineTable, order_of_groups
 from rageval_report.errors import DataError, named
 from rageval_report.scale.frames import LazyTable, collect, kept_rows, open_beside
@@ -38,23 +33,16 @@ from rageval_report.scale.tables import MOST_LISTED_ROWS, Range, ScannedTable
 from rageval_report.scores import Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.states import NOT_APPLICABLE
+from rageval_report.stats import units
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.columns import Column, merge_ties
 from rageval_report.stats.pairs import Pairs
-from rageval_report.stats.units import (
-    QUERIES,
-    ClusteredStandardError,
-    Units,
-    column_of_sums,
-    error_of_sums,
-)
 from rageval_report.types import FloatArray
 
 # Columns that are counted, and within what their numbers lie.
 CountedNumbers: TypeAlias = dict[str, tuple[nw.Expr, Range]]
 # The cells of a group and a column.
 Cells: TypeAlias = dict[tuple[str, str], pd.DataFrame]
-
 # Takes the ends of cells; gives the numbers between them, and how often each occurs.
 NumbersIn: TypeAlias = Callable[[FloatArray], FloatArray]
 
@@ -65,7 +53,7 @@ _ZERO = Range(0.0, 0.0)
 # How far, relative to their distance, the numbers of a cell may lie from one of two values.
 _TWO_VALUES = 1e-9
 # That units are clusters, whose sums the engine makes.
-SUMMED = Units(np.arange(0))
+SUMMED = units.Units(np.arange(0))
 
 
 # -- cells
@@ -137,7 +125,10 @@ def column_of_cells(
     grid = Column(mean * width, n, between.mean * width, std, is_exact=False)
     if numbers_in is None:
         return grid
-    return GridColumn(**vars(grid), ends=np.array([low, high]) * width, numbers_in=numbers_in)
+    ends = np.array([low, high]) * width
+    return GridColumn(
+        grid.values, n, grid.mean, std, is_exact=False, ends=ends, numbers_in=numbers_in
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +199,7 @@ class SideBySide:
 
     tables: Sequence[ScannedTable]
     metrics: Sequence[tuple[Metric, ...]]
-    missing: MissingTreatment = "drop"
+    missing: pairing.MissingTreatment = "drop"
     clusters: str | None = None
     by: str | None = None
     left_out: str | None = None
@@ -241,9 +232,9 @@ class SideBySide:
         return sides
 
     @property
-    def units(self) -> Units:
+    def unit_of_rows(self) -> units.Units:
         """What is independent."""
-        return QUERIES if self.clusters is None else SUMMED
+        return units.QUERIES if self.clusters is None else SUMMED
 
     def scored(self, i: int) -> Sequence[int]:
         """The tables of which the scores of a metric are paired."""
@@ -301,7 +292,7 @@ class SideBySide:
             numbers[f"n{i}"] = (nw.when(does_not_apply).then(0.0), _ZERO)
             gap = {p: is_gap & ~does_not_apply for p, is_gap in gap.items()}
         if self.missing == "worst" and (self.ranked is None or metric.bounds):
-            worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
+            worst = pairing.require_bounds(metric)[0 if metric.greater_is_better else 1]
             score = {p: nw.when(gap[p]).then(worst).otherwise(raw) for p, raw in score.items()}
             numbers |= {f"f{i}_{p}": (nw.when(gap[p]).then(0.0), _ZERO) for p in places}
         spread = {p: self._range(i, p) for p in places}
@@ -323,7 +314,7 @@ class SideBySide:
         if self.ranked is not None:
             return numbers | _ranks(i, places, changes, better=metric.greater_is_better)
         if self.missing == "bounds":
-            low, high = require_bounds(metric)
+            low, high = pairing.require_bounds(metric)
             for kind, fills in (("x", (high, low)), ("y", (low, high))):
                 filled = [nw.when(gap[p]).then(fills[p]).otherwise(score[p]) for p in places]
                 ends = [spread[p].including(fills[p]) for p in places]
@@ -417,10 +408,10 @@ class SideBySide:
             all(own.is_exact for own in columns),
         )
 
-    def error(self, name: str, group: str = "") -> ClusteredStandardError | None:
+    def error(self, name: str, group: str = "") -> units.ClusteredStandardError | None:
         """The standard error of a mean by clusters; None if nothing is scored."""
         sums, sizes, counts, _ = self.sums(name, group)
-        return error_of_sums(sums, sizes, counts) if sums.size else None
+        return units.error_of_sums(sums, sizes, counts) if sums.size else None
 
     def pairs(self, i: int, p: int = 0, q: int = 1, group: str = "", kind: str = "d") -> Pairs:
         """The pairs of two tables; by kind with logarithms ("l") or filled scores ("x", "y")."""
@@ -428,7 +419,7 @@ class SideBySide:
         if self.clusters:
             sums, sizes, counts, is_exact = self.sums(name, group)
             if (sizes != 1).any():
-                own = column_of_sums(sums, sizes, counts)
+                own = units.column_of_sums(sums, sizes, counts)
                 clusters = replace(own, is_exact=own.is_exact and is_exact)
         side = kind if kind in "xy" else "s"
         before, after = (self.column(f"{side}{i}_{place}", group) for place in (p, q))
@@ -441,7 +432,7 @@ class SideBySide:
         n_scored = self.n(f"s{i}_{p}") + self.n(f"o{i}_{p}")
         return self.n_common - self.n(f"n{i}") - n_scored
 
-    def measured(self, i: int, group: str = "") -> MetricPairs:
+    def measured(self, i: int, group: str = "") -> pairing.MetricPairs:
         """A metric of two tables, as comparisons take it."""
         pairs, n_without = self.pairs(i, group=group), self.n(f"n{i}", group)
         lone = [self.column(f"o{i}_{p}", group) for p in (0, 1)]
@@ -450,10 +441,10 @@ class SideBySide:
         extremes = None
         if self.missing == "bounds":
             extremes = self.pairs(i, group=group, kind="x"), self.pairs(i, group=group, kind="y")
-        return MetricPairs(
+        return pairing.MetricPairs(
             pairs,
-            LoneScores(lone[0], lone[1], self.groups[group] - n_known),
-            self.units,
+            pairing.LoneScores(lone[0], lone[1], self.groups[group] - n_known),
+            self.unit_of_rows,
             n_not_applicable=n_without,
             n_filled=sum(self.n(f"f{i}_{p}", group) for p in (0, 1)),
             logarithms=self.pairs(i, group=group, kind="l") if has_logs else None,
@@ -522,7 +513,7 @@ class CountedTable(PipelineTable):
         """The table of all queries."""
         sides = SideBySide([table], [(metric,) for metric in table.metrics.values()])
         sides = sides.clustered(clusters)
-        return cls(table.head, sides.units, sides=sides)
+        return cls(table.head, sides.unit_of_rows, sides=sides)
 
     @property
     def n_queries(self) -> int:
@@ -546,7 +537,7 @@ class CountedTable(PipelineTable):
         """The scores of a metric."""
         return self.sides.column(self._name(metric), self.group)
 
-    def error(self, metric: Metric) -> ClusteredStandardError | None:
+    def error(self, metric: Metric) -> units.ClusteredStandardError | None:
         """The standard error of a mean by clusters."""
         return self.sides.error(self._name(metric), self.group) if self.are_clusters else None
 

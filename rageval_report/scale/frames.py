@@ -17,16 +17,9 @@ from uuid import uuid4
 import narwhals as nw
 import pandas as pd
 
+from rageval_report import errors
 from rageval_report._registry import import_parquet, load
-from rageval_report.errors import (
-    ArgumentKindError,
-    DataError,
-    RagevalError,
-    ReaderError,
-    check_choice,
-    describe_kind,
-    named,
-)
+from rageval_report.errors import DataError, MissingDependencyError, ReaderError, named
 from rageval_report.files.near_names import hint_for_missing
 from rageval_report.sources.base import SourceAddress
 from rageval_report.sources.file_lists import is_partition_name, list_files
@@ -93,11 +86,15 @@ def open_frame(
     DataError
         If the files are of several kinds.
     """
-    check_choice("engine", engine, (AUTO, "duckdb", "dask", "spark"))
+    errors.check_choice("engine", engine, (AUTO, "duckdb", "dask", "spark"))
     address, copies = address_of(source), None
     is_path = isinstance(source, str | Path | list | tuple) or hasattr(source, "__fspath__")
     if address is None and not is_path:
-        return _of_native(source)
+        if hasattr(source, "map_partitions") and source.index.name is not None:  # ids of Dask
+            source = source.reset_index()
+        frame = lazy_frame(source)
+        own = frame.implementation.value.replace("pyspark", "spark")
+        return OpenedFrame(frame, own, f"the frame of {own}")
     if address is not None and address.scheme not in REMOTE_SCHEMES:
         return _open_table(address)
     if address is not None:
@@ -111,12 +108,16 @@ def open_frame(
         folder = folder.parent
     place = paths[0] if len(paths) == 1 else f"{len(paths)} files of {folder}"
     wanted = "duckdb" if engine == AUTO else engine
+    if wanted == "duckdb":
+        try:
+            _connection().execute(f"set memory_limit = {_quoted(memory_limit or '1GB')}")
+        except load("duckdb").Error as exc:
+            what = f"memory_limit must be a size such as 500MB or 2GB; got {memory_limit!r}"
+            raise DataError(what) from exc
     separator = delimiter or ("\t" if ".tsv" in files[0].suffixes else "")
     try:
-        if wanted == "duckdb":
-            _limit_memory(memory_limit or "1GB")
         native = _open_files(wanted, kind, paths, separator)
-    except RagevalError:
+    except MissingDependencyError:
         raise
     except Exception as exc:
         raise ReaderError(f"{wanted} cannot open the file: {exc}", place) from exc
@@ -139,21 +140,12 @@ def lazy_frame(native: object) -> LazyTable:
         warnings.simplefilter("ignore", FutureWarning)
         frame: Any = nw.from_native(native, pass_through=True)
     if not isinstance(frame, nw.LazyFrame):
-        raise ArgumentKindError(
+        raise errors.ArgumentKindError(
             "source must be files (a path, a list, a folder, a glob) or a lazy frame of DuckDB, "
-            f"Polars, Dask, Spark or Ibis; got {describe_kind(native)}. For a table in memory use "
-            "RAGPipelineEvaluation(name, data)"
+            f"Polars, Dask, Spark or Ibis; got {errors.describe_kind(native)}. For a table in "
+            "memory use RAGPipelineEvaluation(name, data)"
         )
     return frame
-
-
-def _of_native(source: Any) -> OpenedFrame:
-    """The lazy frame that a user holds."""
-    if hasattr(source, "map_partitions") and source.index.name is not None:  # the ids of Dask
-        source = source.reset_index()
-    frame = lazy_frame(source)
-    engine = frame.implementation.value.replace("pyspark", "spark")
-    return OpenedFrame(frame, engine, f"the frame of {engine}")
 
 
 @contextmanager
@@ -216,15 +208,10 @@ def _kind_of(path: Path) -> str:
     return "parquet" if is_parquet or kind is None else kind
 
 
-def _library(name: str) -> Any:
-    """A library of an engine; without it, the error names the extra."""
-    return load(name)
-
-
 @cache
 def _connection() -> Any:
     """The connection of all that DuckDB opens, so that it can be joined."""
-    connection = _library("duckdb").connect()
+    connection = load("duckdb").connect()
     connection.execute(f"set temp_directory = {_quoted(_temporary_folder() / 'spilled')}")
     return connection
 
@@ -241,23 +228,15 @@ def _quoted(text: object) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def _limit_memory(memory_limit: str) -> None:
-    try:
-        _connection().execute(f"set memory_limit = {_quoted(memory_limit)}")
-    except _library("duckdb").Error as exc:
-        what = f"memory_limit must be a size such as 500MB or 2GB; got {memory_limit!r}"
-        raise DataError(what) from exc
-
-
 def _open_files(engine: str, kind: str, paths: list[str], delimiter: str) -> object:
     """Files of one kind as a lazy frame of an engine; every column of CSV files is text."""
     if engine == "dask":
-        dask = _library("dask.dataframe")
+        dask = load("dask.dataframe")
         if kind == "csv":
             return dask.read_csv(paths, dtype=str, sep=delimiter or ",")
         return dask.read_parquet(paths) if kind == "parquet" else dask.read_json(paths, lines=True)
     if engine == "spark":
-        reader = _library("pyspark.sql").SparkSession.builder.getOrCreate().read
+        reader = load("pyspark.sql").SparkSession.builder.getOrCreate().read
         if kind == "csv":
             return reader.option("header", True).option("sep", delimiter or ",").csv(paths)
         return reader.parquet(*paths) if kind == "parquet" else reader.json(paths)
@@ -277,19 +256,16 @@ def _open_table(address: SourceAddress) -> OpenedFrame:
     if table is None or len(address.parameters) > 1:
         raise address.error("a scan of a database needs ?table=NAME, and nothing else")
     *schema, own = table.rsplit(".", 1)
+    engine = "duckdb" if address.scheme == "duckdb" else "ibis"
+    library = load(engine)
     try:
-        if address.scheme == "duckdb":
-            connection = _library("duckdb").connect(address.place, read_only=True)
+        if engine == "duckdb":
+            connection = library.connect(address.place, read_only=True)
             quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (*schema, own))
-            native, engine = connection.sql(f"select * from {quoted}"), "duckdb"  # noqa: S608
+            native = connection.sql(f"select * from {quoted}")  # noqa: S608
         else:
             place = address.text.partition("?")[0].replace("postgresql:", "postgres:")
-            native = (
-                _library("ibis").connect(place).table(own, database=schema[0] if schema else None)
-            )
-            engine = "ibis"
-    except RagevalError:
-        raise
+            native = library.connect(place).table(own, database=next(iter(schema), None))
     except Exception as exc:
         # From nothing: the message of a driver may repeat the password of the address.
         raise address.error(f"{type(exc).__name__}: {table!r} cannot be opened") from None
@@ -308,13 +284,13 @@ def open_beside(opened: OpenedFrame, table: pd.DataFrame) -> OpenedFrame:
         table.to_parquet(path, index=False)
         beside = native.query("beside", f"select * from read_parquet({_quoted(path)})")  # noqa: S608
     elif opened.engine == "polars":
-        beside = _library("polars").from_pandas(table).lazy()
+        beside = load("polars").from_pandas(table).lazy()
     elif opened.engine == "dask":
-        beside = _library("dask.dataframe").from_pandas(table, npartitions=1)
+        beside = load("dask.dataframe").from_pandas(table, npartitions=1)
     elif opened.engine == "spark":
         beside = native.sparkSession.createDataFrame(table)
     else:
-        beside = _library("ibis").memtable(table)
+        beside = load("ibis").memtable(table)
     return replace(opened, frame=lazy_frame(beside), place="a table in memory")
 
 

@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import narwhals as nw
 import pandas as pd
 
+from rageval_report.analysis import arguments, slices
 from rageval_report.analysis import breakdown as causes_of_failures
 from rageval_report.analysis import report as reporting
-from rageval_report.analysis import slices
-from rageval_report.analysis.arguments import (
-    Clusters,
-    MeanKeywords,
-    check_count,
-    choose_metrics,
-    scans_among,
-    threshold_value,
-)
+from rageval_report.analysis.arguments import Clusters, MeanKeywords, scans_among
 from rageval_report.analysis.compare import compare
 from rageval_report.analysis.gate import gate
 from rageval_report.plots import plot_named
@@ -46,8 +39,6 @@ if TYPE_CHECKING:
 _OF_HEAD = ("metrics", "notes", "roles", "config", "created")
 # Plots of the counts of one metric at a time, and of tables.
 _DRAWN_FROM_COUNTS = ("distribution", "box", "forest", "slices")
-# Tables of no more rows are fetched by what needs every row and no statistics of its own.
-MOST_FETCHED = 2**20
 
 
 class EvaluationScan(CountedQueries):
@@ -166,9 +157,9 @@ class EvaluationScan(CountedQueries):
             With question, answer and reasons if the details have them.
         """
         table, head = self.table, self.head
-        known = choose_metrics(head, metric)[0]
+        known = arguments.choose_metrics(head, metric)[0]
         column, rule = self._counted.column(known), method or percentile_method(head)
-        cut = threshold_value(known, column, threshold, rule)
+        cut = arguments.threshold_value(known, column, threshold, rule)
         score = nw.col(known.name)
         condition, notes = score < cut if known.greater_is_better else score > cut, []
         if cause is not None:
@@ -252,7 +243,7 @@ class EvaluationScan(CountedQueries):
         path : str or Path, optional
             A .parquet, .csv or .jsonl file with ``query_id`` and ``outcome`` of every common query.
         """
-        check_count("k", k)
+        arguments.check_count("k", k)
         scans = scans_among((self, other), "comparative_detailed_summary()")
         first, candidate = self.matched(scans, on)
         return pairs.outcomes_of_scans((first, candidate), correct, k, path)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
 from rageval_report.analysis.gate import failing_queries
@@ -16,6 +17,25 @@ from rageval_report.results import Result
 
 # Makes a lazy frame of an engine of a table.
 Engine: TypeAlias = Callable[[pd.DataFrame, Path], Any]
+
+
+def polars_frame(table: pd.DataFrame, _: Path) -> Any:
+    """A lazy frame of Polars."""
+    return pytest.importorskip("polars").from_pandas(table).lazy()
+
+
+def dask_frame(table: pd.DataFrame, _: Path) -> Any:
+    """A frame of Dask, in two parts."""
+    dask = pytest.importorskip("dask.dataframe")
+    return dask.from_pandas(table.reset_index(drop=True), npartitions=2)
+
+
+def ibis_table(table: pd.DataFrame, folder: Path) -> Any:
+    """A table of Ibis over DuckDB."""
+    path = folder / f"{len(list(folder.iterdir()))}.parquet"
+    table.to_parquet(path)
+    return pytest.importorskip("ibis").read_parquet(path)
+
 
 # The scores of n queries, by metric.
 KINDS: dict[str, Callable[[np.random.Generator, int], Any]] = {
