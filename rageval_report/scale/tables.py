@@ -493,10 +493,12 @@ class _TableColumns:
         for name, metric in head.metrics.items():
             x, known, (_, low, high, *kinds) = self.metrics[name], head.scores[name], facts[name]
             least, most = metric.bounds or (-math.inf, math.inf)
-            if low < least or high > most:
+            is_outside = low < least or high > most
+            if is_outside:
                 parts.append(frame.filter((x < least) | (x > most)).head(_MOST_ODD))
             # Within bounds the extremes decide nothing, unless the first scores are all equal.
-            decide = kinds if metric.bounds and known.min() < known.max() else [low, high, *kinds]
+            is_settled = metric.bounds and not is_outside and known.min() < known.max()
+            decide = kinds if is_settled else [low, high, *kinds]
             new = sorted({each for each in decide if not math.isnan(each)} - {*known.tolist()})
             parts += [frame.filter(x == value).head(1) for value in new]
         return [collect(nw.concat(parts), "pyarrow")] if parts else []
