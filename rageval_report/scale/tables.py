@@ -429,14 +429,14 @@ class _TableColumns:
         counts = [
             (
                 count_where(~_matches(c)).alias(f"odd {c}"),
-                count_where(_matches(c, _INTEGER)).alias(c),
+                count_where(_matches(c, _INTEGER)).alias(f"whole {c}"),
             )
             for c in columns
         ]
         counted, notes = collect(frame.select(*chain.from_iterable(counts))).iloc[0], {}
         for column in columns:
             if column not in names and not counted[f"odd {column}"]:
-                is_whole = counted[column] == n_rows
+                is_whole = counted[f"whole {column}"] == n_rows
                 self.details[column] = _parsed(column, nw.Int64 if is_whole else nw.Float64)
             elif column in names and counted[f"odd {column}"]:
                 n = int(counted[f"odd {column}"])
