@@ -404,13 +404,11 @@ class _TableColumns:
         }
 
     def query_id(self) -> nw.Expr:
-        """The ids as text; null where a cell is empty or no id."""
+        """The ids as text; null where a number is no id."""
         ids, kind = nw.col(self.id_column), self.types[self.id_column]
         if kind.is_float():  # whole numbers, among which a cell was empty
             ids = nw.when(~ids.is_nan() & (ids == ids.round())).then(ids).cast(nw.Int64)
-        if kind != nw.String:
-            return ids.cast(nw.String).alias(QUERY_ID)
-        return nw.when(ids.str.strip_chars() != "").then(ids).alias(QUERY_ID)
+        return (ids if kind == nw.String else ids.cast(nw.String)).alias(QUERY_ID)
 
     def expressions(self) -> list[nw.Expr]:
         """The ids, the metrics, the details and the states of the metrics."""
@@ -507,11 +505,15 @@ class _TableColumns:
         """Refuse rows without an id, and ids that occur twice."""
         frame, query_id = self.opened.frame, self.query_id()
         counts = frame.select(query_id).group_by(QUERY_ID).agg(nw.len().alias("n"))
-        wrong = counts.filter((nw.col("n") > 1) | nw.col(QUERY_ID).is_null())
+        wrong = counts.filter((nw.col("n") > 1) | _is_blank(nw.col(QUERY_ID)))
         ids = collect(wrong.sort(QUERY_ID).head(MOST_NAMED + 1))[QUERY_ID]
-        if ids.isna().any():
-            row = collect(frame.filter(query_id.is_null()).head(1)).iloc[0].to_dict()
+        if (ids.isna() | (ids.str.strip() == "")).any():
+            row = collect(frame.filter(_is_blank(query_id)).head(1)).iloc[0].to_dict()
             what = "every row needs a query id, a text or an integer; this one has none"
             raise ReaderError(f"{what}: {row!r:.200}", self.opened.place)
         if len(ids):
             raise _repeated(ids.tolist(), self.opened.place)
+
+
+def _is_blank(ids: nw.Expr) -> nw.Expr:
+    return ids.is_null() | (ids.str.strip_chars() == "")
