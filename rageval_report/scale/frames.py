@@ -111,7 +111,7 @@ def open_frame(
     if wanted == "duckdb":
         try:
             _connection().execute(f"set memory_limit = {_quoted(memory_limit or '1GB')}")
-        except load("duckdb").Error as exc:
+        except _library("duckdb").Error as exc:
             what = f"memory_limit must be a size such as 500MB or 2GB; got {memory_limit!r}"
             raise DataError(what) from exc
     separator = delimiter or ("\t" if ".tsv" in files[0].suffixes else "")
@@ -208,10 +208,15 @@ def _kind_of(path: Path) -> str:
     return "parquet" if is_parquet or kind is None else kind
 
 
+def _library(name: str) -> Any:
+    """A library of an engine; without it, the error names the extra."""
+    return load(name)
+
+
 @cache
 def _connection() -> Any:
     """The connection of all that DuckDB opens, so that it can be joined."""
-    connection = load("duckdb").connect()
+    connection = _library("duckdb").connect()
     connection.execute(f"set temp_directory = {_quoted(_temporary_folder() / 'spilled')}")
     return connection
 
@@ -231,12 +236,12 @@ def _quoted(text: object) -> str:
 def _open_files(engine: str, kind: str, paths: list[str], delimiter: str) -> object:
     """Files of one kind as a lazy frame of an engine; every column of CSV files is text."""
     if engine == "dask":
-        dask = load("dask.dataframe")
+        dask = _library("dask.dataframe")
         if kind == "csv":
             return dask.read_csv(paths, dtype=str, sep=delimiter or ",")
         return dask.read_parquet(paths) if kind == "parquet" else dask.read_json(paths, lines=True)
     if engine == "spark":
-        reader = load("pyspark.sql").SparkSession.builder.getOrCreate().read
+        reader = _library("pyspark.sql").SparkSession.builder.getOrCreate().read
         if kind == "csv":
             return reader.option("header", True).option("sep", delimiter or ",").csv(paths)
         return reader.parquet(*paths) if kind == "parquet" else reader.json(paths)
@@ -257,7 +262,7 @@ def _open_table(address: SourceAddress) -> OpenedFrame:
         raise address.error("a scan of a database needs ?table=NAME, and nothing else")
     *schema, own = table.rsplit(".", 1)
     engine = "duckdb" if address.scheme == "duckdb" else "ibis"
-    library = load(engine)
+    library = _library(engine)
     try:
         if engine == "duckdb":
             connection = library.connect(address.place, read_only=True)
@@ -284,13 +289,13 @@ def open_beside(opened: OpenedFrame, table: pd.DataFrame) -> OpenedFrame:
         table.to_parquet(path, index=False)
         beside = native.query("beside", f"select * from read_parquet({_quoted(path)})")  # noqa: S608
     elif opened.engine == "polars":
-        beside = load("polars").from_pandas(table).lazy()
+        beside = _library("polars").from_pandas(table).lazy()
     elif opened.engine == "dask":
-        beside = load("dask.dataframe").from_pandas(table, npartitions=1)
+        beside = _library("dask.dataframe").from_pandas(table, npartitions=1)
     elif opened.engine == "spark":
         beside = native.sparkSession.createDataFrame(table)
     else:
-        beside = load("ibis").memtable(table)
+        beside = _library("ibis").memtable(table)
     return replace(opened, frame=lazy_frame(beside), place="a table in memory")
 
 
