@@ -152,10 +152,6 @@ class GridColumn(Column):
         """The largest number."""
         return float(self.ends[1, -1])
 
-    def times(self, factor: float) -> Column:
-        """As `Column.times`; order statistics are those of the grid."""
-        return Column(self.values, self.counts, self.mean, self.std, is_exact=False).times(factor)
-
     def at_ranks(self, ranks: npt.NDArray[np.intp]) -> FloatArray:
         """As `Column.at_ranks`, by one query for the numbers of the cells that hold these ranks."""
         places = np.searchsorted(np.cumsum(self.counts), ranks, side="right")
@@ -317,7 +313,10 @@ class SideBySide:
             low, high = pairing.require_bounds(metric)
             for kind, fills in (("x", (high, low)), ("y", (low, high))):
                 filled = [nw.when(gap[p]).then(fills[p]).otherwise(score[p]) for p in places]
-                ends = [spread[p].including(fills[p]) for p in places]
+                ends = [
+                    Range(min(own.low, fill), max(own.high, fill))
+                    for own, fill in zip(spread.values(), fills, strict=True)
+                ]
                 numbers |= {f"{kind}{i}_{p}": (filled[p], ends[p]) for p in places}
                 change = difference(filled[0], filled[1], ends)
                 numbers[f"{kind}{i}_0_1"] = (change, ends[1].difference(ends[0]))

@@ -78,10 +78,6 @@ class Range:
         """Within what the differences lie, this less the baseline."""
         return Range(self.low - baseline.high, self.high - baseline.low)
 
-    def including(self, number: float) -> Range:
-        """The range that holds another number, too."""
-        return Range(min(self.low, number), max(self.high, number))
-
 
 @dataclass(frozen=True)
 class ScanOptions:
