@@ -23,27 +23,13 @@ from typing import Any
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "scale"))
-from scale_tables import Engine, check_random_table
-
-
-def polars_frame(table: pd.DataFrame, _: Path) -> Any:
-    import polars as pl
-
-    return pl.from_pandas(table).lazy()
-
-
-def dask_frame(table: pd.DataFrame, _: Path) -> Any:
-    import dask.dataframe as dd
-
-    return dd.from_pandas(table.reset_index(drop=True), npartitions=2)
-
-
-def ibis_table(table: pd.DataFrame, folder: Path) -> Any:
-    import ibis
-
-    path = folder / f"ibis-{len(list(folder.iterdir()))}.parquet"
-    table.to_parquet(path)
-    return ibis.read_parquet(path)
+from scale_tables import (
+    Engine,
+    check_random_table,
+    dask_frame,
+    ibis_table,
+    polars_frame,
+)
 
 
 class Spark:

@@ -46,8 +46,7 @@ FLOORS = (
     {"__main__", "pytest"},  # the plug-in names files as the command line does
 )
 OF_EVALUATE = {
-    f"runner.{name}"
-    for name in ("eval_config", "eval_queries", "judge_setup", "scoring")
+    f"runner.{name}" for name in ("eval_config", "eval_queries", "judge_setup", "scoring")
 } | {"runner.evaluate", "runner.experiment"}
 OF_THEIR_OWN = {room for rooms in FLOORS for room in rooms if "." in room}
 READING = {"stats", "analysis", "results", "plots", "reports"}

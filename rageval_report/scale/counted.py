@@ -14,9 +14,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import combinations
-from operator import add
+from operator import add, or_
 from typing import Any, Self, TypeAlias
 
 import narwhals as nw
@@ -24,13 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rageval_report.analysis import pairing
 from rageval_report.analysis.arguments import Clusters
-from rageval_report.analysis.pairing import (
-    LoneScores,
-    MetricPairs,
-    MissingTreatment,
-    require_bounds,
-)
 from rageval_report.analysis.tables import PipelineTable, order_of_groups
 from rageval_report.errors import DataError, named
 from rageval_report.scale.frames import LazyTable, collect, kept_rows, open_beside
@@ -38,22 +33,18 @@ from rageval_report.scale.tables import MOST_LISTED_ROWS, Range, ScannedTable
 from rageval_report.scores import Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.states import NOT_APPLICABLE
+from rageval_report.stats import units
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.columns import Column, merge_ties
 from rageval_report.stats.pairs import Pairs
-from rageval_report.stats.units import (
-    QUERIES,
-    ClusteredStandardError,
-    Units,
-    column_of_sums,
-    error_of_sums,
-)
 from rageval_report.types import FloatArray
 
 # Columns that are counted, and within what their numbers lie.
 CountedNumbers: TypeAlias = dict[str, tuple[nw.Expr, Range]]
 # The cells of a group and a column.
 Cells: TypeAlias = dict[tuple[str, str], pd.DataFrame]
+# Takes the ends of cells; gives the numbers between them, and how often each occurs.
+NumbersIn: TypeAlias = Callable[[FloatArray], FloatArray]
 
 # Columns of joined tables that are no scores; ROWS is 0 in every row.
 CLUSTER, GROUP, OTHER_GROUP, ROWS = "cluster", "group", "other_group", "rows"
@@ -62,20 +53,15 @@ _ZERO = Range(0.0, 0.0)
 # How far, relative to their distance, the numbers of a cell may lie from one of two values.
 _TWO_VALUES = 1e-9
 # That units are clusters, whose sums the engine makes.
-SUMMED = Units(np.arange(0))
+SUMMED = units.Units(np.arange(0))
 
 
 # -- cells
 
 
-def cell_of(x: nw.Expr) -> nw.Expr:
-    """The cell of a number in widths of a cell; no cell has numbers on both sides of zero."""
-    return nw.when(x > 0).then(x.ceil()).otherwise(x.floor())
-
-
 def count_cells(
     rows: LazyTable,
-    ranges: Mapping[str, Range],
+    numbers: CountedNumbers,
     by: Sequence[str] = (),
     clusters: Sequence[str] = (),
     *,
@@ -87,17 +73,18 @@ def count_cells(
     ``variance``, and of sums their ``size``. `are_listed` makes every number a cell.
     """
     x, offset, index, counted = nw.col("x"), nw.col("offset"), [*by, *clusters], []
-    cell = x if are_listed else cell_of(x)
+    # No cell has numbers on both sides of zero.
+    cell: Any = x if are_listed else nw.when(x > 0).then(x.ceil()).otherwise(x.floor())
     keys = ["column", *by, *(["size"] if clusters else []), "cell"]
-    scaled = {str(place): nw.col(n) / own.width for place, (n, own) in enumerate(ranges.items())}
-    wide = rows.select(*index, *(each.alias(place) for place, each in scaled.items()))
+    scaled = {str(i): each / spread.width for i, (each, spread) in enumerate(numbers.values())}
     if rows.implementation.is_dask() or rows.implementation.is_spark_like():
         # These have much to do for each group_by, DuckDB for each row of a key.
+        wide = rows.select(*index, *(each.alias(place) for place, each in scaled.items()))
         parts = [wide.unpivot([*scaled], index=index, variable_name="column", value_name="x")]
     else:
         parts = [
-            wide.select(*index, nw.col(place).alias("x"), nw.lit(int(place)).alias("column"))
-            for place in scaled
+            rows.select(*index, each.alias("x"), nw.lit(int(place)).alias("column"))
+            for place, each in scaled.items()
         ]
     for part in parts:
         known = part.filter(~x.is_null())
@@ -109,20 +96,20 @@ def count_cells(
         counted.append(known.group_by(*keys).agg(nw.len().alias("n"), *ends, mean, variance))
     frame = collect(nw.concat(counted)).sort_values(keys, kind="stable")
     frame[["low", "high", "mean"]] += frame[["cell"]].to_numpy()
-    names = list(ranges)
+    names = list(numbers)
     return {
         (str(key[1]) if by else "", names[int(key[0])]): own.reset_index(drop=True)
         for key, own in frame.groupby(["column", *by], sort=False)
     }
 
 
-def column_of_cells(cells: pd.DataFrame, width: float) -> Column:
-    """The column that its cells are, which are in ascending order."""
+def column_of_cells(
+    cells: pd.DataFrame, width: float, numbers_in: NumbersIn | None = None
+) -> Column:
+    """The column that its cells are, which are in ascending order; see `GridColumn`."""
     names = ["n", "low", "high", "mean", "variance"]
     n, low, high, mean, variance = cells[names].to_numpy(np.float64).T
-    if not n.size:
-        return Column.of(np.zeros(0))
-    noise = TIE_TOLERANCE * max(1.0 / width, float(np.abs(low).max()), float(np.abs(high).max()))
+    noise = TIE_TOLERANCE * max(1.0 / width, float(np.abs([low, high]).max(initial=0.0)))
     spread = high - low
     above = np.rint(n * (mean - low) / np.maximum(spread, noise))
     share = above / n
@@ -135,47 +122,44 @@ def column_of_cells(cells: pd.DataFrame, width: float) -> Column:
         return Column.of_counts(values[is_used] * width, counts[is_used])
     between = Column.of_counts(mean, n)
     std = math.sqrt(between.variance + float((variance * n).sum()) / (between.n - 1)) * width
-    return Column(mean * width, n, between.mean * width, std, is_exact=False)
+    grid = Column(mean * width, n, between.mean * width, std, is_exact=False)
+    if numbers_in is None:
+        return grid
+    ends = np.array([low, high]) * width
+    return GridColumn(
+        grid.values, n, grid.mean, std, is_exact=False, ends=ends, numbers_in=numbers_in
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class GridColumn(Column):
     """A grid between the numbers of a column, whose order statistics are the numbers themselves.
 
-    `numbers_in` gives the numbers that lie in some cells of a width, and how often each occurs.
+    `ends` are the least and the largest number of each cell; `numbers_in` gives the numbers that
+    lie between some of them in ascending order, and how often each occurs.
     """
 
-    width: float = 1.0
-    ends: tuple[float, float] = (math.nan, math.nan)
-    numbers_in: Callable[[Sequence[float]], FloatArray] = lambda _: np.zeros((2, 0))
+    ends: FloatArray = field(default_factory=lambda: np.zeros((2, 0)))
+    numbers_in: NumbersIn = field(default=lambda ends: ends)
 
     @property
     def minimum(self) -> float:
         """The least number."""
-        return self.ends[0]
+        return float(self.ends[0, 0])
 
     @property
     def maximum(self) -> float:
         """The largest number."""
-        return self.ends[1]
-
-    def times(self, factor: float) -> Column:
-        """As `Column.times`; order statistics are those of the grid."""
-        return Column(self.values, self.counts, self.mean, self.std, is_exact=False).times(factor)
+        return float(self.ends[1, -1])
 
     def at_ranks(self, ranks: npt.NDArray[np.intp]) -> FloatArray:
         """As `Column.at_ranks`, by one query for the numbers of the cells that hold these ranks."""
-        x = self.values / self.width
-        cells = np.where(x > 0, np.ceil(x), np.floor(x))
-        places = np.searchsorted(np.cumsum(self.counts), np.ravel(ranks), side="right")
-        is_wanted = np.isin(cells, cells[places])
-        grid = np.array([self.values[~is_wanted], self.counts[~is_wanted]])
-        numbers = self.numbers_in(np.unique(cells[is_wanted]).tolist())
-        values, counts = np.concatenate([grid, numbers], axis=1)
-        if counts.sum() != self.counts.sum():  # a number that rounding moved to the next cell
-            return super().at_ranks(ranks)
-        order = np.argsort(values, kind="stable")
-        return Column(values[order], counts[order], self.mean, self.std).at_ranks(ranks)
+        places = np.searchsorted(np.cumsum(self.counts), ranks, side="right")
+        wanted, own = np.unique(places, return_inverse=True)
+        values, counts = self.numbers_in(self.ends[:, wanted])
+        n_before, n_fetched = (np.cumsum(n) - n for n in (self.counts, self.counts[wanted]))
+        inside = ranks - n_before[places] + n_fetched[own.reshape(places.shape)]
+        return np.asarray(values[np.searchsorted(np.cumsum(counts), inside, side="right")])
 
 
 # -- tables side by side
@@ -211,7 +195,7 @@ class SideBySide:
 
     tables: Sequence[ScannedTable]
     metrics: Sequence[tuple[Metric, ...]]
-    missing: MissingTreatment = "drop"
+    missing: pairing.MissingTreatment = "drop"
     clusters: str | None = None
     by: str | None = None
     left_out: str | None = None
@@ -244,9 +228,9 @@ class SideBySide:
         return sides
 
     @property
-    def units(self) -> Units:
+    def unit_of_rows(self) -> units.Units:
         """What is independent."""
-        return QUERIES if self.clusters is None else SUMMED
+        return units.QUERIES if self.clusters is None else SUMMED
 
     def scored(self, i: int) -> Sequence[int]:
         """The tables of which the scores of a metric are paired."""
@@ -269,6 +253,7 @@ class SideBySide:
                     columns.append(lacks.alias(f"na{i}_{p}"))
             own = table.frame.select(*columns)
             joined = own if joined is None else joined.join(own, on=QUERY_ID, how="inner")
+        joined = joined.with_columns(nw.lit(0.0).alias(ROWS))
         if self.left_out is not None:
             joined = joined.filter(nw.col(GROUP) != self.left_out)
         kinds = joined.collect_schema()
@@ -303,16 +288,19 @@ class SideBySide:
             numbers[f"n{i}"] = (nw.when(does_not_apply).then(0.0), _ZERO)
             gap = {p: is_gap & ~does_not_apply for p, is_gap in gap.items()}
         if self.missing == "worst" and (self.ranked is None or metric.bounds):
-            worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
+            worst = pairing.require_bounds(metric)[0 if metric.greater_is_better else 1]
             score = {p: nw.when(gap[p]).then(worst).otherwise(raw) for p, raw in score.items()}
             numbers |= {f"f{i}_{p}": (nw.when(gap[p]).then(0.0), _ZERO) for p in places}
         spread = {p: self._range(i, p) for p in places}
         if len(places) < 2:
             return {**numbers, **{f"s{i}_{p}": (score[p], spread[p]) for p in places}}
-        lacks = nw.any_horizontal(*(each.is_null() for each in score.values()), ignore_nulls=True)
-        both = {p: nw.when(~lacks).then(score[p]) for p in places}
+        both = score
+        if any(self.tables[p].has_gaps(self.metrics[i][p].name) for p in places):
+            lack = (each.is_null() for each in score.values())
+            lacks = nw.any_horizontal(*lack, ignore_nulls=True)
+            both = {p: nw.when(~lacks).then(score[p]) for p in places}
+            numbers |= {f"o{i}_{p}": (nw.when(lacks).then(score[p]), spread[p]) for p in places}
         numbers |= {f"s{i}_{p}": (both[p], spread[p]) for p in places}
-        numbers |= {f"o{i}_{p}": (nw.when(lacks).then(score[p]), spread[p]) for p in places}
         changes = {
             (p, q): difference(both[p], both[q], list(spread.values()))
             for p, q in combinations(places, 2)
@@ -322,10 +310,13 @@ class SideBySide:
         if self.ranked is not None:
             return numbers | _ranks(i, places, changes, better=metric.greater_is_better)
         if self.missing == "bounds":
-            low, high = require_bounds(metric)
+            low, high = pairing.require_bounds(metric)
             for kind, fills in (("x", (high, low)), ("y", (low, high))):
                 filled = [nw.when(gap[p]).then(fills[p]).otherwise(score[p]) for p in places]
-                ends = [spread[p].including(fills[p]) for p in places]
+                ends = [
+                    Range(min(own.low, fill), max(own.high, fill))
+                    for own, fill in zip(spread.values(), fills, strict=True)
+                ]
                 numbers |= {f"{kind}{i}_{p}": (filled[p], ends[p]) for p in places}
                 change = difference(filled[0], filled[1], ends)
                 numbers[f"{kind}{i}_0_1"] = (change, ends[1].difference(ends[0]))
@@ -347,27 +338,24 @@ class SideBySide:
     def _cells(self) -> tuple[dict[str, Range], Cells, Cells]:
         """The ranges of the columns, and the cells of columns and of the sums of clusters."""
         known = set(self.rows.collect_schema().names())
-        numbers: CountedNumbers = {ROWS: (nw.lit(0.0), _ZERO)}
+        numbers: CountedNumbers = {ROWS: (nw.col(ROWS), _ZERO)}
         if OTHER_GROUP in known:
             numbers[OTHER_GROUP] = (nw.col(OTHER_GROUP), _ZERO)
         for i in range(len(self.metrics)):
             numbers |= self._columns(i, known)
-        ranges = {name: spread for name, (_, spread) in numbers.items()}
         by = [GROUP] if self.by is not None and self.left_out is None else []
         keys = [CLUSTER] if self.clusters else []
-        rows = self.rows.select(
-            *by, *keys, *(each.alias(name) for name, (each, _) in numbers.items())
-        )
         are_listed = min(table.n_rows for table in self.tables) <= MOST_LISTED_ROWS
         # Of two tables the tests need the sums of the differences alone.
-        summed = "dlxy" if self.ranked is None and len(self.tables) > 1 else "ds"
-        own = {name: spread for name, spread in ranges.items() if name[0] in summed}
+        kinds = "dlxy" if self.ranked is None and len(self.tables) > 1 else "ds"
+        summed = {name: own for name, own in numbers.items() if name[0] in kinds and keys}
         # Of a Parquet file each column is read once anyway.
         is_read_once = len(self.tables) == 1 and self.tables[0].opened.kind == "parquet"
+        rows = self.rows.drop(QUERY_ID)
         with nullcontext(rows) if is_read_once and not (by or keys) else kept_rows(rows) as kept:
-            cells = count_cells(kept, ranges, by, are_listed=are_listed)
-            sums = count_cells(kept, own, by, keys, are_listed=are_listed) if keys and own else {}
-        return ranges, cells, sums
+            cells = count_cells(kept, numbers, by, are_listed=are_listed)
+            sums = count_cells(kept, summed, by, keys, are_listed=are_listed) if summed else {}
+        return {name: spread for name, (_, spread) in numbers.items()}, cells, sums
 
     @property
     def groups(self) -> dict[str, int]:
@@ -390,27 +378,21 @@ class SideBySide:
         if cells is None:
             return Column.of(np.zeros(0))
         spread = self._cells[0][name]
-        column = column_of_cells(cells, spread.width)
-        if column.is_exact:  # values that only rounding separates may be in two cells
-            return Column.of_counts(*merge_ties(column.values, column.counts, tie_of([spread])))
-        if len(self.tables) > 1 or self.missing != "drop":
+        is_score = len(self.tables) == 1 and self.missing == "drop"
+        numbers_in = partial(self._numbers_in, f"r{name[1:]}", group) if is_score else None
+        column = column_of_cells(cells, spread.width, numbers_in)
+        if not column.is_exact:
             return column
+        # Values that only rounding separates may be in two cells.
+        return Column.of_counts(*merge_ties(column.values, column.counts, tie_of([spread])))
 
-        def numbers_in(cells: Sequence[float]) -> FloatArray:
-            x = nw.col("x")
-            rows = self.rows.filter(nw.col(GROUP) == group) if self.by else self.rows
-            rows = rows.select((nw.col(f"r{name[1:]}") / spread.width).alias("x"))
-            inside = rows.filter(cell_of(x).is_in(cells)).group_by("x").agg(nw.len().alias("n"))
-            counted = collect(inside)[["x", "n"]].to_numpy(np.float64).T
-            return np.array([counted[0] * spread.width, counted[1]])
-
-        return GridColumn(
-            *(column.values, column.counts, column.mean, column.std),
-            is_exact=False,
-            width=spread.width,
-            ends=(cells["low"].iloc[0] * spread.width, cells["high"].iloc[-1] * spread.width),
-            numbers_in=numbers_in,
-        )
+    def _numbers_in(self, name: str, group: str, ends: FloatArray) -> FloatArray:
+        x = nw.col("x")
+        rows = self.rows.filter(nw.col(GROUP) == group) if self.by else self.rows
+        cells = [x.is_between(low, high) for low, high in ends.T.tolist()]
+        inside = rows.select(nw.col(name).alias("x")).filter(reduce(or_, cells))
+        counted = collect(inside.group_by("x").agg(nw.len().alias("n"))).sort_values("x")
+        return np.asarray(counted[["x", "n"]].to_numpy(np.float64).T)
 
     def sums(self, name: str, group: str) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
         """The sums of clusters, how many numbers each adds up, how often, and if they are exact."""
@@ -425,10 +407,10 @@ class SideBySide:
             all(own.is_exact for own in columns),
         )
 
-    def error(self, name: str, group: str = "") -> ClusteredStandardError | None:
+    def error(self, name: str, group: str = "") -> units.ClusteredStandardError | None:
         """The standard error of a mean by clusters; None if nothing is scored."""
         sums, sizes, counts, _ = self.sums(name, group)
-        return error_of_sums(sums, sizes, counts) if sums.size else None
+        return units.error_of_sums(sums, sizes, counts) if sums.size else None
 
     def pairs(self, i: int, p: int = 0, q: int = 1, group: str = "", kind: str = "d") -> Pairs:
         """The pairs of two tables; by kind with logarithms ("l") or filled scores ("x", "y")."""
@@ -436,7 +418,7 @@ class SideBySide:
         if self.clusters:
             sums, sizes, counts, is_exact = self.sums(name, group)
             if (sizes != 1).any():
-                own = column_of_sums(sums, sizes, counts)
+                own = units.column_of_sums(sums, sizes, counts)
                 clusters = replace(own, is_exact=own.is_exact and is_exact)
         side = kind if kind in "xy" else "s"
         before, after = (self.column(f"{side}{i}_{place}", group) for place in (p, q))
@@ -449,7 +431,7 @@ class SideBySide:
         n_scored = self.n(f"s{i}_{p}") + self.n(f"o{i}_{p}")
         return self.n_common - self.n(f"n{i}") - n_scored
 
-    def measured(self, i: int, group: str = "") -> MetricPairs:
+    def measured(self, i: int, group: str = "") -> pairing.MetricPairs:
         """A metric of two tables, as comparisons take it."""
         pairs, n_without = self.pairs(i, group=group), self.n(f"n{i}", group)
         lone = [self.column(f"o{i}_{p}", group) for p in (0, 1)]
@@ -458,10 +440,10 @@ class SideBySide:
         extremes = None
         if self.missing == "bounds":
             extremes = self.pairs(i, group=group, kind="x"), self.pairs(i, group=group, kind="y")
-        return MetricPairs(
+        return pairing.MetricPairs(
             pairs,
-            LoneScores(lone[0], lone[1], self.groups[group] - n_known),
-            self.units,
+            pairing.LoneScores(lone[0], lone[1], self.groups[group] - n_known),
+            self.unit_of_rows,
             n_not_applicable=n_without,
             n_filled=sum(self.n(f"f{i}_{p}", group) for p in (0, 1)),
             logarithms=self.pairs(i, group=group, kind="l") if has_logs else None,
@@ -530,7 +512,7 @@ class CountedTable(PipelineTable):
         """The table of all queries."""
         sides = SideBySide([table], [(metric,) for metric in table.metrics.values()])
         sides = sides.clustered(clusters)
-        return cls(table.head, sides.units, sides=sides)
+        return cls(table.head, sides.unit_of_rows, sides=sides)
 
     @property
     def n_queries(self) -> int:
@@ -554,7 +536,7 @@ class CountedTable(PipelineTable):
         """The scores of a metric."""
         return self.sides.column(self._name(metric), self.group)
 
-    def error(self, metric: Metric) -> ClusteredStandardError | None:
+    def error(self, metric: Metric) -> units.ClusteredStandardError | None:
         """The standard error of a mean by clusters."""
         return self.sides.error(self._name(metric), self.group) if self.are_clusters else None
 

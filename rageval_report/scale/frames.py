@@ -17,16 +17,9 @@ from uuid import uuid4
 import narwhals as nw
 import pandas as pd
 
+from rageval_report import errors
 from rageval_report._registry import import_parquet, load
-from rageval_report.errors import (
-    ArgumentKindError,
-    DataError,
-    RagevalError,
-    ReaderError,
-    check_choice,
-    describe_kind,
-    named,
-)
+from rageval_report.errors import DataError, MissingDependencyError, ReaderError, named
 from rageval_report.files.source import hint_for_missing
 from rageval_report.sources import REMOTE_SCHEMES
 from rageval_report.sources.base import SourceAddress
@@ -97,11 +90,15 @@ def open_frame(
     DataError
         If the files are of several kinds.
     """
-    check_choice("engine", engine, (AUTO, "duckdb", "dask", "spark"))
+    errors.check_choice("engine", engine, (AUTO, "duckdb", "dask", "spark"))
     address, copies = address_of(source), None
     is_path = isinstance(source, str | Path | list | tuple) or hasattr(source, "__fspath__")
     if address is None and not is_path:
-        return _of_native(source)
+        if hasattr(source, "map_partitions") and source.index.name is not None:  # ids of Dask
+            source = source.reset_index()
+        frame = lazy_frame(source)
+        own = frame.implementation.value.replace("pyspark", "spark")
+        return OpenedFrame(frame, own, f"the frame of {own}")
     if address is not None and address.scheme not in REMOTE_SCHEMES:
         return _open_table(address)
     if address is not None:
@@ -115,12 +112,16 @@ def open_frame(
         folder = folder.parent
     place = paths[0] if len(paths) == 1 else f"{len(paths)} files of {folder}"
     wanted = "duckdb" if engine == AUTO else engine
+    if wanted == "duckdb":
+        try:
+            _connection().execute(f"set memory_limit = {_quoted(memory_limit or '1GB')}")
+        except _library("duckdb").Error as exc:
+            what = f"memory_limit must be a size such as 500MB or 2GB; got {memory_limit!r}"
+            raise DataError(what) from exc
     separator = delimiter or ("\t" if ".tsv" in files[0].suffixes else "")
     try:
-        if wanted == "duckdb":
-            _limit_memory(memory_limit or "1GB")
         native = _open_files(wanted, kind, paths, separator)
-    except RagevalError:
+    except MissingDependencyError:
         raise
     except Exception as exc:
         raise ReaderError(f"{wanted} cannot open the file: {exc}", place) from exc
@@ -143,21 +144,12 @@ def lazy_frame(native: object) -> LazyTable:
         warnings.simplefilter("ignore", FutureWarning)
         frame: Any = nw.from_native(native, pass_through=True)
     if not isinstance(frame, nw.LazyFrame):
-        raise ArgumentKindError(
+        raise errors.ArgumentKindError(
             "source must be files (a path, a list, a folder, a glob) or a lazy frame of DuckDB, "
-            f"Polars, Dask, Spark or Ibis; got {describe_kind(native)}. For a table in memory use "
-            "RAGPipelineEvaluation(name, data)"
+            f"Polars, Dask, Spark or Ibis; got {errors.describe_kind(native)}. For a table in "
+            "memory use RAGPipelineEvaluation(name, data)"
         )
     return frame
-
-
-def _of_native(source: Any) -> OpenedFrame:
-    """The lazy frame that a user holds."""
-    if hasattr(source, "map_partitions") and source.index.name is not None:  # the ids of Dask
-        source = source.reset_index()
-    frame = lazy_frame(source)
-    engine = frame.implementation.value.replace("pyspark", "spark")
-    return OpenedFrame(frame, engine, f"the frame of {engine}")
 
 
 @contextmanager
@@ -245,14 +237,6 @@ def _quoted(text: object) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def _limit_memory(memory_limit: str) -> None:
-    try:
-        _connection().execute(f"set memory_limit = {_quoted(memory_limit)}")
-    except _library("duckdb").Error as exc:
-        what = f"memory_limit must be a size such as 500MB or 2GB; got {memory_limit!r}"
-        raise DataError(what) from exc
-
-
 def _open_files(engine: str, kind: str, paths: list[str], delimiter: str) -> object:
     """Files of one kind as a lazy frame of an engine; every column of CSV files is text."""
     if engine == "dask":
@@ -281,19 +265,16 @@ def _open_table(address: SourceAddress) -> OpenedFrame:
     if table is None or len(address.parameters) > 1:
         raise address.error("a scan of a database needs ?table=NAME, and nothing else")
     *schema, own = table.rsplit(".", 1)
+    engine = "duckdb" if address.scheme == "duckdb" else "ibis"
+    library = _library(engine)
     try:
-        if address.scheme == "duckdb":
-            connection = _library("duckdb").connect(address.place, read_only=True)
+        if engine == "duckdb":
+            connection = library.connect(address.place, read_only=True)
             quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (*schema, own))
-            native, engine = connection.sql(f"select * from {quoted}"), "duckdb"  # noqa: S608
+            native = connection.sql(f"select * from {quoted}")  # noqa: S608
         else:
             place = address.text.partition("?")[0].replace("postgresql:", "postgres:")
-            native = (
-                _library("ibis").connect(place).table(own, database=schema[0] if schema else None)
-            )
-            engine = "ibis"
-    except RagevalError:
-        raise
+            native = library.connect(place).table(own, database=next(iter(schema), None))
     except Exception as exc:
         # From nothing: the message of a driver may repeat the password of the address.
         raise address.error(f"{type(exc).__name__}: {table!r} cannot be opened") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -21,7 +21,6 @@ from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparis
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
-from rageval_report.scale.answers import answers_of
 from rageval_report.scale.counted import OTHER_GROUP, SideBySide, difference, grid_notes
 from rageval_report.scale.frames import LazyTable, collect, count_rows, write_rows
 from rageval_report.scale.tables import MOST_WORST, ScannedTable
@@ -164,7 +163,7 @@ def outcomes_of_scans(
     heads, tables = (runs[0].head, runs[1].head), [run.table for run in runs]
     names = outcomes.check_two_names(*heads)
     notions = outcomes.notions_of(heads, correct)
-    first, second = (answers_of(table, n) for table, n in zip(tables, notions, strict=True))
+    first, second = (run.answers(notion) for run, notion in zip(runs, notions, strict=True))
     rows = first.join(second.rename({"is_right": "other"}), on=QUERY_ID, how="inner")
     right, other = nw.col("is_right"), nw.col("other")
     columns = outcomes.outcome_columns(*names)
@@ -217,7 +216,7 @@ class SameScannedQueries(SameQueries):
         tables = [self.tables[0], self._same]
         sides = SideBySide(tables, metrics, plan.missing).clustered(clusters)
         paired = CountedPairing(self.before, self.after, list(metrics), sides)
-        return paired, replace(plan, units=sides.units)
+        return paired, replace(plan, units=sides.unit_of_rows)
 
     @cached_property
     def _same(self) -> ScannedTable:
@@ -291,18 +290,23 @@ class CountedLineup(lineup.Lineup):
             for i, name in enumerate(chosen)
             if len(kept[i]) > 1
         }
+        lone = []
+        if any(table.n_rows != n for table in tables):
+            every = nw.concat([table.frame.select(QUERY_ID) for table in tables]).unique()
+            alone = [query for own in tables for query in lone_ids(own.frame, sides.rows, 6)]
+            alone = list(dict.fromkeys(alone))
+            lone.append(lineup.note_on_lone_queries(alone, count_rows(every) - n))
         notes = (
             *doubts_of(heads),
             *unnamed_clusters(runs[0], clusters),
-            *_notes_on_lone_queries(sides),
+            *lone,
             *lineup.note_on_lone_metrics(heads, common),
             *pairing.notes_on_bounds(heads, common.values()),
             *grid_notes(differences),
         )
-        nowhere = heads[0].scores.index[:0]
-        scans: tuple[Any, ...] = tuple(runs)
-        settings = common, notes, missing, sides.units
-        return cls(scans, nowhere, (), *settings, chosen=chosen, sides=sides)
+        scans, nowhere = tuple(runs), heads[0].scores.index[:0]
+        settings: Any = scans, nowhere, (), common, notes, missing, sides.unit_of_rows
+        return cls(*settings, chosen=chosen, sides=sides)
 
     @property
     def n_queries(self) -> int:
@@ -320,13 +324,13 @@ class CountedLineup(lineup.Lineup):
         if self.missing == "worst" and unscored.any():
             pairing.require_bounds(metric)
         return CountedBlock(
-            metric,
-            tuple(self.names[p] for p in ranked),
-            unscored,
-            tuple(own for p, own in enumerate(self.names) if p not in ranked),
-            sides.n(f"n{i}"),
-            sides.units,
             CountedColumns(sides, i, first),
+            metric=metric,
+            names=tuple(self.names[p] for p in ranked),
+            unscored=unscored,
+            empty=tuple(own for p, own in enumerate(self.names) if p not in ranked),
+            n_not_applicable=sides.n(f"n{i}"),
+            units=sides.unit_of_rows,
         )
 
     def extreme_means(self, metric: Metric, pipeline: str) -> tuple[float, float]:
@@ -337,14 +341,6 @@ class CountedLineup(lineup.Lineup):
         n, n_scored = self.n_queries, sum(part.n for part in parts)
         low, high = ((total + (n - n_scored) * end) / n for end in pairing.require_bounds(metric))
         return low, high
-
-
-def _notes_on_lone_queries(sides: SideBySide) -> Iterator[str]:
-    if any(table.n_rows != sides.n_common for table in sides.tables):
-        every = nw.concat([table.frame.select(QUERY_ID) for table in sides.tables]).unique()
-        alone = [i for own in sides.tables for i in lone_ids(own.frame, sides.rows, 6)]
-        n_lone = count_rows(every) - sides.n_common
-        yield lineup.note_on_lone_queries(list(dict.fromkeys(alone)), n_lone)
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,7 +365,7 @@ class CountedColumns(lineup.RankedColumns):
     @property
     def are_clusters(self) -> bool:
         """Whether queries belong together."""
-        return self.sides.units.are_clusters
+        return self.sides.unit_of_rows.are_clusters
 
     def error(self, place: int) -> units.ClusteredStandardError | None:
         """The standard error of the mean of a column by clusters."""
@@ -394,17 +390,11 @@ class CountedColumns(lineup.RankedColumns):
         return many_pairs.friedman_of_sums(sums, squares.mean * squares.n / 4, self.n)
 
 
-@dataclass(frozen=True, eq=False)
 class CountedBlock:
-    """One metric of scans; a `ScoreBlock` without rows."""
+    """One metric of scans, with the fields and the columns of a `ScoreBlock`, but no rows."""
 
-    metric: Metric
-    names: tuple[str, ...]
-    unscored: IntArray
-    empty: tuple[str, ...]
-    n_not_applicable: int
-    units: units.Units
-    columns: CountedColumns
+    def __init__(self, columns: CountedColumns, **fields: object) -> None:
+        self.__dict__ |= {"columns": columns, **fields}
 
     def __getattr__(self, name: str) -> Any:
         if name in ("values", "complete", "is_complete"):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from io import BytesIO
+from itertools import chain
 from typing import Any
 
 import narwhals as nw
@@ -24,7 +25,7 @@ from rageval_report.errors import MOST_NAMED, DataError, ReaderError, UnknownNam
 from rageval_report.readers import ScoreFile, read
 from rageval_report.scale.frames import LazyTable, OpenedFrame, collect, count_rows, open_beside
 from rageval_report.scores import Correct, Metric, Scored, normalise_name
-from rageval_report.scores.cells import Cell, read_cell
+from rageval_report.scores.cells import read_cell
 from rageval_report.scores.guard import CHECK_NAMES, doubts_about_scores, notes_with_doubts
 from rageval_report.scores.query_ids import QUERY_ID, RepeatedIdsError
 from rageval_report.scores.roles import Roles
@@ -42,6 +43,13 @@ MOST_WORST = 1000
 _MOST_ODD = 1000
 _NUMERAL = r"^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$"
 _INTEGER = r"^\s*[+-]?\d+\s*$"
+# The kinds of scores that `infer_metric` looks at.
+_KINDS: tuple[Callable[[Any], Any], ...] = (
+    lambda x: (x != 0.0) & (x != 1.0),
+    lambda x: x != x.round(),
+    lambda x: (x > 0.0) & (x < 1.0),
+    lambda x: x == 1.0,
+)
 _REMEDY = (
     "A scan cannot average repeated rows; remove them, or load the table with read_scores and "
     'duplicates="mean"'
@@ -69,10 +77,6 @@ class Range:
     def difference(self, baseline: Range) -> Range:
         """Within what the differences lie, this less the baseline."""
         return Range(self.low - baseline.high, self.high - baseline.low)
-
-    def including(self, number: float) -> Range:
-        """The range that holds another number, too."""
-        return Range(min(self.low, number), max(self.high, number))
 
 
 @dataclass(frozen=True)
@@ -119,8 +123,8 @@ class ScannedTable:
         names that `head` has.
     head : Head
         The evaluation of the first rows; its metrics, bounds and notes are those of all rows.
-    n_rows : int
-        The number of all rows.
+    n_rows, n_scored : int, mapping of str to int
+        The number of all rows, and of the scores of each metric.
     ranges : mapping of str to Range
         Within what the scores of each metric lie; of metrics that have scores.
     opened : OpenedFrame
@@ -132,6 +136,7 @@ class ScannedTable:
     frame: LazyTable
     head: Head
     n_rows: int
+    n_scored: Mapping[str, int]
     ranges: Mapping[str, Range]
     opened: OpenedFrame
     gather: Callable[[], Any]
@@ -146,6 +151,10 @@ class ScannedTable:
         """The columns of the frame that are neither metrics nor ids."""
         own = self.frame.collect_schema().names()
         return [name for name in own if name not in self.metrics and name != QUERY_ID]
+
+    def has_gaps(self, name: str) -> bool:
+        """Whether a query has no score of a metric."""
+        return self.n_scored[name] < self.n_rows
 
     def labels(self, by: str) -> nw.Expr:
         """The group of each query as text, "(none)" for an empty cell."""
@@ -222,10 +231,12 @@ def same_engine(first: ScannedTable, other: ScannedTable | Scored) -> ScannedTab
     rows = pd.concat([other.scores, plain], axis=1)
     rows.insert(0, QUERY_ID, pd.Series(rows.index, index=rows.index, dtype="str"))
     opened = open_beside(first.opened, rows.reset_index(drop=True))
-    scored = {str(name): scores for name, scores in other.scores.items() if scores.notna().any()}
-    ranges = {name: Range(float(own.min()), float(own.max())) for name, own in scored.items()}
+    n_scored = {str(name): int(n) for name, n in other.scores.count().items()}
+    known = {name: other.scores[name] for name, n in n_scored.items() if n}
+    ranges = {name: Range(float(own.min()), float(own.max())) for name, own in known.items()}
     frame = opened.frame.with_columns(*(_double(n, opened.kind).alias(n) for n in other.metrics))
-    return ScannedTable(frame, Head.of(other), len(rows), ranges, opened, lambda: other)
+    head = Head.of(other)
+    return ScannedTable(frame, head, len(rows), n_scored, ranges, opened, lambda: other)
 
 
 # -- what the columns are
@@ -238,33 +249,47 @@ def describe_table(opened: OpenedFrame, options: ScanOptions, construct: Constru
     ------
     ReaderError
         If the rows are no table with one row per query, or a cell holds no number.
-    DataError
-        If there are no rows.
     """
-    reader = _RowReader(opened, replace(options, name=options.name or opened.name), construct)
     n_rows = count_rows(opened.frame)
     if not n_rows:
         raise DataError(f"{opened.place}: data must have one row per query; the table is empty")
+    reader = _RowReader(replace(opened, name=options.name or opened.name), options, construct)
     first = collect(opened.frame.head(MOST_HEAD), "pyarrow")
-    file = reader.read(first)
-    head = reader.evaluate(file)
-    columns = reader.columns(head)
-    columns.look(opened, head, n_rows)
-    if n_rows > MOST_HEAD and (witnesses := columns.witnesses(opened.frame, head)):
-        file = reader.read(columns.joined([first, *witnesses]))
-        head = reader.evaluate(file)
-    reader.check_ids(columns)
-    head = reader.with_notes(head, file, columns)
-    ranges, moved = {}, []
+    file, head = reader.read(first)
+    columns = _TableColumns(reader, head)
+    words = columns.read_texts(head, n_rows)
+    facts = columns.look(head)
+    if n_rows > MOST_HEAD and (rows := columns.witnesses(head, facts)):
+        arrow = import_pyarrow()
+        every = arrow.concat_tables([first, *rows], promote_options="permissive")
+        ids = every.column(columns.id_column).to_pandas()
+        file, head = reader.read(every.filter(arrow.array(~ids.duplicated())))
+    columns.check_ids()
+    n_scored, ranges, moved = {}, {}, []
     for name, metric in head.metrics.items():
-        low, high = columns.facts[name]["low"], columns.facts[name]["high"]
-        if not math.isnan(low):
+        n_scored[name], low, high = int(facts[name][0]), *facts[name][1:3]
+        if n_scored[name]:
             least, most = metric.bounds or (low, high)
             ranges[name] = Range(max(low, least), min(high, most))
             moved += [nw.col(name).clip(least, most)] if low < least or high > most else []
     frame = opened.frame.select(*columns.expressions())
     frame = frame.with_columns(*moved) if moved else frame
-    return ScannedTable(frame, head, n_rows, ranges, opened, reader.collect)
+    # The notes and the doubts of all rows, which count queries.
+    said = ["allowed by ", *(f" cells of {column!r} say " for column in words)]
+    notes = notes_with_doubts(
+        (*file.notes, *words.values(), *(n for n in head.notes if not any(s in n for s in said))),
+        doubts_about_scores(head.scores, head.metrics, n_scored=n_scored),
+        strict=options.strict,
+        allow=options.allow,
+        where=f"{opened.place}: ",
+    )
+    head = replace(head, notes=notes)
+    return ScannedTable(frame, head, n_rows, n_scored, ranges, opened, reader.collect)
+
+
+def count_where(condition: nw.Expr) -> nw.Expr:
+    """In how many rows a condition holds."""
+    return nw.when(condition).then(1).otherwise(0).sum()
 
 
 def _double(column: str, kind: str) -> nw.Expr:
@@ -277,146 +302,13 @@ def _matches(column: str, pattern: str = _NUMERAL) -> nw.Expr:
     return nw.col(column).str.contains(pattern)
 
 
-def count_where(condition: nw.Expr) -> nw.Expr:
-    """In how many rows a condition holds."""
-    return nw.when(condition).then(1).otherwise(0).sum()
-
-
-@dataclass
-class _TableColumns:
-    """The columns of an opened frame: of the ids, of each metric, and the names of the details."""
-
-    place: str
-    kind: str
-    id_column: str
-    metrics: Mapping[str, str]
-    details: Mapping[str, str]
-    types: Mapping[str, Any]
-    facts: dict[str, dict[str, float]] = field(default_factory=dict)
-    words: dict[str, dict[str, Cell]] = field(default_factory=dict)
-    numbers: dict[str, Any] = field(default_factory=dict)
-
-    def number(self, column: str, kind: Any = nw.Float64) -> nw.Expr:
-        """A column as numbers, null where a cell is empty or another text."""
-        if self.types[column] != nw.String:
-            return _double(column, self.kind)
-        return nw.when(_matches(column)).then(nw.col(column).str.strip_chars()).cast(kind)
-
-    def query_id(self) -> nw.Expr:
-        """The ids as text; null where a cell is empty or no id."""
-        ids, kind = nw.col(self.id_column), self.types[self.id_column]
-        if kind.is_float():  # whole numbers, among which a cell was empty
-            ids = nw.when(~ids.is_nan() & (ids == ids.round())).then(ids).cast(nw.Int64)
-        if kind != nw.String:
-            return ids.cast(nw.String).alias(QUERY_ID)
-        return nw.when(ids.str.strip_chars() != "").then(ids).alias(QUERY_ID)
-
-    def expressions(self) -> list[nw.Expr]:
-        """The ids, the metrics, the details and the states of the metrics."""
-        metrics = [self.number(column).alias(name) for name, column in self.metrics.items()]
-        details = [
-            self.number(column, kind) if (kind := self.numbers.get(column)) else nw.col(column)
-            for column in self.details
-        ]
-        labelled = [d.alias(name) for d, name in zip(details, self.details.values(), strict=True)]
-        return [self.query_id(), *metrics, *labelled, *self._states()]
-
-    def _states(self) -> list[nw.Expr]:
-        """Why scores are missing, where words say it; as `rageval_report.scores.states` does."""
-        columns = []
-        for column, words in self.words.items():
-            is_number = _matches(column)
-            state: Any = nw.when(is_number).then(nw.lit(SCORED))
-            reason: Any = nw.when(is_number).then(nw.lit(None, nw.String))
-            for word, cell in words.items():
-                is_said = nw.col(column) == word
-                state = state.when(is_said).then(nw.lit(cell.state))
-                reason = reason.when(is_said).then(nw.lit(cell.reason, nw.String))
-            if {cell.state for cell in words.values()} - {MISSING}:
-                columns.append(state.otherwise(nw.lit(MISSING)).alias(f"{column}{STATE}"))
-            if any(cell.reason for cell in words.values()):
-                columns.append(reason.alias(f"{column}{REASON}"))
-        return columns
-
-    def look(self, opened: OpenedFrame, head: Head, n_rows: int) -> None:
-        """Find by one pass what all rows say; the kinds are those that `infer_metric` looks at."""
-        wanted: dict[str, dict[str, nw.Expr]] = {}
-        for name, column in self.metrics.items():
-            x = self.number(column)
-            kinds = {"other": (x != 0.0) & (x != 1.0), "part": x != x.round()}
-            kinds |= {"inside": (x > 0.0) & (x < 1.0), "one": x == 1.0}
-            own: dict[str, nw.Expr] = {
-                kind: nw.when(holds).then(x).min() for kind, holds in kinds.items()
-            }
-            wanted[name] = {"n": x.count(), "low": x.min(), "high": x.max(), **own}
-            if self.types[column] == nw.String:
-                wanted[name]["texts"] = count_where(~_matches(column))
-        like = {c for c, label in self.details.items() if _is_number(head.details, label)}
-        for column in like if opened.kind == "csv" else ():
-            texts, integers = (
-                count_where(~_matches(column)),
-                count_where(_matches(column, _INTEGER)),
-            )
-            wanted[f" {column}"] = {"texts": texts, "integers": integers}
-        named_exprs = [
-            expr.alias(f"{place} {kind}")
-            for place, own in enumerate(wanted.values())
-            for kind, expr in own.items()
-        ]
-        row = collect(opened.frame.select(*named_exprs)).iloc[0]
-        for place, (name, own) in enumerate(wanted.items()):
-            self.facts[name] = {kind: float(row[f"{place} {kind}"]) for kind in own}
-        for column in like & {name[1:] for name in self.facts}:
-            known = self.facts[f" {column}"]
-            if not known["texts"]:
-                is_whole = known["integers"] == n_rows
-                self.numbers[column] = nw.Int64 if is_whole else nw.Float64
-        for name, column in self.metrics.items():
-            if self.facts[name].pop("texts", 0):
-                self._find_words(opened.frame, name, column)
-
-    def _find_words(self, frame: LazyTable, name: str, column: str) -> None:
-        texts = frame.filter(~_matches(column)).group_by(column).agg(nw.len().alias("n"))
-        counts = collect(texts.sort(column).head(_MOST_ODD)).set_index(column)["n"]
-        self.words[column] = {text: read_cell(text) for text in counts.index}
-        self.facts[name]["unscored"] = float(counts.sum())
-        for text, cell in self.words[column].items():
-            if cell.state == SCORED or not cell.is_read:
-                row = collect(frame.filter(nw.col(column) == text).head(1)).iloc[0]
-                raise ReaderError(
-                    f"{name!r} must be numbers, and empty where a query is unscored; got {text!r} "
-                    f"at {row[self.id_column]!r}. Read the table whole with read_scores, which "
-                    "knows such cells",
-                    self.place,
-                )
-
-    def witnesses(self, frame: LazyTable, head: Head) -> list[Any]:
-        """Rows of Arrow with the scores of each kind, and those that lie outside the bounds."""
-        parts = []
-        for name, metric in head.metrics.items():
-            x, facts = self.number(self.metrics[name]), self.facts[name]
-            known = {*head.scores[name].tolist()}
-            values = {facts[kind] for kind in ("low", "high", "other", "part", "inside", "one")}
-            parts += [frame.filter(x == v).head(1) for v in sorted(values - known) if v == v]
-            low, high = metric.bounds or (-math.inf, math.inf)
-            if facts["low"] < low or facts["high"] > high:
-                parts.append(frame.filter((x < low) | (x > high)).head(_MOST_ODD))
-        return [collect(nw.concat(parts), "pyarrow")] if parts else []
-
-    def joined(self, tables: list[Any]) -> Any:
-        """Rows of Arrow together, each id once."""
-        arrow = import_pyarrow()
-        rows = arrow.concat_tables(tables, promote_options="permissive")
-        return rows.filter(arrow.array(~rows.column(self.id_column).to_pandas().duplicated()))
-
-
-def _is_number(details: pd.DataFrame, label: str) -> bool:
-    return label in details and details[label].dtype.kind in "if"
+def _parsed(column: str, kind: Any = nw.Float64) -> nw.Expr:
+    return nw.when(_matches(column)).then(nw.col(column).str.strip_chars()).cast(kind)
 
 
 @dataclass(frozen=True)
 class _RowReader:
-    """Reads rows of an opened frame as the readers of files do, and checks all of them."""
+    """Reads rows of an opened frame as the readers of files do."""
 
     opened: OpenedFrame
     options: ScanOptions
@@ -424,15 +316,22 @@ class _RowReader:
 
     def collect(self) -> Any:
         """The evaluation of all rows."""
-        rows, options = self.read(collect(self.opened.frame, "pyarrow")), self.options
-        return self._evaluation(rows, strict=options.strict, allow=options.allow)
+        options = self.options
+        file = self._file(collect(self.opened.frame, "pyarrow"))
+        return self._evaluation(file, strict=options.strict, allow=options.allow)
+
+    def read(self, rows: Any) -> tuple[ScoreFile, Head]:
+        """Some rows of Arrow as a file, and as an evaluation without doubts and its notes."""
+        file = self._file(rows)
+        quiet = replace(file, notes=())
+        evaluation = self._evaluation(quiet, strict=False, allow=tuple(CHECK_NAMES))
+        return file, Head.of(evaluation)
 
     @property
     def _roles(self) -> dict[str, Any]:
         return {**dict.fromkeys(self.opened.partitions, "detail"), **dict(self.options.roles or {})}
 
-    def read(self, rows: Any) -> ScoreFile:
-        """Some rows of Arrow, as the reader of such a file gives them."""
+    def _file(self, rows: Any) -> ScoreFile:
         options, opened, buffer = self.options, self.opened, BytesIO()
         if opened.kind == "csv":
             import_arrow_module("csv").write_csv(rows, buffer)
@@ -453,30 +352,34 @@ class _RowReader:
             )
         return replace(files[0], totals="keep")
 
-    def evaluate(self, file: ScoreFile) -> Head:
-        """What analyses need of some rows, without doubts and the notes of the file."""
-        quiet = replace(file, notes=())
-        return Head.of(self._evaluation(quiet, strict=False, allow=tuple(CHECK_NAMES)))
-
     def _evaluation(self, file: ScoreFile, **strictness: Any) -> Any:
-        stated = {name: getattr(self.options, name) for name in ("query_id", "metrics", "correct")}
+        options, opened = self.options, self.opened
+        stated = {name: getattr(options, name) for name in ("query_id", "metrics", "correct")}
         stated |= {"totals": "keep", "roles": self._roles, **strictness}
         try:
-            return self.construct(self.options.name, file, self.opened.place, **stated)
+            return self.construct(opened.name, file, opened.place, **stated)
         except ReaderError as exc:
             if isinstance(exc.__cause__, RepeatedIdsError):
-                raise self._repeated(exc.__cause__.ids) from exc
+                raise _repeated(exc.__cause__.ids, opened.place) from exc
             raise
 
-    def columns(self, head: Head) -> _TableColumns:
-        """Which column is what, by what the first rows were taken for."""
-        types = dict(self.opened.frame.collect_schema())
+
+def _repeated(ids: list[str], place: str) -> ReaderError:
+    return ReaderError(RepeatedIdsError(ids, _REMEDY).args[0], place)
+
+
+class _TableColumns:
+    """What the columns of an opened frame are, by what the first rows were taken for."""
+
+    def __init__(self, reader: _RowReader, head: Head) -> None:
+        self.opened, query_id = reader.opened, reader.options.query_id
+        self.types = types = dict(self.opened.frame.collect_schema())
         by_role = dict(zip(head.roles["column"], head.roles["role"], strict=True))
         sources = {normalise_name(c): c for c, role in by_role.items() if role == "metric"}
         lost = [name for name in head.metrics if sources.get(name) not in types]
         ids = [column for column, role in by_role.items() if role == "id"]
         # An index of pandas is a column of the file, and has no role.
-        ids = [c for c in (*ids, self.options.query_id or QUERY_ID) if c in types]
+        ids = [c for c in (*ids, query_id or QUERY_ID) if c in types]
         ids = ids or [column for column in types if column not in by_role]
         if lost or not ids:
             what = f"a column for each metric; {named(lost)} were made of other columns"
@@ -487,45 +390,126 @@ class _RowReader:
             )
         others = [c for c, role in by_role.items() if role not in ("metric", "id") and c in types]
         labels = dict(zip(others, map(str, head.details.columns), strict=False))
-        details = {c: label for c, label in labels.items() if label not in head.metrics}
-        metrics = {name: sources[name] for name in head.metrics}
-        opened = self.opened
-        return _TableColumns(opened.place, opened.kind, ids[0], metrics, details, types)
+        self.id_column, self.states = ids[0], list[nw.Expr]()
+        self.sources = {name: sources[name] for name in head.metrics}
+        self.labels = {c: label for c, label in labels.items() if label not in head.metrics}
+        self.details = {c: nw.col(c) for c in self.labels}
+        self.metrics = {
+            name: _parsed(c) if types[c] == nw.String else _double(c, self.opened.kind)
+            for name, c in self.sources.items()
+        }
 
-    def with_notes(self, head: Head, file: ScoreFile, columns: _TableColumns) -> Head:
-        """The head with the notes and the doubts of all rows, which count queries."""
-        said = [f" cells of {column!r} say " for column in columns.words]
-        others = [
-            note
-            for note in head.notes
-            if not note.startswith("allowed by ") and not any(text in note for text in said)
-        ]
-        notes = [
-            f"{columns.facts[name]['unscored']:.0f} cells of {column!r} say "
-            f"{named(sorted({word.strip() for word in columns.words[column]}))}: unscored"
-            for name, column in columns.metrics.items()
-            if column in columns.words
-        ]
-        counts = {name: int(columns.facts[name]["n"]) for name in head.metrics}
-        doubts = doubts_about_scores(head.scores, head.metrics, n_scored=counts)
-        strict, allow, where = self.options.strict, self.options.allow, f"{self.opened.place}: "
-        every = (*file.notes, *notes, *others)
-        checked = notes_with_doubts(every, doubts, strict=strict, allow=allow, where=where)
-        return replace(head, notes=checked)
+    def query_id(self) -> nw.Expr:
+        """The ids as text; null where a number is no id."""
+        ids, kind = nw.col(self.id_column), self.types[self.id_column]
+        if kind.is_float():  # whole numbers, among which a cell was empty
+            ids = nw.when(~ids.is_nan() & (ids == ids.round())).then(ids).cast(nw.Int64)
+        return (ids if kind == nw.String else ids.cast(nw.String)).alias(QUERY_ID)
 
-    def check_ids(self, columns: _TableColumns) -> None:
+    def expressions(self) -> list[nw.Expr]:
+        """The ids, the metrics, the details and the states of the metrics."""
+        metrics = [score.alias(name) for name, score in self.metrics.items()]
+        details = [own.alias(self.labels[column]) for column, own in self.details.items()]
+        return [self.query_id(), *metrics, *details, *self.states]
+
+    def read_texts(self, head: Head, n_rows: int) -> dict[str, str]:
+        """Take texts for numbers and states, as memory does; and a note on each column of words."""
+        names = {c: name for name, c in self.sources.items() if self.types[c] == nw.String}
+        like, frame = head.details.select_dtypes("number"), self.opened.frame
+        is_text = self.opened.kind == "csv"
+        columns = [*names, *(c for c, own in self.labels.items() if is_text and own in like)]
+        if not columns:
+            return {}
+        counts = [
+            (
+                count_where(~_matches(c)).alias(f"odd {c}"),
+                count_where(_matches(c, _INTEGER)).alias(f"whole {c}"),
+            )
+            for c in columns
+        ]
+        counted, notes = collect(frame.select(*chain.from_iterable(counts))).iloc[0], {}
+        for column in columns:
+            if column not in names and not counted[f"odd {column}"]:
+                is_whole = counted[f"whole {column}"] == n_rows
+                self.details[column] = _parsed(column, nw.Int64 if is_whole else nw.Float64)
+            elif column in names and counted[f"odd {column}"]:
+                n = int(counted[f"odd {column}"])
+                words = self._read_words(names[column], column)
+                notes[column] = f"{n} cells of {column!r} say {named(words)}: unscored"
+        return notes
+
+    def _read_words(self, name: str, column: str) -> list[str]:
+        """Take words for states; a `ReaderError` for another text."""
+        frame = self.opened.frame
+        odd = frame.filter(~_matches(column)).select(column).unique().sort(column).head(_MOST_ODD)
+        words = {text: read_cell(text) for text in collect(odd)[column]}
+        for text, cell in words.items():
+            if cell.state == SCORED or not cell.is_read:
+                row = collect(frame.filter(nw.col(column) == text).head(1)).iloc[0]
+                raise ReaderError(
+                    f"{name!r} must be numbers, and empty where a query is unscored; got {text!r} "
+                    f"at {row[self.id_column]!r}. Read the table whole with read_scores, which "
+                    "knows such cells",
+                    self.opened.place,
+                )
+        state: Any = nw.when(_matches(column)).then(nw.lit(SCORED))
+        reason: Any = nw.when(_matches(column)).then(nw.lit(None, nw.String))
+        for text, cell in words.items():
+            state = state.when(nw.col(column) == text).then(nw.lit(cell.state))
+            reason = reason.when(nw.col(column) == text).then(nw.lit(cell.reason, nw.String))
+        if {cell.state for cell in words.values()} - {MISSING}:
+            self.states.append(state.otherwise(nw.lit(MISSING)).alias(f"{column}{STATE}"))
+        if any(cell.reason for cell in words.values()):
+            self.states.append(reason.alias(f"{column}{REASON}"))
+        return sorted({text.strip() for text in words})
+
+    def look(self, head: Head) -> dict[str, list[float]]:
+        """Of each metric the number, the extremes, and a score of each kind that is new.
+
+        The kinds are those that `infer_metric` looks at, as far as the first rows do not show them.
+        """
+        wanted = {}
+        for name, x in self.metrics.items():
+            known = head.scores[name].dropna()
+            new = [holds for holds in _KINDS if not holds(known).any()]
+            kinds = [nw.when(holds(x)).then(x).min() for holds in new]
+            for place, each in enumerate((x.count(), x.min(), x.max(), *kinds)):
+                wanted[f"{name} {place}"] = each.alias(f"{name} {place}")
+        row = collect(self.opened.frame.select(*wanted.values())).iloc[0].astype(float)
+        facts: dict[str, list[float]] = {name: [] for name in self.metrics}
+        for label, number in row.items():
+            facts[str(label).rpartition(" ")[0]].append(number)
+        return facts
+
+    def witnesses(self, head: Head, facts: Mapping[str, list[float]]) -> list[Any]:
+        """Rows of Arrow with the scores of each kind, and those that lie outside the bounds."""
+        parts, frame = [], self.opened.frame
+        for name, metric in head.metrics.items():
+            x, known, (_, low, high, *kinds) = self.metrics[name], head.scores[name], facts[name]
+            least, most = metric.bounds or (-math.inf, math.inf)
+            is_outside = low < least or high > most
+            if is_outside:
+                parts.append(frame.filter((x < least) | (x > most)).head(_MOST_ODD))
+            # Within bounds the extremes decide nothing, unless the first scores are all equal.
+            is_settled = metric.bounds and not is_outside and known.min() < known.max()
+            decide = kinds if is_settled else [low, high, *kinds]
+            new = sorted({each for each in decide if not math.isnan(each)} - {*known.tolist()})
+            parts += [frame.filter(x == value).head(1) for value in new]
+        return [collect(nw.concat(parts), "pyarrow")] if parts else []
+
+    def check_ids(self) -> None:
         """Refuse rows without an id, and ids that occur twice."""
-        query_id, frame, no_id = columns.query_id(), self.opened.frame, nw.col(QUERY_ID).is_null()
+        frame, query_id = self.opened.frame, self.query_id()
         counts = frame.select(query_id).group_by(QUERY_ID).agg(nw.len().alias("n"))
-        wrong = collect(
-            counts.filter((nw.col("n") > 1) | no_id).sort(QUERY_ID).head(MOST_NAMED + 1)
-        )
-        if wrong[QUERY_ID].isna().any():
-            row = collect(frame.filter(query_id.is_null()).head(1)).iloc[0].to_dict()
+        wrong = counts.filter((nw.col("n") > 1) | _is_blank(nw.col(QUERY_ID)))
+        ids = collect(wrong.sort(QUERY_ID).head(MOST_NAMED + 1))[QUERY_ID]
+        if (ids.isna() | (ids.str.strip() == "")).any():
+            row = collect(frame.filter(_is_blank(query_id)).head(1)).iloc[0].to_dict()
             what = "every row needs a query id, a text or an integer; this one has none"
             raise ReaderError(f"{what}: {row!r:.200}", self.opened.place)
-        if len(wrong):
-            raise self._repeated(wrong[QUERY_ID].tolist())
+        if len(ids):
+            raise _repeated(ids.tolist(), self.opened.place)
 
-    def _repeated(self, ids: list[str]) -> ReaderError:
-        return ReaderError(RepeatedIdsError(ids, _REMEDY).args[0], self.opened.place)
+
+def _is_blank(ids: nw.Expr) -> nw.Expr:
+    return ids.is_null() | (ids.str.strip_chars() == "")

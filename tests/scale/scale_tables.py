@@ -2,40 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
+from rageval_report.analysis.gate import failing_queries
 from rageval_report.errors import DataError
 from rageval_report.results import Result
 
 # Makes a lazy frame of an engine of a table.
 Engine: TypeAlias = Callable[[pd.DataFrame, Path], Any]
 
-KINDS = ("exact_match", "recall@5", "rating", "mrr", "latency_ms", "faithfulness")
+
+def polars_frame(table: pd.DataFrame, _: Path) -> Any:
+    """A lazy frame of Polars."""
+    return pytest.importorskip("polars").from_pandas(table).lazy()
 
 
-def column_of(kind: str, n: int, rng: np.random.Generator) -> Any:
-    """Scores of a metric."""
-    return {
-        "exact_match": lambda: rng.integers(0, 2, n).astype(float),
-        "recall@5": lambda: rng.integers(0, 6, n) / 5,
-        "rating": lambda: rng.integers(1, 6, n).astype(float),
-        "mrr": lambda: 1 / rng.integers(1, 11, n),
-        "latency_ms": lambda: rng.gamma(2, 300, n).round(3) + 1,
-        "faithfulness": lambda: rng.random(n),
-    }[kind]()
+def dask_frame(table: pd.DataFrame, _: Path) -> Any:
+    """A frame of Dask, in two parts."""
+    dask = pytest.importorskip("dask.dataframe")
+    return dask.from_pandas(table.reset_index(drop=True), npartitions=2)
+
+
+def ibis_table(table: pd.DataFrame, folder: Path) -> Any:
+    """A table of Ibis over DuckDB."""
+    path = folder / f"{len(list(folder.iterdir()))}.parquet"
+    table.to_parquet(path)
+    return pytest.importorskip("ibis").read_parquet(path)
+
+
+# The scores of n queries, by metric.
+KINDS: dict[str, Callable[[np.random.Generator, int], Any]] = {
+    "exact_match": lambda rng, n: rng.integers(0, 2, n).astype(float),
+    "recall@5": lambda rng, n: rng.integers(0, 6, n) / 5,
+    "rating": lambda rng, n: rng.integers(1, 6, n).astype(float),
+    "mrr": lambda rng, n: 1 / rng.integers(1, 11, n),
+    "latency_ms": lambda rng, n: rng.gamma(2, 300, n).round(3) + 1,
+    "faithfulness": lambda rng, n: rng.random(n),
+    "semantic_answer_similarity": lambda rng, n: rng.uniform(-0.2, 1, n),
+    "hallucinated_answer": lambda rng, n: rng.choice([0.0, 1.0, np.nan, np.nan], n),
+}
 
 
 def random_table(
     rng: np.random.Generator,
     *,
     n: int = 40,
-    kinds: Sequence[str] = KINDS,
+    kinds: Iterable[str] = KINDS,
     gaps: float = 0.0,
     like: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
@@ -43,7 +62,7 @@ def random_table(
     ids = [f"q{i}" for i in rng.permutation(n)]
     table = pd.DataFrame({"query_id": ids})
     for kind in kinds:
-        scores = column_of(kind, n, rng)
+        scores = KINDS[kind](rng, n)
         if like is not None:
             known = like.set_index("query_id")[kind].reindex(ids).to_numpy(float)
             scores = np.where((rng.random(n) < 0.5) & ~np.isnan(known), known, scores)
@@ -54,8 +73,8 @@ def random_table(
             table[f"{kind}_state"] = np.where(is_blank, rng.choice(states, n), "scored")
             table[f"{kind}_reason"] = np.where(is_blank, "timeout", None)
     numbers = np.array([int(query_id[1:]) for query_id in ids])
-    topics, documents = np.array(["law", "tax", "trade"]), [f"d{i // 2}" for i in numbers]
-    return table.assign(topic=topics[numbers % 3], document=documents)
+    topics, documents = np.array(["law", "tax", "trade", None]), [f"d{i // 2}" for i in numbers]
+    return table.assign(topic=topics[numbers % 4], document=documents)
 
 
 def save_and_scan(
@@ -113,6 +132,18 @@ def _failures(one: Any, *_: Any, metric: str, **__: Any) -> pd.DataFrame:
     return one.failures(metric, "median").frame.sort_index()
 
 
+def _gated(one: Any, *_: Any, metric: str, missing: str, clusters: str | None) -> Any:
+    rules = [
+        *(f"mean({metric}) >= 0.9", f"p90({metric}) <= 0.4", f"unscored({metric}) <= 0.01"),
+        *(f"share_below({metric}, 0.5) <= 0.1", f"ci_low({metric}) >= 0.5", f"n({metric}) > 99"),
+        *(["correct >= 0.99"] if "exact_match" in one.metrics and clusters is None else []),
+    ]
+    result = one.gate(*rules, missing="worst" if missing == "worst" else "drop", clusters=clusters)
+    behind = [found for outcome in result.outcomes if (found := failing_queries(outcome))]
+    rows = [pd.DataFrame(found.frame).sort_index().reset_index() for found in behind]
+    return result, pd.concat([pd.DataFrame(), *rows])
+
+
 QUESTIONS: dict[str, Callable[..., Any]] = {
     "report": lambda one, *_, metric, missing, clusters: one.evaluation_report(clusters=clusters),
     "compare": lambda *sides, metric, **options: compare(*sides, **options),
@@ -121,12 +152,8 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "slices of a comparison": lambda *sides, metric, **options: compare(
         *sides[:2], **options
     ).slices("topic"),
-    "gate": lambda one, *_, metric, missing, clusters: one.gate(
-        f"mean({metric}) >= 0.5",
-        f"n({metric}) >= 3",
-        missing="worst" if missing == "worst" else "drop",
-        clusters=clusters,
-    ),
+    "gate": lambda *sides, **options: _gated(*sides, **options)[0],
+    "queries behind a gate": lambda *sides, **options: _gated(*sides, **options)[1],
     "gate of a comparison": lambda *sides, metric, **options: compare(*sides[:2], **options).gate(
         f"losses({metric}) <= 2", f"no_regression({metric}, margin=0.2)"
     ),
@@ -144,7 +171,7 @@ def check_random_table(seed: int, folder: Path, engine: Engine | None = None) ->
     """
     rng = np.random.default_rng(seed)
     question = list(QUESTIONS)[seed % len(QUESTIONS)]
-    kinds = [str(kind) for kind in rng.choice(KINDS, int(rng.integers(1, 4)), replace=False)]
+    kinds = [str(kind) for kind in rng.choice([*KINDS], int(rng.integers(1, 4)), replace=False)]
     options: dict[str, Any] = {"n": int(rng.integers(2, 41)), "kinds": kinds}
     options["gaps"] = float(rng.choice([0.0, 0.1, 0.5]))
     first = random_table(rng, **options)

@@ -114,14 +114,6 @@ def test_scans_and_evaluations_are_compared_with_each_other(tmp_path: Path) -> N
     assert expected.settings | {"engine": "duckdb"} == compare(*scans).settings
 
 
-def test_exchanging_the_sides_exchanges_the_signs(tmp_path: Path) -> None:
-    _, (old, new) = several(5, tmp_path, "old", "new", n=40, kinds=["recall@5", "latency_ms"])
-    forth, back = compare(old, new).frame, compare(new, old).frame
-    np.testing.assert_allclose(forth["difference"], -back["difference"])
-    np.testing.assert_allclose(forth["ci_low"], -back["ci_high"])
-    assert forth["wins"].tolist() == back["losses"].tolist()
-
-
 def test_not_applicable_is_not_unscored(tmp_path: Path) -> None:
     states = ["scored"] * 8 + ["not applicable", "not applicable", "missing", "failed"]
     scores = [0.0, 1, 0, 1, 1, 0, 1, 1, *[None] * 4]

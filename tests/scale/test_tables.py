@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scale_tables import dask_frame, ibis_table, polars_frame
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import ArgumentKindError, DataError, ReaderError, UnknownNameError
@@ -37,22 +38,10 @@ def save(frame: pd.DataFrame, path: Path) -> Path:
     return path
 
 
-def open_duckdb(path: Path) -> Any:
+def duckdb_relation(table: pd.DataFrame, folder: Path) -> Any:
     import duckdb
 
-    return duckdb.connect().sql(f"select * from '{path}'")
-
-
-def open_polars(path: Path) -> Any:
-    return pytest.importorskip("polars").scan_parquet(path)
-
-
-def open_dask(path: Path) -> Any:
-    return pytest.importorskip("dask.dataframe").read_parquet(path)
-
-
-def open_ibis(path: Path) -> Any:
-    return pytest.importorskip("ibis").duckdb.connect().read_parquet(path)
+    return duckdb.connect().sql(f"select * from '{save(table, folder / 'run.parquet')}'")
 
 
 def check_equal(scan: EvaluationScan) -> None:
@@ -79,10 +68,10 @@ ignore_warnings_of_engines = pytest.mark.filterwarnings(
 @pytest.mark.parametrize(
     ("engine", "opener"),
     [
-        ("duckdb", open_duckdb),
-        ("polars", open_polars),
-        ("dask", open_dask),
-        ("ibis", open_ibis),
+        ("duckdb", duckdb_relation),
+        ("polars", polars_frame),
+        ("dask", dask_frame),
+        ("ibis", ibis_table),
     ],
 )
 def test_every_engine_gives_the_same_numbers(
@@ -90,7 +79,7 @@ def test_every_engine_gives_the_same_numbers(
 ) -> None:
     # Counted in cells, as a large table is.
     monkeypatch.setattr(counted, "MOST_LISTED_ROWS", 0)
-    scan = RAGPipelineEvaluation.scan(opener(save(FRAME, tmp_path / "run.parquet")), name="run")
+    scan = RAGPipelineEvaluation.scan(opener(FRAME, tmp_path), name="run")
     check_equal(scan)
     assert scan.evaluation_report().settings["engine"] == engine
 
