@@ -27,8 +27,12 @@ from rageval_report.readers.frameworks.format import (
 )
 from rageval_report.readers.frameworks.rows import Judgement, judgement_columns, time_in
 from rageval_report.readers.json_shapes import ShapeError, check_object, check_records, is_records
-from rageval_report.readers.ranking_kinds import first_lines, rows_of_numbers
-from rageval_report.readers.ranking_kinds import RANKINGS, read_rankings
+from rageval_report.readers.ranking_kinds import (
+    RANKINGS,
+    first_lines,
+    read_rankings,
+    rows_of_numbers,
+)
 from rageval_report.readers.record_columns import columns_of, frame_of
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.catalogue.dialects import DialectName
