@@ -46,7 +46,7 @@ class Doubt:
     query_ids: tuple[str, ...] = ()  # the first of the queries that it is about
 
     @classmethod
-    def of(cls, check: str, query_ids: Iterable[object] = (), **facts: Any) -> Doubt:
+    def of(cls, check: str, query_ids: Iterable[object] = (), **facts: object) -> Doubt:
         """The doubt of a check of this room, with its sentences in `words.toml`."""
         own = WORDS["checks"][check]
         seen, advice = own["seen"].format(**facts), own["advice"].format(**facts)
@@ -312,11 +312,11 @@ def without_missing_scores(
             low, high = extremes_of(changed[:, position])
             facts |= {"sentinel": sentinel, "low": low, "high": high}
             facts |= {"least": min(low, sentinel), "most": max(high, sentinel)}
-            doubts.append(Doubt.of("sentinel", **facts))
+            doubts.append(Doubt.of("sentinel", (), **facts))
             sentinel = find_sentinel(changed[:, position])
     for position, rows in _empty_composites(changed):
         if names[position] not in stated:
-            doubts.append(Doubt.of("empty_composite", **unscore(position, rows)))
+            doubts.append(Doubt.of("empty_composite", (), **unscore(position, rows)))
     return changed, doubts
 
 
