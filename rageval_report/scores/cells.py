@@ -601,10 +601,12 @@ class _ColumnScale:
         by_comma = [cell for cell in written if cell.numeral.point is None]
         by_point = [cell for cell in written if cell.numeral.comma is None]
         unclear = [cell for cell in written if cell.numeral.has_two_readings]
-        with_comma, with_point = [], []
-        for cell in unclear:
-            has_comma = abs(cell.read(is_comma=False)) > abs(cell.read(is_comma=True))
-            (with_comma if has_comma else with_point).append(cell)
+        with_comma = [
+            cell
+            for cell in unclear
+            if abs(cell.read(is_comma=False)) > abs(cell.read(is_comma=True))
+        ]
+        with_point = [cell for cell in unclear if cell not in with_comma]
         if not by_comma and not with_comma:  # points only, as nearly always
             return [False] * len(written)
         if by_comma and by_point:

@@ -118,7 +118,7 @@ def _thresholds(evaluation: Scored, correct: Correct) -> list[tuple[Metric, floa
         return [(metric, metric.bounds[metric.greater_is_better])]
     if isinstance(correct, tuple) and (len(correct) != 2 or not isinstance(correct[0], str)):
         raise DataError(f"correct must be a metric and a threshold; got {correct!r}. {HOW_TO_SAY}")
-    pairs = list(correct.items()) if isinstance(correct, Mapping) else [correct]
+    pairs: list[Any] = [*correct.items()] if isinstance(correct, Mapping) else [correct]
     if not pairs:
         raise DataError(f"correct must hold at least one threshold; got none. {HOW_TO_SAY}")
     return [(evaluation.metrics[resolve(name)], _threshold(number)) for name, number in pairs]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -297,7 +298,7 @@ def without_missing_scores(
     """The scores without numbers that stand for missing ones, and the doubts about these."""
     doubts, changed = [], block
 
-    def unscore(position: int, rows: BoolArray) -> dict[str, object]:
+    def unscore(position: int, rows: BoolArray) -> dict[str, Any]:
         """Make scores NaN in a copy of the block; what the doubt says about them."""
         nonlocal changed
         changed = changed.copy(order="F") if changed is block else changed
@@ -310,12 +311,12 @@ def without_missing_scores(
             facts = unscore(position, changed[:, position] == sentinel)
             low, high = extremes_of(changed[:, position])
             facts |= {"sentinel": sentinel, "low": low, "high": high}
-            ends = {"least": min(low, sentinel), "most": max(high, sentinel)}
-            doubts.append(Doubt.of("sentinel", **facts, **ends))
+            facts |= {"least": min(low, sentinel), "most": max(high, sentinel)}
+            doubts.append(Doubt.of("sentinel", (), **facts))
             sentinel = find_sentinel(changed[:, position])
     for position, rows in _empty_composites(changed):
         if names[position] not in stated:
-            doubts.append(Doubt.of("empty_composite", **unscore(position, rows)))
+            doubts.append(Doubt.of("empty_composite", (), **unscore(position, rows)))
     return changed, doubts
 
 

@@ -238,8 +238,8 @@ def is_date(cell: object) -> bool:
     if isinstance(cell, str):
         text = cell.strip()
         return 4 <= len(text) <= 40 and _DATE_OR_TIME.fullmatch(text) is not None
-    # NaT is an object of several types of dates.
-    return isinstance(cell, date | time | np.datetime64 | pd.Period) and not pd.isna(cell)
+    # NaT is an object of several types of dates, and differs from itself.
+    return isinstance(cell, date | time | np.datetime64 | pd.Period) and bool(cell == cell)
 
 
 def date_in_numbers(name: str, numbers: FloatArray) -> str | None:

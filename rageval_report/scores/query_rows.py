@@ -327,7 +327,11 @@ def _is_certain_label(label: str) -> bool:
 
 # The power of the deviation, and the root of the number of scores that divides it.
 _SPREADS = {"standard deviation": (1, 0.0), "standard error": (1, 0.5), "variance": (2, 0.0)}
-_MIDDLES = {"median": np.median, "minimum": np.min, "maximum": np.max}
+_MIDDLES: dict[str, Callable[[FloatArray], float]] = {
+    "median": np.median,
+    "minimum": np.min,
+    "maximum": np.max,
+}
 
 
 def _statistics(kind: str, scored: FloatArray, n_rows: int) -> list[tuple[str, float]]:

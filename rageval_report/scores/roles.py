@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
@@ -256,7 +256,7 @@ class MetricColumn:
 
     cells: pd.Series  # numbers, named as in the table
     known: Metric | None  # the entry in the catalogue
-    why: str
+    why: str = ""  # somebody says so; empty if nobody does
     scale: ScoreRange | None = None  # written in the cells
     are_shares: bool = False  # whether percent were read as shares of 1
     words: frozenset[str] = frozenset()  # that were read as scores
@@ -280,7 +280,7 @@ class MetricColumn:
 
 
 @dataclass
-class TableColumns:
+class DividedColumns:
     """The columns of a table, divided into metrics and details, with the reason for each."""
 
     metrics: dict[str, MetricColumn] = field(default_factory=dict)  # by normalised name
@@ -297,11 +297,9 @@ class TableColumns:
         self.details.append(label)
         self.decided.append(ColumnRole(label, role, confidence, why))
 
-    def add_metric(
-        self, cells: pd.Series, known: Metric | None, why: str | None, **facts: Any
-    ) -> None:
+    def add_metric(self, column: MetricColumn) -> None:
         """Add a column as a metric; without a reason, its name or its cells are the reason."""
-        label = str(cells.name)
+        label, why = str(column.cells.name), column.why
         name = normalise_name(label)
         if not name:
             raise DataError(
@@ -313,12 +311,12 @@ class TableColumns:
                 f"columns {self.metrics[name].cells.name!r} and {label!r} are both the metric "
                 f"{name!r}; rename or drop one of them"
             )
-        if why is None and known is not None:
-            why = f"the known metric {known.title!r}"
-        confidence: Confidence = "likely" if why is None else "certain"
+        if not why and column.known is not None:
+            why = f"the known metric {column.known.title!r}"
+        confidence: Confidence = "certain" if why else "likely"
         why = why or "it holds numbers, and its name is not known"
         self.decided.append(ColumnRole(label, "metric", confidence, why))
-        self.metrics[name] = MetricColumn(cells, known, why, **facts)
+        self.metrics[name] = replace(column, why=why)
 
     def attach_states(self) -> None:
         """Give the columns that the caller calls states or reasons the names of their metrics."""
@@ -351,7 +349,7 @@ class ColumnFacts:
     unreadable: Unreadable = "raise"
 
 
-def assign_roles(frame: pd.DataFrame, ids: pd.Series, facts: ColumnFacts) -> TableColumns:
+def assign_roles(frame: pd.DataFrame, ids: pd.Series, facts: ColumnFacts) -> DividedColumns:
     """Decide what each column is: a metric, a detail, a state or reason, pipelines, or weights.
 
     Raises
@@ -364,7 +362,7 @@ def assign_roles(frame: pd.DataFrame, ids: pd.Series, facts: ColumnFacts) -> Tab
     """
     only, roles = facts.only, facts.roles
     labels = [label for label in frame.columns if label != facts.id_column]
-    sorter = _ColumnSorter(TableColumns(), Catalogue(), ids, facts)
+    sorter = _ColumnSorter(DividedColumns(), Catalogue(), ids, facts)
     columns = sorter.columns
     if only is None:
         _check_count(frame)
@@ -395,7 +393,7 @@ def assign_roles(frame: pd.DataFrame, ids: pd.Series, facts: ColumnFacts) -> Tab
     return columns
 
 
-def _doubts_on_objects(columns: TableColumns) -> list[str]:
+def _doubts_on_objects(columns: DividedColumns) -> list[str]:
     """A doubt if all metrics are objects with a score, and no name is one of a metric."""
     metrics = columns.metrics.values()
     names = [str(metric.cells.name) for metric in metrics]
@@ -518,7 +516,7 @@ def _check_ids(ids: pd.Series, others: pd.Series) -> None:
 class _ColumnSorter:
     """Sorts columns one by one into metrics and details."""
 
-    columns: TableColumns
+    columns: DividedColumns
     catalogue: Catalogue
     ids: pd.Series
     facts: ColumnFacts
@@ -567,7 +565,7 @@ class _ColumnSorter:
             return
         meaning = _meaning_of_numbers(cells) if known is None else None
         if meaning is None:
-            self.columns.add_metric(cells, known, None)
+            self.columns.add_metric(MetricColumn(cells, known))
             return
         self.columns.add_detail(label, f"its cells are {meaning}", confidence="likely")
         self.columns.notes.append(
@@ -575,12 +573,12 @@ class _ColumnSorter:
             f"metric, pass roles={{{label!r}: 'metric'}}"
         )
 
-    def add_metric(self, cells: pd.Series, why: str | None = None) -> None:
+    def add_metric(self, cells: pd.Series, why: str = "") -> None:
         """Add a column as a metric, with its cells read as scores."""
         label = str(cells.name)
         known = self.catalogue.search(label)
         if _has_numeric_type(cells):
-            self.columns.add_metric(cells, known, why)
+            self.columns.add_metric(MetricColumn(cells, known, why))
             return
         stated = self.facts.bounds.get(normalise_name(label))
         column = CellColumn(label, self.ids.tolist(), stated, known.bounds if known else None)
@@ -593,13 +591,12 @@ class _ColumnSorter:
                 f"metric {label!r} must hold numbers; got {unread}. Make them numbers, leave them "
                 "empty if there is no score, or name the columns that are metrics: metrics=[...]"
             )
-        self.columns.add_metric(
-            *(pd.Series(parsed.numbers, name=label), known, why),
-            scale=parsed.scale,
-            are_shares=parsed.are_shares,
+        read = MetricColumn(
+            *(pd.Series(parsed.numbers, name=label), known, why, parsed.scale, parsed.are_shares),
             words=frozenset(parsed.words),
             are_objects=any(isinstance(value, Mapping) for value in values),
         )
+        self.columns.add_metric(read)
         self.columns.states |= state_columns(label, parsed.states, parsed.reasons)
         if parsed.other_fields:
             self.columns.states[f"{label}_details"] = list(parsed.other_fields)

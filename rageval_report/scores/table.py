@@ -36,8 +36,8 @@ from rageval_report.scores.roles import (
     ColumnFacts,
     ColumnRole,
     Confidence,
+    DividedColumns,
     Roles,
-    TableColumns,
     Unreadable,
     assign_roles,
     check_roles,
@@ -284,7 +284,7 @@ def _with_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _make_details(frame: pd.DataFrame, columns: TableColumns) -> pd.DataFrame:
+def _make_details(frame: pd.DataFrame, columns: DividedColumns) -> pd.DataFrame:
     """The details, with the reasons why cells hold no score where the frame has none."""
     details = frame[columns.details].rename(columns=columns.renamed)
     for name, cells in columns.states.items():
