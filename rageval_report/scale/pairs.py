@@ -394,7 +394,7 @@ class CountedBlock:
     """One metric of scans, with the fields and the columns of a `ScoreBlock`, but no rows."""
 
     def __init__(self, columns: CountedColumns, **fields: object) -> None:
-        self.__dict__ |= {"columns": columns, **fields}
+        vars(self).update(fields, columns=columns)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("values", "complete", "is_complete"):
