@@ -104,12 +104,12 @@ def look_of(style: ArtistOptions, **own: object) -> dict[str, Any]:
 
 
 def mark(
-    ax: Axes, x: float, y: float, style: ArtistOptions, *, filled: bool = True, **own: Any
+    ax: Axes, x: float, y: float, style: ArtistOptions, *, filled: bool = True, **own: object
 ) -> None:
     """Draw one mark of the data, filled with its colour or with that of the paper."""
     face = own["color"] if filled else ax.get_facecolor()
-    look = {"zorder": 3, "markerfacecolor": face, "linestyle": "none", **own, **style}
-    ax.plot(x, y, **look)
+    usual = {"zorder": 3, "markerfacecolor": face, "linestyle": "none"}
+    ax.plot(x, y, **look_of(style, **{**usual, **own}))
 
 
 def artist_properties() -> frozenset[str]:

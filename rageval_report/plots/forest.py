@@ -169,9 +169,10 @@ def _forest_row(metric: Metric, row: pd.Series, unit: float) -> ForestRow:
     """One row, with a sign such that right is better, in units of the axis."""
     sign = 1.0 if metric.greater_is_better else -1.0
     # A turned sign exchanges the ends of the interval.
-    ends: Any = sorted(sign * float(row[name]) / unit for name in ("ci_low", "ci_high"))
+    low, high = sorted(sign * float(row[name]) / unit for name in ("ci_low", "ci_high"))
     improvement, pvalue = sign * float(row["difference"]) / unit, float(row["pvalue_adjusted"])
-    return ForestRow(metric, str(row["candidate"]), improvement, *ends, pvalue, int(row["n"]))
+    name, n = str(row["candidate"]), int(row["n"])
+    return ForestRow(metric, name, improvement, low, high, pvalue, n)
 
 
 def _rows(forest_rows: Sequence[ForestRow], scale: ForestScale, *, several: bool) -> list[PlotRow]:

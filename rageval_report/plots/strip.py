@@ -139,9 +139,10 @@ def _rows(
             row["greater_is_better"] = metric.greater_is_better
             verdict = shown.shown_by(row, alpha)
             names = ("baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high")
-            numbers: Any = [float(row[name]) for name in names]
+            before, after, difference, low, high = (float(row[name]) for name in names)
             margin = subjects.margin_of(comparison, metric)
-            yield StripMetric(metric, *numbers, verdict, _reason_of(row, verdict), margin)
+            numbers, reason = (before, after, difference, low, high), _reason_of(row, verdict)
+            yield StripMetric(metric, *numbers, verdict, reason, margin)
 
 
 def _reason_of(row: Mapping[str, Any], verdict: Shown) -> str:

@@ -89,8 +89,8 @@ def comparison_headline(
         details = tuple(filter(None, _pair_details(verdicts, fewest)))
     else:
         details = tuple(_details_of_several(groups, names))
-    found = (own for one in slices for own in _exceptions(one, alpha, names, labels or {}))
-    exceptions = [text for _, text in sorted(found, key=lambda exception: exception[0])]
+    pairs = (own for by in slices for own in _exceptions(by, alpha, names, labels or {}))
+    exceptions = [text for _, text in sorted(pairs, key=lambda pair: pair[0])]
     lines = exceptions[:_MOST_EXCEPTIONS]
     if more := len(exceptions) - len(lines):
         lines.append(f"The same holds for {counted(more, 'more group')}, see below.")

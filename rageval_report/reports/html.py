@@ -74,15 +74,15 @@ def package_text(name: str) -> str:
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The templates. Strict: a misspelt name in one is an error and not an empty place."""
-    made = Environment(
+    templates = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         loader=FunctionLoader(package_text),
     )
-    made.filters |= {"minus": minus, "tone": _tone}
-    return made
+    templates.filters |= {"minus": minus, "tone": _tone}
+    return templates
 
 
 _HYPHEN = re.compile(r"(?<![\w.-])-(?=\.?\d)")

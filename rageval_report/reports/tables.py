@@ -31,8 +31,8 @@ _TALLY = ["wins", "ties", "losses"]
 def words(table: str) -> dict[str, str]:
     """A table of the package's words: "headings" of columns, or "latex" for characters."""
     text = resources.files("rageval_report.reports").joinpath("words.toml").read_text("utf-8")
-    found: dict[str, str] = tomllib.loads(text)[table]
-    return found
+    phrases: dict[str, str] = tomllib.loads(text)[table]
+    return phrases
 
 
 @dataclass(frozen=True, slots=True)
