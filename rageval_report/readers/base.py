@@ -204,7 +204,22 @@ class ScoreFile:
     def with_rows(
         self, frame: pd.DataFrame, positions: Sequence[int] | IndexArray, **changes: Any
     ) -> ScoreFile:
-        """The file with some of its rows, which keep their places in it."""
+        """The file with some of its rows, which keep their places in it.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The rows.
+        positions : sequence of int
+            Where the rows stood in the file, counted from 0.
+        **changes
+            Other fields that change.
+
+        Returns
+        -------
+        ScoreFile
+            The file with these rows only.
+        """
         line, place = self.line_of_row, self.place_of_row
         return replace(
             self,

@@ -376,7 +376,8 @@ def _read_scores(
     has_companions = (roles.reason, roles.state, roles.error) != (None, None, None)
     is_repeated = pd.DataFrame({"name": names, "query": frame[roles.query]})
     catalogue, scores = Catalogue(), {}
-    notes, labels = [], []
+    notes: list[str] = []
+    labels: list[str] = []
     for name, rows in frame.groupby(frame[roles.metric].astype(str), sort=False):
         metric, values = str(name), rows[roles.value]
         scores[metric] = values.to_frame(metric)
@@ -464,14 +465,16 @@ def _score_file(
             by_metric.append(label)
         else:
             _add_columns(columns, {label: first(rows[label])})
-    metrics, labels, most = [], {}, pd.Series(0, queries)
+    metrics: list[str] = []
+    labels: CellsByColumn = {}
+    most = pd.Series(0, queries)
     for metric, part in rows.groupby(rows[roles.metric].astype(str), sort=False):
         read = scores[str(metric)].loc[part.index]
         if metric not in read:
-            labels |= {label: first(read[label]) for label in read}
+            labels |= {str(label): first(read[label]) for label in read}
             continue
         metrics.append(str(metric))
-        own: CellsByColumn = {label: first(read[label]) for label in read}
+        own: CellsByColumn = {str(label): first(read[label]) for label in read}
         if is_numeric_dtype(read[metric].dtype):
             # A repeat that failed is left out of the mean, not counted as 0.
             means = read[metric].groupby(ids.loc[part.index], sort=False).mean()

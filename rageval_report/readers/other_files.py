@@ -85,7 +85,9 @@ def refusal_of(source: Source) -> str | None:
     names = frozenset(normalise_name(name).lstrip("_") for name in header_of(source))
     file = _Outline(source, is_json, names, document if isinstance(document, dict) else {})
     kind = next((kind for kind in KINDS if kind.is_kind_of(file)), None)
-    return kind and f"this is {kind.what}, without scores. {kind.advice_on(source)}"
+    if kind is None:
+        return None
+    return f"this is {kind.what}, without scores. {kind.advice_on(source)}"
 
 
 def _samples_beside(source: Source) -> str:

@@ -56,7 +56,7 @@ def _sides_of(header: Sequence[str]) -> _Sides | None:
     """The two pipelines whose columns end the table, block by block; the shortest names."""
     if len(header) < 3 or header[0] != QUERY_ID:
         return None
-    found = []
+    candidates = []
     for second, middle in _blocks(header, len(header)):
         for first, start in _blocks(header, middle) if middle > 1 else ():
             parts = (
@@ -65,8 +65,8 @@ def _sides_of(header: Sequence[str]) -> _Sides | None:
             )
             sides = _Sides((first, second), parts)
             if first != second and any(Catalogue().find(name) for name in sides.common):
-                found.append(((len(sides.common), -len(first)), sides))
-    return max(found, key=lambda pair: pair[0])[1] if found else None
+                candidates.append(((len(sides.common), -len(first)), sides))
+    return max(candidates, key=lambda pair: pair[0])[1] if candidates else None
 
 
 def _blocks(header: Sequence[str], end: int) -> Iterator[tuple[str, int]]:

@@ -86,7 +86,7 @@ def _open(database: _Database, address: SourceAddress) -> OpenedSources:
             stem = _table_name(address, [name for name in names if name != DESCRIPTIONS])
             if DESCRIPTIONS in names:
                 statement = f"SELECT table_name, description FROM {DESCRIPTIONS}"  # noqa: S608
-                texts = dict(database.fetch(connection, statement, address)[1])
+                texts: dict[str, str] = dict(database.fetch(connection, statement, address)[1])
                 description = texts.get(stem)
             query = f"SELECT * FROM {quote_name(stem)}"  # noqa: S608  the name is quoted
         frame = _frame(address, *database.fetch(connection, query, address))

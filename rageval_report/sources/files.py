@@ -489,7 +489,7 @@ def _files_of(address: SourceAddress, system: Any, path: str) -> tuple[list[str]
     if not system.isdir(path):
         return [path], []
     n_root = len(PurePosixPath(path.strip("/")).parts)
-    inside = {
+    inside: dict[PurePath, str] = {
         PurePosixPath(*PurePosixPath(file.strip("/")).parts[n_root:]): file
         for file in sorted(system.find(path))
     }

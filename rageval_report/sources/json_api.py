@@ -22,7 +22,7 @@ _NOT_FOUND = 404
 # A value of a parameter in an address; a list is repeated.
 Query = Mapping[str, "str | int | Sequence[str] | None"]
 # The runs of a tracker by name: what was fetched and what is known of it; None without scores.
-Runs = Mapping[str, tuple[DocumentSource, RunFacts] | None]
+FetchedRuns = Mapping[str, tuple[DocumentSource, RunFacts] | None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,7 +120,9 @@ def fetched(document: object, name: str, stem: str, *notes: str) -> DocumentSour
     return DocumentSource(json.dumps(document, ensure_ascii=True), name, stem, notes)
 
 
-def opened_runs(address: SourceAddress, runs: Runs, *, what: str, service: str) -> OpenedSources:
+def opened_runs(
+    address: SourceAddress, runs: FetchedRuns, *, what: str, service: str
+) -> OpenedSources:
     """The runs of a tracker, one evaluation each; those that are None are left out with a note."""
     present = [run for run in runs.values() if run is not None]
     without = named(name for name, run in runs.items() if run is None)

@@ -132,8 +132,8 @@ def _open_project(api: JsonApi, project: str) -> OpenedSources:
     times = {name: api.address.parameters.get(name) for name in _TIMES}
     path = path_of("v1", "projects", project, "spans")
     if api.get_or_none(path, {"limit": 1}) is None:
-        rows = api.pages("/v1/projects", {}, _next_cursor)
-        raise api.nothing_named(f"project {project!r}", rows)
+        projects = api.pages("/v1/projects", {}, _next_cursor)
+        raise api.nothing_named(f"project {project!r}", projects)
     query = {"limit": _SPANS_PER_PAGE, **times}
     spans = {span.id: span for span in map(_parse_span, api.pages(path, query, _next_cursor))}
     if not spans:
