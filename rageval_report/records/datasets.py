@@ -317,7 +317,7 @@ def dataset_list() -> pd.DataFrame:
         "homepage": "homepage",
     }
     sets = DATASETS.loaded().values()
-    table = {name: [getattr(one, field) for one in sets] for name, field in columns.items()}
+    table = {name: [getattr(known, field) for known in sets] for name, field in columns.items()}
     return pd.DataFrame({**table, "subsets": list(map(", ".join, table["subsets"]))})
 
 

@@ -32,7 +32,7 @@ class GoldenFault(NamedTuple):
 
     severity: Severity
     query_id: str
-    told: str
+    message: str
     other: str = ""
     value: float = math.nan
 
@@ -136,8 +136,8 @@ def check_golden(
         for name in (CHECKS if checks is None else checks)
         for fault in CHECKS[name](golden)
     ]
-    columns = ["check", "severity", "query_id", "other", "value", "told"]
-    return pd.DataFrame(rows, columns=columns)
+    columns = ["check", "severity", "query_id", "other", "value", "message"]
+    return pd.DataFrame(rows, columns=columns).rename(columns={"message": "told"})
 
 
 def _quote(text: str) -> str:
@@ -355,8 +355,8 @@ def reject_length(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # n
     """Reject questions with fewer than 3 or more than 60 words."""
     n = len(words_of(item.question))
     is_fine = _FEWEST_WORDS <= n <= _MOST_WORDS
-    told = f"the question has {n} words; expected {_FEWEST_WORDS} to {_MOST_WORDS}"
-    return None if is_fine else told
+    wrong = f"the question has {n} words; expected {_FEWEST_WORDS} to {_MOST_WORDS}"
+    return None if is_fine else wrong
 
 
 def reject_leaning(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
