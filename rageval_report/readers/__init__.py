@@ -388,9 +388,8 @@ def _pipelines_of(
         return [file]
     labels = pipelines.labels(file.frame).astype(str).to_numpy()
     return [
-        file.with_rows(
-            rows,
-            np.flatnonzero(labels == name),
+        replace(
+            file.with_rows(rows, np.flatnonzero(labels == name)),
             pipeline=prefix + name,
             notes=(pipelines.note(len(parts)), *file.notes),
             pipeline_columns=pipelines.columns,
@@ -406,7 +405,8 @@ def without_totals(file: ScoreFile, query_id: str | None, totals: Totals) -> Sco
     if not rows.left_out:
         return file
     positions = np.flatnonzero(rows.is_query(len(file.frame)))
-    return file.with_rows(rows.select(file.frame), positions, notes=(*file.notes, *rows.notes))
+    selected = file.with_rows(rows.select(file.frame), positions)
+    return replace(selected, notes=(*file.notes, *rows.notes))
 
 
 def reason_to_refuse(exc: DataError, source: Source | None) -> str:

@@ -201,9 +201,7 @@ class ScoreFile:
             return position_of_row(row)
         return f"line {self.line_of_row(row)}"
 
-    def with_rows(
-        self, frame: pd.DataFrame, positions: Sequence[int] | IndexArray, **changes: Any
-    ) -> ScoreFile:
+    def with_rows(self, frame: pd.DataFrame, positions: Sequence[int] | IndexArray) -> ScoreFile:
         """The file with some of its rows, which keep their places in it.
 
         Parameters
@@ -212,8 +210,6 @@ class ScoreFile:
             The rows.
         positions : sequence of int
             Where the rows stood in the file, counted from 0.
-        **changes
-            Other fields that change.
 
         Returns
         -------
@@ -226,7 +222,6 @@ class ScoreFile:
             frame=frame,
             line_of_row=line and (lambda row: line(int(positions[row]))),
             place_of_row=place and (lambda row: place(int(positions[row]))),
-            **changes,
         )
 
 
