@@ -322,7 +322,7 @@ def _import_everything() -> None:
     from rageval_report.cli.group import COMMANDS
 
     COMMANDS.loaded()
-    ours = "runner.evaluate runner.experiment runner.staged_scoring golden judges"
+    ours = "runner.evaluate runner.experiment runner.scoring golden judges"
     ours += " runner.collecting scores.write metrics.judged_sets metrics.scoring"
     for name in ours.split():  # the commands import them when they run
         importlib.import_module(f"rageval_report.{name}")

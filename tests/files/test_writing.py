@@ -3,6 +3,9 @@
 import errno
 import os
 import stat
+import subprocess
+import sys
+import textwrap
 import threading
 from pathlib import Path
 
@@ -28,6 +31,12 @@ def mode_of(path):
 
 def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture(autouse=True)
+def _new_process(monkeypatch):
+    """Folders are tidied once in a process; each test is one."""
+    monkeypatch.setattr(writing, "_tidied_folders", set())
 
 
 @pytest.fixture
@@ -116,12 +125,10 @@ def test_bits_of_a_group_that_cannot_be_kept_are_dropped(path, monkeypatch):
     def refuse(*_):
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(os, "chown", refuse)
+    monkeypatch.setattr(os, "fchown", refuse)
     other = os.stat_result((*earlier[:5], earlier.st_gid + 1, *earlier[6:10]))
-    stat_of = Path.stat
-    monkeypatch.setattr(Path, "stat", lambda at, **_: other if at == path else stat_of(at))
+    monkeypatch.setattr(writing, "_status", lambda _: other)
     write_atomically(path, "after")
-    monkeypatch.undo()
     assert mode_of(path) == 0o604
 
 
@@ -200,7 +207,46 @@ def test_a_fault_of_the_disk_is_an_error_and_a_folder_without_fsync_is_none(path
     assert sync_folder(path.parent / "gone") is None
 
 
-# -- several writers
+# -- temporary files of others, several writers
+
+
+@on_posix
+def test_the_next_run_removes_what_a_killed_writer_left(tmp_path):
+    program = textwrap.dedent(f"""
+        import os, signal
+        from rageval_report.files.writing import write_with
+
+        def write(name):
+            open(name, "w").write("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        write_with({str(tmp_path / "a.csv")!r}, write)
+    """)
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
+    [left] = names_in(tmp_path)
+    assert ".rageval-tmp" in left
+    write_atomically(tmp_path / "b.csv", "x")
+    assert names_in(tmp_path) == ["b.csv"]
+
+
+@on_posix
+def test_the_file_of_a_writer_that_lives_is_left_alone(tmp_path, monkeypatch):
+    def write(name):
+        Path(name).write_text("of the first")
+        monkeypatch.setattr(writing, "_tidied_folders", set())
+        write_atomically(tmp_path / "b.csv", "of the second")
+
+    write_with(tmp_path / "a.csv", write)
+    assert (tmp_path / "a.csv").read_text() == "of the first"
+
+
+@pytest.mark.parametrize(
+    "name", [".a.0123456789abcdef.csv", "a.0123456789abcdef.rageval-tmp.csv", ".rageval-tmp.csv"]
+)
+def test_a_file_with_another_name_is_never_removed(tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    write_atomically(tmp_path / "b.csv", "x")
+    assert names_in(tmp_path) == sorted([name, "b.csv"])
 
 
 def test_many_writers_of_one_path_end_with_one_whole_file(path):
