@@ -370,7 +370,7 @@ def rouge(rng: Generator, n_cases: int) -> Iterator[Pair]:
     told = [scorer.score(ref, text) for text, ref in zip(texts, references, strict=True)]
     for kind in ours.ROUGE_TYPES:
         for name in names:
-            yield getattr(found[kind], name), [getattr(one[kind], name) for one in told]
+            yield found[kind][name], [getattr(one[kind], name) for one in told]
 
 
 _SCIPY, _MODELS = "scipy", "statsmodels"
