@@ -288,6 +288,7 @@ class Format:
     metrics: Overrides | None = None
     measures_first: bool = False
     is_one_pipeline: bool = False
+    averages: bool = True
 
     @classmethod
     def of(cls, name: str, judge: Judge | None = None, metrics: Overrides | None = None) -> Format:
@@ -343,6 +344,7 @@ class Format:
             config=config,
             created=created,
             is_one_pipeline=self.is_one_pipeline,
+            averages=self.averages,
         )
 
     def judgements(self, row: JsonObject) -> dict[str, Judgement]:

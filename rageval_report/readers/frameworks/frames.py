@@ -427,6 +427,7 @@ def _report_file(
         metrics={_CORRECT: _AGREES},
         notes=(*notes, *([note] if unscored else [])),
         is_one_pipeline=True,
+        averages=False,
     )
 
 

@@ -270,6 +270,7 @@ def _read_lm_eval(source: Source, frame: pd.DataFrame) -> list[ScoreFile]:
                 lambda name, scores: _override(columns[name][0], name, scores, directions), judged
             ),
             notes=(id_note, *notes),
+            averages=False,
         )
     ]
 

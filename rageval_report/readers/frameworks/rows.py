@@ -150,11 +150,13 @@ def score_file(
     config: Mapping[str, Any] | None = None,
     created: datetime | None = None,
     is_one_pipeline: bool = False,
+    averages: bool = True,
 ) -> ScoreFile:
     """The file of a pipeline, one row per query: repeats of an id are averaged.
 
     `cases` tell repeats where the format has no ids that other runs share. `origin` goes before a
-    detail whose name a metric has. All rows are queries of one pipeline if the format says so.
+    detail whose name a metric has. All rows are queries of one pipeline if the format says so; an
+    id that occurs twice is a repeat only in a format that `averages`, else an error.
     """
     if isinstance(judgements, JudgementColumns):
         judged = judgements
@@ -176,7 +178,8 @@ def score_file(
         frame = frame_of(columns)
     else:
         frame = frame_of({key: [json_text(each) for each in keys], **columns})
-        frame, repeats = average_repeats(frame, key, names)
+        if averages:
+            frame, repeats = average_repeats(frame, key, names)
         frame = frame.drop(columns=_CASE, errors="ignore")
     return ScoreFile(
         frame,

@@ -2,7 +2,7 @@
 
 ``tests/golden/frameworks.json`` has, file by file, the reader, the pipelines, the number of
 queries, each metric's mean and number of unscored queries, and why they are unscored; or the
-beginning of the error. It was written by the readers of version 0.15 (commit 7e11fe5d), before
+beginning of the error. It was written by the readers of commit 7e11fe5d, before
 formats became descriptions; the folders beside it have the frameworks' own numbers.
 """
 
@@ -19,7 +19,8 @@ from damage import EDITS, VALUES, damage_settings, edited, is_read_or_refused, p
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.errors import ReaderError
+from rageval_report import read_scores
+from rageval_report.errors import DataError, ReaderError
 from rageval_report.files import archives
 from rageval_report.readers import Source, read, recognise
 
@@ -117,3 +118,21 @@ def test_a_cut_file_is_refused_with_its_line(write, reader):
     content = (GOLDEN / name).read_bytes()
     with pytest.raises(ReaderError, match="line"):
         read(write(content[: len(content) // 2]), reader=reader)
+
+
+@pytest.mark.parametrize(
+    "name", ["autonuggetizer/bm25.metrics.jsonl", "flashrag/nq_naive/intermediate_data.json"]
+)
+def test_a_row_that_is_there_twice_is_refused_where_a_format_has_no_repeats(name):
+    text = (GOLDEN / name).read_text(encoding="utf-8")
+    if name.endswith(".jsonl"):
+        lines = text.splitlines()
+        content = "\n".join([*lines, lines[0]])
+    else:
+        rows = json.loads(text)
+        content = json.dumps([*rows, rows[0]])
+    reader = name.partition("/")[0]
+    with pytest.raises(DataError, match="query ids must be unique"):
+        read_scores(content.encode(), reader=reader)
+    averaged = read_scores(content.encode(), reader=reader, duplicates="mean")
+    assert all(one.scores.index.is_unique for one in averaged.values())
