@@ -7,7 +7,7 @@ serve fifty scores in memory and a billion rows of a warehouse whose values an e
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
@@ -72,7 +72,7 @@ class Column:
     (0.5, 1.0, 0.0833, 0.1667)
     >>> column.is_constant, column.is_binary, column.listed(), column.at_ranks([0, 1])
     (False, False, array([0.5, 1. , 1. ]), array([0.5, 1. ]))
-    >>> Column.of_counts(column.values, column.counts).times(2.0).mean == 2.0 * column.mean
+    >>> Column.of_counts(column.values, column.counts).mean == column.mean
     True
     """
 
@@ -181,11 +181,6 @@ class Column:
     def at_ranks(self, ranks: npt.NDArray[np.intp]) -> FloatArray:
         """The numbers at some places of the ascending order, the first of which is 0."""
         return self.values[np.searchsorted(np.cumsum(self.counts), ranks, side="right")]
-
-    def times(self, factor: float) -> Column:
-        """The column of the numbers times a positive factor."""
-        mean, std = self.mean * factor, self.std * factor
-        return replace(self, values=self.values * factor, mean=mean, std=std)
 
 
 def difference_column(baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> Column:
