@@ -98,9 +98,8 @@ class FieldChange:
     is_known: bool = True
 
     def __str__(self) -> str:
-        if self.before == self.after == UNKNOWN:
-            return f"{self.field}: {UNKNOWN}"
-        return f"{self.field}: {self.before} → {self.after}"
+        is_nowhere = self.before == self.after == UNKNOWN
+        return f"{self.field}: {UNKNOWN if is_nowhere else f'{self.before} → {self.after}'}"
 
 
 def config_changes(
@@ -111,11 +110,9 @@ def config_changes(
     for field in fields:
         is_known = field in before and field in after
         if not is_known or before[field] != after[field]:
-            texts = []
-            for config in (before, after):
-                text = " ".join(str(config.get(field, UNKNOWN)).split())
-                texts.append(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
-            changes.append(FieldChange(field, texts[0], texts[1], is_known))
+            texts = (" ".join(str(own.get(field, UNKNOWN)).split()) for own in (before, after))
+            short = (t if len(t) <= _LONGEST else f"{t[: _LONGEST - 1]}…" for t in texts)
+            changes.append(FieldChange(field, *short, is_known))
     return changes
 
 
@@ -132,17 +129,15 @@ def measurement_changes(
     ours, theirs = before.metric(metric), after.metric(metric)
     if ours is None or theirs is None:
         return changes
-    if ours.greater_is_better != theirs.greater_is_better:
-        way = {True: "higher is better", False: "lower is better"}
-        old, new = way[ours.greater_is_better], way[theirs.greater_is_better]
-        changes.append(FieldChange("direction", old, new))
+    ways = [f"{'higher' if own.greater_is_better else 'lower'} is better" for own in (ours, theirs)]
+    if ways[0] != ways[1]:
+        changes.append(FieldChange("direction", *ways))
     if ours.bounds and theirs.bounds and tuple(ours.bounds) != tuple(theirs.bounds):
         changes.append(FieldChange("bounds", str(ours.bounds), str(theirs.bounds)))
     else:
         scores = before.table.sample.scores, after.table.sample.scores
         if places_on_two_scales((ours, theirs), scores):
-            old, new = map(range_text, (ours, theirs), scores)
-            changes.append(FieldChange("scale", old, new))
+            changes.append(FieldChange("scale", *map(range_text, (ours, theirs), scores)))
     return changes
 
 
@@ -314,29 +309,22 @@ class History(Drawn):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The last run against the baseline, one sentence per metric."""
-        return tuple(self._sentence(row) for row in self._last.to_dict("records"))
+        return tuple(map(self._sentence, self._last.to_dict("records")))
 
     def _sentence(self, last: Mapping[Any, Any]) -> str:
-        metric, run, baseline, word = (last[n] for n in ("metric", "run", "baseline", "verdict"))
+        metric, differs = last["metric"], last["differs_from_baseline"]
+        word = self._dated_verdict(metric, last["verdict"])
+        sentence = f"{last['run']} against {last['baseline']} on {metric}: {word}"
+        if last["verdict"] == NOT_COMPARED:
+            return f"{sentence}, {differs or 'no query is scored in both'}"
         level = f"{100 * float(str(self.settings['confidence_level'])):g} % CI"
-        difference, low, high = (last[f"difference{n}"] for n in ("", "_ci_low", "_ci_high"))
         unit = ("cluster",) if "clusters" in self.settings else ("query", "queries")
-        pairs = counted(int(last["difference_n"]), *unit)
-        limits = f"{level} {number(low)} to {number(high)}"
-        numbers = f"{number(difference)} ({limits}, {pairs})"
-        sentence = f"{run} beside {baseline} is {word} on {metric}: {numbers}"
-        if word in (BETTER, WORSE):
-            pvalue = pvalue_text(last["difference_pvalue_adjusted"])
-            sentence = (
-                f"{run} is {word} on {metric} than {baseline}: {signed(difference)} ({limits}), "
-                f"adjusted p {pvalue}, {pairs}"
-            )
-        elif word == NOT_COMPARED:
-            differs = last["differs_from_baseline"]
-            why = differs if isinstance(differs, str) else "no query is scored in both"
-            sentence = f"{run} is not comparable with {baseline} on {metric}: {why}"
-        since = self._first_worse.get(metric)
-        return sentence if since in (None, run) else f"{sentence}; it was first worse at {since}"
+        limits = (number(last[f"difference_{end}"]) for end in ("ci_low", "ci_high"))
+        return (
+            f"{sentence}, {signed(last['difference'])} ({level} {' to '.join(limits)}, adjusted p "
+            f"{pvalue_text(last['difference_pvalue_adjusted'])}, "
+            f"{counted(int(last['difference_n']), *unit)})"
+        )
 
     def changes(self) -> Result:
         """What changed from run to run: configuration and gold set."""
@@ -450,8 +438,14 @@ def _pairs_of(metric: Metric, runs: Sequence[DatedRun], baseline: DatedRun) -> I
 # -- the tests: a step is one metric of two runs, as a mapping of what differs and its numbers
 
 _Step = dict[str, Any]
-_NO_NUMBERS = {"n": 0, "difference": math.nan, **dict.fromkeys(_NUMBERS, math.nan)}
-_NO_STEP: _Step = {**_NO_NUMBERS, "outcome": None, "differs": None, "unknown": None, "fields": []}
+_NO_STEP: _Step = {
+    "n": 0,
+    "outcome": None,
+    "differs": None,
+    "unknown": None,
+    "fields": [],
+    **dict.fromkeys(("difference", *_NUMBERS), math.nan),
+}
 
 
 def _step(
@@ -460,7 +454,7 @@ def _step(
     """What differs, and the test if the scores mean the same; its outcome is not adjusted yet."""
     known = [change for change in changes if change.is_known]
     step = {
-        **_NO_NUMBERS,
+        **_NO_STEP,
         "outcome": NOT_COMPARED,
         "gold_set": gold_set,
         "fields": [*(["query set"] if gold_set else []), *(change.field for change in known)],
@@ -495,21 +489,19 @@ class _Trends:
     @cached_property
     def steps(self) -> dict[tuple[str, str, str], _Step]:
         """The steps by metric, earlier and later run; p-values are corrected over the table."""
-        steps = dict.fromkeys((metric.name, a.name, b.name) for metric, a, b in self.pairs)
         compared: dict[tuple[str, str, str], _Step] = {}
         # Two runs are paired once, not once per metric.
         for before, after in dict.fromkeys(pair[1:] for pair in self.pairs):
             shared = [metric for metric, *pair in self.pairs if pair == [before, after]]
             for name, step in self._compare(before, after, shared):
                 compared[name, before.name, after.name] = step
-        ordered = {key: compared[key] for key in steps}
+        keys = ((metric.name, before.name, after.name) for metric, before, after in self.pairs)
+        ordered = {key: compared[key] for key in keys}
         corrected = self._family(ordered).adjusted(self.correction).tolist()
         for step, pvalue in zip(ordered.values(), corrected, strict=True):
             step["pvalue_adjusted"] = pvalue
-            if (
-                step["outcome"] in (BETTER, WORSE, DIRECTION_UNKNOWN)
-                and not pvalue <= self.plan.alpha
-            ):
+            is_test = step["outcome"] in (BETTER, WORSE, DIRECTION_UNKNOWN)
+            if is_test and not pvalue <= self.plan.alpha:
                 few = step["n"] < self.plan.fewest_units
                 step["outcome"] = TOO_FEW if few else UNDECIDED
         return ordered
@@ -642,28 +634,29 @@ class _Trends:
             yield f"the configuration changed, or is unknown, at {join_names(changed, _MOST_NOTED)}"
         if n_tests > 1:
             yield correction_note(self.correction, n_tests, self.plan.alpha)
-        unscored: dict[str, int] = {}
-        for run in runs:
-            for name, mean in self.means[run.name].items():
-                n = run.table.n_queries - mean["n"]
-                unscored[name] = max(n, unscored.get(name, 0))
-        counts = [f"up to {unscored[m.name]} of {m.name}" for m in self.metrics if unscored[m.name]]
+        counts = []
+        for metric in self.metrics:
+            own = ((run, self.means[run.name].get(metric.name)) for run in runs)
+            if most := max(run.table.n_queries - mean["n"] for run, mean in own if mean):
+                counts.append(f"up to {most} of {metric.name}")
         if counts:
             yield f"missing scores in a run, not in the means: {', '.join(counts)}"
 
     def _break_notes(self) -> Iterator[str]:
         """Breaks in comparability, and possible ones, each once for all metrics."""
         neighbours = {(before.name, after.name) for before, after in pairwise(self.runs)}
-        metrics_by_note: dict[str, list[str]] = {}
-        for (name, before, after), step in self.steps.items():
+        notes = [
+            (name, f"{text}: {step[change]}")
+            for (name, before, after), step in self.steps.items()
             for change, text in (
-                (step["differs"], f"{after} is not directly comparable with {before}"),
-                (step["unknown"], f"whether {after} is comparable with {before} is unknown"),
-            ):
-                if change and (before, after) in neighbours:
-                    metrics_by_note.setdefault(f"{text}: {change}", []).append(name)
-        for note, names in metrics_by_note.items():
-            yield note if len(names) == len(self.metrics) else f"{', '.join(names)}: {note}"
+                ("differs", f"{after} is not directly comparable with {before}"),
+                ("unknown", f"whether {after} is comparable with {before} is unknown"),
+            )
+            if step[change] and (before, after) in neighbours
+        ]
+        for text in dict.fromkeys(text for _, text in notes):
+            names = [name for name, own in notes if own == text]
+            yield text if len(names) == len(self.metrics) else f"{', '.join(names)}: {text}"
         if any(step["gold_set"] and step["is_tested"] for step in self.steps.values()):
             yield "where the gold set changed, tests use the queries that are the same in both runs"
 

@@ -46,8 +46,8 @@ from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 class RankedColumns:
     """The scores of one metric on the queries that every pipeline scored: one column a pipeline.
 
-    In memory, and of scans, they have ``columns``, ``pairs``, ``are_clusters``, ``error``,
-    ``alone_best`` and ``friedman``.
+    In memory, and of scans, they have ``columns``, ``pairs``, ``are_clusters``, ``error`` and
+    ``alone_best``.
     """
 
     @property
@@ -112,12 +112,6 @@ class MatrixColumns(RankedColumns):
     def alone_best(self, *, greater_is_better: bool) -> IntArray:
         """On how many queries each column is better than all others."""
         return many_pairs.count_alone_best(self.scores, greater_is_better=greater_is_better)
-
-    def friedman(self, *, greater_is_better: bool) -> many_pairs.FriedmanResult:
-        """Friedman's test; of clusters, on their sums, which are independent."""
-        return many_pairs.friedman_test(
-            self.units.sums(self.scores), greater_is_better=greater_is_better
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from rageval_report.scale.tables import MOST_WORST, ScannedTable
 from rageval_report.scores import Correct, Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.run_file import reference_column
-from rageval_report.stats import many_pairs, units
+from rageval_report.stats import units
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import Pairs
 from rageval_report.types import IntArray
@@ -375,19 +375,6 @@ class CountedColumns(lineup.RankedColumns):
         """On how many queries each column is better than all others."""
         del greater_is_better  # the queries were counted by the direction of the metric
         return np.array([self.sides.n(f"w{self.i}_{p}") for p in self.sides.scored(self.i)])
-
-    def friedman(self, *, greater_is_better: bool) -> many_pairs.FriedmanResult:
-        """Friedman's test, from the wins of all pairs and the spread of the ranks."""
-        if self.are_clusters:
-            raise self.first.needs_memory("Friedman's test of clusters")
-        k, sign = len(self.columns), 1.0 if greater_is_better else -1.0
-        sums = np.zeros(k)
-        for (first, second), pair in zip(combinations(range(k), 2), self.pairs, strict=True):
-            lead = sign * (pair.wins - pair.losses) / 2
-            sums[first] += lead
-            sums[second] -= lead
-        squares = self.sides.column(f"v{self.i}")
-        return many_pairs.friedman_of_sums(sums, squares.mean * squares.n / 4, self.n)
 
 
 class CountedBlock:

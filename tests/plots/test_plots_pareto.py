@@ -19,7 +19,7 @@ def front(pipeline):
         pipeline("cheap", {"faithfulness": [0.6, 0.5] * 6, "cost_usd": [0.01] * n}),
         pipeline("waste", {"faithfulness": [0.7, 0.6] * 6, "cost_usd": [0.03] * n}),
     ]
-    return rank(*runs).pareto(n_resamples=99)
+    return rank(*runs, n_resamples=99).pareto()
 
 
 def marks(ax, marker):
@@ -44,7 +44,7 @@ def test_a_diamond_is_hollow_where_dominance_is_not_shown(pipeline):
         pipeline(name, {"recall": ease / 2 + shift, "latency_ms": 9 + rng.normal(0, 1, 20)})
         for name, shift in (("ahead", 0.1), ("behind", 0.0))
     ]
-    found = rank(*runs).pareto(["recall", "latency_ms"], n_resamples=99)
+    found = rank(*runs, n_resamples=99).pareto(["recall", "latency_ms"])
     rows = found.frame.set_index("pipeline")
     assert rows.loc["behind", "standing"] == "may be on the front"
     ax = plot(found, "pareto")

@@ -63,8 +63,6 @@ def test_equivalence_of_the_best_is_corrected_too(two):
 def test_no_variant_at_all_is_refused(two, tried):
     with pytest.raises(DataError, match=f"tried must be an integer >= 1; got {tried}"):
         compare(*two, tried=tried)
-    with pytest.raises(DataError, match=f"tried must be an integer >= 1; got {tried}"):
-        rank(*two, tried=tried)
 
 
 # -- what is made of a comparison
