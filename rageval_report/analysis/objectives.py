@@ -20,7 +20,7 @@ from rageval_report.scores.catalogue.dialects import recorded_dialect
 from rageval_report.stats import base, corrections, sign_flips
 from rageval_report.stats.bootstrap import bootstrap_pvalue, expanded_limits, resampled_statistics
 from rageval_report.stats.means import mean_interval
-from rageval_report.stats.pairs import Pairs, paired_interval
+from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import FEWEST_UNITS, Units, clustered_interval, fewest_units
 from rageval_report.types import BoolArray, FloatArray
 
@@ -663,18 +663,6 @@ class Figure:
         if self.sign * self.values[second] < self.sign * self.values[first]:
             first, second = second, first
         return min(1.0, 2.0 * self.pvalue_better(first, second))
-
-    def limits(self, first: int, second: int) -> tuple[float, float]:
-        """The interval of the difference, second minus first, at the level of the tests."""
-        level = 1.0 - self.settings.alpha
-        if self.too_few:
-            return math.nan, math.nan
-        if self.by_query is None:
-            low, high = expanded_limits(self.drawn[:, second] - self.drawn[:, first], self.n, level)
-            return float(low), float(high)
-        pairs = self._pairs(self.by_query, first, second)
-        interval = paired_interval(pairs, confidence_level=level, **self._draws)
-        return interval.low, interval.high
 
     @property
     def _draws(self) -> dict[str, Any]:

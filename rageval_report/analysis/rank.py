@@ -14,9 +14,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis import arguments, pairing, verdicts
+from rageval_report.analysis import arguments, verdicts
 from rageval_report.analysis.lineup import Lineup, ScoreBlock, choose_shared_metrics, line_up
 from rageval_report.analysis.objectives import Aims, ObjectivesArgument, RankSettings
+from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.analysis.weighted import (
     BEST,
     MAY_BE_BEST,
@@ -35,12 +36,11 @@ from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.shown import DIRECTION_UNKNOWN
-from rageval_report.stats import planning, pooling
+from rageval_report.stats import planning
 from rageval_report.stats.base import Interval
-from rageval_report.stats.corrections import WESTFALL_YOUNG, shared_flips, uses_midp
 from rageval_report.stats.many_pairs import AllPairs, run_all_tests
 from rageval_report.stats.pairs import Pairs, interval_of_test, paired_interval
-from rageval_report.types import BoolArray, FloatArray, IndexArray
+from rageval_report.types import BoolArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     from rageval_report.reports.report import Report
 
 _HEADLINE = (
-    *("rank", "pipeline", "standing", "letters", "n", "mean", "ci_low", "ci_high"),
-    *("average_rank", "wins", "beats"),
+    *("rank", "pipeline", "standing", "letters", "n", "mean", "ci_low", "ci_high", "beats"),
 )
 _PAIR_HEADLINE = (
     *("baseline", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),
@@ -219,9 +218,9 @@ class Ranking(Result):
         -------
         WeightedScores
             Columns: rank, pipeline, standing ("best", "may be best": not shown to be worse than the
-            best, "worse"), score, ci_low, ci_high, share_of_resamples and share_of_weights (in
-            which the pipeline has the highest score; ties are shared), and the contribution of each
-            objective under its name.
+            best, "worse"), score, ci_low, ci_high, pvalue (beside the best, adjusted over all
+            pairs), share_of_resamples (in which the pipeline has the highest score; ties are
+            shared), and the contribution of each objective under its name.
 
         Notes
         -----
@@ -229,8 +228,6 @@ class Ranking(Result):
         objective is a mean over queries, each query contributes to the score, and a difference is
         tested as in `rageval_report.compare`. With a median, a percentile, or a mean beyond the
         worst value that counts, the test and the interval come from paired bootstrap resamples.
-        `share_of_weights` takes all weights to be equally likely (uniform on the simplex): exact
-        for one and two objectives, from random weights for more.
 
         Examples
         --------
@@ -248,8 +245,7 @@ class Ranking(Result):
     ) -> ParetoFront:
         """The pipelines that no other one dominates, and how certain that is.
 
-        One dominates another if it is better on at least one objective and worse on none. It is
-        said to dominate only where each of these claims is shown [1]_.
+        One dominates another if it is better on at least one objective and worse on none.
 
         Parameters
         ----------
@@ -263,16 +259,9 @@ class Ranking(Result):
         Returns
         -------
         ParetoFront
-            Columns: pipeline, standing ("on the front"; "may be on the front": another pipeline is
-            ahead on these queries, which is not shown to be more than chance; "dominated": that is
-            shown), on_front (on these queries), probability_on_front (the share of resamples), each
-            objective with ``{objective}_ci_low`` and ``_high``, and the names of those that are
-            shown to dominate it and to be dominated by it, dominated_by and dominates.
-
-        References
-        ----------
-        .. [1] Berger (1982). Multiparameter hypothesis testing and acceptance sampling.
-           Technometrics 24(4).
+            Columns: pipeline, standing ("on the front", or "dominated" by another one on these
+            queries), on_front, probability_on_front (the share of resamples of the queries),
+            each objective with ``{objective}_ci_low`` and ``_high``, and dominated_by.
 
         Examples
         --------
@@ -345,7 +334,7 @@ def rank(
     metrics: str | Iterable[str] | None = None,
     correction: str = "holm",
     confidence_level: float = 0.95,
-    missing: pairing.MissingTreatment = "drop",
+    missing: MissingTreatment = "drop",
     n_resamples: int = 9999,
     seed: int = 0,
     on: str | None = None,
@@ -364,17 +353,15 @@ def rank(
         The metrics; all that every pipeline has if omitted.
     correction : str
         "holm" over all pairs of all quality metrics, and over those of latency, cost and tokens;
-        "westfall-young" (all pairs share the sign flips), "bh", "by", "hochberg", "bonferroni",
-        "none".
+        "bh", "by", "hochberg", "bonferroni", "none"; "westfall-young" is Holm's here.
     confidence_level : float
         The level of the intervals; one minus it is the error rate of the comparisons.
     missing : {"drop", "worst", "bounds"}
-        "drop" leaves out, for all, a query that a pipeline did not score; "worst" gives it the
-        worst possible score; "bounds" leaves it out, and ``mean_lowest`` and ``mean_highest`` say
-        how far such queries could move the mean.
+        "drop" leaves out, for all, a query that a pipeline did not score, and so does "bounds";
+        "worst" gives it the worst possible score.
     n_resamples, seed : int
-        For whatever draws at random: "westfall-young", intervals of unbounded metrics below 500
-        queries, and the resamples of `Ranking.weighted` and `Ranking.pareto`.
+        For whatever draws at random: intervals of unbounded metrics below 500 queries, and the
+        resamples of `Ranking.weighted` and `Ranking.pareto`.
     on : str, optional
         A column of texts, such as "question", that matches the queries if the ids differ.
     test : str
@@ -387,11 +374,9 @@ def rank(
     -------
     Ranking
         Columns: metric, pipeline, rank, n, n_unscored, mean, ci_low, ci_high, letters, is_best,
-        standing ("best", "may be best": not shown to be worse, "worse"), average_rank
-        (within queries, 1 is best), wins (queries on which it alone is best), beats and beaten_by
+        standing ("best", "may be best": not shown to be worse, "worse"), beats and beaten_by
         (the number of pipelines it is shown to be better, worse than), ci_method, and the verdict
-        of the metric beside its best pipeline; then gain_of_noise, by which noise alone is expected
-        to lift the mean of the best of as many equal pipelines.
+        of the metric beside its best pipeline.
 
     Notes
     -----
@@ -473,23 +458,11 @@ class _RankedBlocks:
         names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
         raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
 
-        def flip_together(positions: IndexArray) -> FloatArray:
-            chosen = list(dict.fromkeys(names[i] for i in positions))
-            # With the rows that are left out, as NaN: metrics must have the same queries to share
-            # flips. They are drawn, but no adjusted p-value is below the raw one; NaN is no test.
-            drawn = shared_flips(
-                [self.blocks[name].values for name in chosen],
-                units=self.blocks[chosen[0]].units,
-                half_ties=[uses_midp(test) for name in chosen for test in tests[name].tests],
-                **plan.draws,
-            )
-            return np.asarray(np.maximum(np.concatenate(drawn), raw[positions]))
-
-        family, is_shared = self.family.tested(names, raw), plan.correction == WESTFALL_YOUNG
-        adjusted = family.correct(flip_together) if is_shared else family.adjusted(plan.correction)
+        family = self.family.tested(names, raw)
+        adjusted = family.adjusted(plan.stepwise)
         ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
         split = zip(tests.items(), np.split(adjusted, ends), strict=True)
-        levels = family.levels_left(plan.correction, plan.alpha).tolist()
+        levels = family.levels_left(plan.stepwise, plan.alpha).tolist()
         return (
             {name: replace(pairs, pvalue_adjusted=pvalues) for (name, pairs), pvalues in split},
             dict(zip(names, levels, strict=True)),
@@ -500,7 +473,7 @@ class _RankedBlocks:
         plan, pvalues = self.plan, [self.raw[name].pvalue for name in names if name in self.raw]
         return {
             "test": plan.test,
-            "correction": plan.correction,
+            "correction": plan.stepwise,
             "family_size": sum(int(np.isfinite(own).sum()) for own in pvalues),
             "confidence_level": plan.confidence_level,
             "missing": plan.missing,
@@ -541,18 +514,12 @@ class _RankedBlocks:
     def _row(self, block: ScoreBlock, name: str, **ranked: object) -> dict[str, object]:
         """A row of the table, of a pipeline that is not ranked as far as nothing else is said."""
         unscored = dict(zip(block.names, block.unscored.tolist(), strict=True))
-        n_unscored = unscored.get(name, self.lineup.n_queries)
         row: dict[str, object] = {"metric": block.metric.name, "pipeline": name, "rank": math.nan}
-        row |= {"n": 0, "n_unscored": n_unscored}
+        row |= {"n": 0, "n_unscored": unscored.get(name, self.lineup.n_queries)}
         row |= dict.fromkeys(("mean", "ci_low", "ci_high"), math.nan)
         row |= {"letters": "", "is_best": False, "standing": "not ranked"}
-        row |= {"average_rank": math.nan, "wins": 0, "beats": 0, "beaten_by": 0}
-        row |= {"ci_method": "none", "title": block.metric.title}
-        row |= {"greater_is_better": block.metric.greater_is_better}
-        row |= {"verdict": None, "gain_of_noise": math.nan}
-        if self.lineup.missing == "bounds":
-            ends = self.lineup.extreme_means(block.metric, name)
-            row |= dict(zip(("mean_lowest", "mean_highest"), ends, strict=True))
+        row |= {"beats": 0, "beaten_by": 0, "ci_method": "none", "title": block.metric.title}
+        row |= {"greater_is_better": block.metric.greater_is_better, "verdict": None}
         return {**row, **ranked}
 
     def _rows(
@@ -564,13 +531,11 @@ class _RankedBlocks:
             yield from (self._row(block, name) for name in self.lineup.names)
             return
         standing, columns = Standing(block, tests, self.plan.alpha), block.columns
-        up, is_known = metric.greater_is_better, metric.direction_is_known
-        order, beats, intervals = standing.order, standing.beats, self._mean_intervals(block)
-        average, wins = _average_ranks(tests, up), columns.alone_best(greater_is_better=up)
+        is_known, order, beats = metric.direction_is_known, standing.order, standing.beats
+        intervals = self._mean_intervals(block)
         first = ranking_sentences.standing_sentence(block, standing, intervals[order[0]], settings)
         if not is_known:
             first = f"{metric.name}: {sentences.direction_question(metric.name)}"
-        lift = self._gain_of_noise(metric.name)
         for place, letters in zip(order, letters_of(standing.differs), strict=True):
             interval = intervals[place]
             yield self._row(
@@ -583,13 +548,10 @@ class _RankedBlocks:
                 letters=letters,
                 is_best=is_known and bool(standing.ranks[place] == 1),
                 standing=standing.word(place) if is_known else DIRECTION_UNKNOWN,
-                average_rank=float(average[place]),
-                wins=int(wins[place]),
                 beats=int(beats[place].sum()) if is_known else 0,
                 beaten_by=int(beats[:, place].sum()) if is_known else 0,
                 ci_method=interval.method,
                 verdict=first if place == order[0] else None,
-                gain_of_noise=lift,
             )
         yield from (self._row(block, name) for name in block.empty)
 
@@ -603,35 +565,16 @@ class _RankedBlocks:
             for place, own in enumerate(columns.columns)
         ]
 
-    def _gain_of_noise(self, name: str) -> float:
-        """By how much noise alone lifts the mean of the best of as many equal pipelines."""
-        tests = self.raw[name]
-        largest = float(tests.standard_deviation.max(initial=0.0))
-        if not largest > 0.0:
-            return math.nan
-        own_variance = float(np.mean((tests.standard_deviation / largest) ** 2)) / 2.0
-        error = largest * math.sqrt(own_variance / tests.n_units)
-        return pooling.gain_of_noise(error, len(self.blocks[name].names))
-
     # -- notes
 
     def _notes_on_luck(self) -> Iterator[str]:
-        """That the best was chosen on these queries, and what luck alone gives to it."""
-        names = [name for name, own in self.raw.items() if np.isfinite(own.pvalue).any()]
-        if not names:
-            return
-        n = max(len(self.blocks[name].names) for name in names)
-        note = "the best was chosen on these queries, so its mean is too favourable"
-        for name in names:
-            if (lift := self._gain_of_noise(name)) > 0:
-                note += (
-                    f": by luck alone, the best of {n} equal pipelines would look better by about "
-                    f"{sentences.number(lift)} on {name}"
-                )
-                break
-        if n > 2:
-            note += f"; to compare it with a baseline, use tried={n} or new queries"
-        yield note
+        """That the best was chosen on these queries."""
+        tested = [name for name, own in self.raw.items() if np.isfinite(own.pvalue).any()]
+        n = max((len(self.blocks[name].names) for name in tested), default=0)
+        if n:
+            note = "the best was chosen on these queries, so its mean is too favourable"
+            more = f"; to compare it with a baseline, use tried={n} or new queries"
+            yield note + more if n > 2 else note
 
     def _left_out(self, block: ScoreBlock) -> Iterator[str]:
         """The queries and the pipelines that are left out on a metric."""
@@ -711,15 +654,6 @@ def letters_of(differs: npt.ArrayLike) -> list[str]:
 
 
 # -- the tables
-
-
-def _average_ranks(tests: AllPairs, greater_is_better: bool) -> FloatArray:
-    """One more than the number of those ahead, a tie counting half: from the pairs alone."""
-    second_ahead = (tests.wins if greater_is_better else tests.losses) + tests.ties / 2
-    ranks = np.ones(int(tests.second.max()) + 1)
-    np.add.at(ranks, tests.first, second_ahead / tests.n)
-    np.add.at(ranks, tests.second, (tests.n - second_ahead) / tests.n)
-    return ranks
 
 
 def _pair_rows(

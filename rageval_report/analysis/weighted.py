@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -23,7 +22,7 @@ from rageval_report.errors import DataError
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
-from rageval_report.reports.sentences import correction_text, join_names, number, pvalue_text
+from rageval_report.reports.sentences import join_names, number
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.base import TIE_TOLERANCE
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 BEST, MAY_BE_BEST, WORSE = "best", "may be best", "worse"
 WHOLE, QUALITY = "weighted score", "quality"
 _COLUMNS = (
-    *("rank", "pipeline", "standing", "score", "ci_low", "ci_high"),
-    *("share_of_resamples", "share_of_weights"),
+    *("rank", "pipeline", "standing", "score", "ci_low", "ci_high", "pvalue"),
+    "share_of_resamples",
 )
 _PARTS = ("objective", "weight", "effective_weight", "value", "contribution", "made_of")
 
@@ -47,20 +46,6 @@ class WeightedScores(Result):
     """One row per pipeline, the highest score first."""
 
     objectives: pd.DataFrame | None = None
-    pair_table: pd.DataFrame | None = None
-
-    @property
-    def pairs(self) -> Result:
-        """Every pair of pipelines: the difference of the scores, its interval and its test."""
-        frame = pd.DataFrame() if self.pair_table is None else self.pair_table
-        correction = self.settings.get("correction")
-        note = f"p-values are adjusted ({correction}) over these {len(frame)} pairs"
-        return Result(
-            "Differences of the weighted scores",
-            frame,
-            self.settings,
-            (f"{note}; the intervals are not",) if correction != "none" and len(frame) > 1 else (),
-        )
 
     @property
     def contributions(self) -> Result:
@@ -84,20 +69,21 @@ def weighted_scores(aims: Aims) -> WeightedScores:
     weights = np.array([aim.weight for aim in with_data])
     weights /= weights.sum()
     whole = aims.figure(WHOLE, with_data)
-    pairs = _pair_table(whole, names)
     low, high = whole.mean_limits()
+    leader = int(whole.values.argmax())
+    pvalues = _pvalues(whole)[leader]
+    is_best = whole.values >= whole.values.max() - TIE_TOLERANCE
+    behind = np.where(pvalues <= settings.alpha, WORSE, MAY_BE_BEST)
     frame = pd.DataFrame(
         {
             "rank": 1 + (whole.values[:, None] - whole.values > TIE_TOLERANCE).sum(axis=0),
             "pipeline": list(names),
-            "standing": _standings(whole, names, pairs),
+            "standing": np.where(is_best, BEST, behind).tolist(),
             "score": whole.values,
             "ci_low": low,
             "ci_high": high,
+            "pvalue": np.where(is_best, np.nan, pvalues),
             "share_of_resamples": winning_shares(whole.drawn),
-            "share_of_weights": simplex_shares(
-                values, n_draws=settings.n_resamples, seed=settings.seed
-            ),
             **dict(zip((aim.name for aim in with_data), (values * weights).T, strict=True)),
         }
     ).sort_values("rank", kind="stable", ignore_index=True)
@@ -110,8 +96,17 @@ def weighted_scores(aims: Aims) -> WeightedScores:
         tuple(_notes(aims, whole)),
         headline=(*_COLUMNS, *(aim.name for aim in with_data)),
         objectives=_contributions(aims, values),
-        pair_table=pairs,
     )
+
+
+def _pvalues(whole: Figure) -> FloatArray:
+    """That two pipelines differ, adjusted over all pairs; NaN for a pipeline and itself."""
+    size = whole.values.size
+    square, (first, second) = np.full((size, size), np.nan), np.triu_indices(size, 1)
+    if size > 1:
+        raw = [whole.pvalue(*pair) for pair in zip(first.tolist(), second.tolist(), strict=True)]
+        square[first, second] = adjust_pvalues(raw, whole.settings.stepwise)
+    return np.where(np.isnan(square), square.T, square)
 
 
 def weighted_score(
@@ -138,53 +133,6 @@ def weighted_score(
     )
 
 
-# -- the tests of all pairs
-
-
-def _pair_table(whole: Figure, names: Sequence[str]) -> pd.DataFrame:
-    """The table of pairs; see `WeightedScores.pairs`."""
-    values, pairs = whole.values, list(combinations(range(len(names)), 2))
-    pvalues = np.array([whole.pvalue(*pair) for pair in pairs])
-    adjusted = adjust_pvalues(pvalues, whole.settings.stepwise) if pairs else pvalues
-    rows = []
-    for (i, j), pvalue, corrected in zip(pairs, pvalues, adjusted, strict=True):
-        low, high = whole.limits(i, j)
-        is_shown = bool(corrected <= whole.settings.alpha and values[i] != values[j])
-        ahead, behind = (j, i) if values[j] >= values[i] else (i, j)
-        few = f"too few: {whole.too_few}" if whole.too_few else "undecided"
-        better = f"{names[ahead]} has a higher score than {names[behind]}"
-        rows.append(
-            {
-                "baseline": names[i],
-                "candidate": names[j],
-                "n": whole.n,
-                "baseline_score": float(values[i]),
-                "candidate_score": float(values[j]),
-                "difference": float(values[j] - values[i]),
-                "ci_low": low,
-                "ci_high": high,
-                "test": "paired bootstrap" if whole.by_query is None else "sign-flip",
-                "pvalue": float(pvalue),
-                "pvalue_adjusted": float(corrected),
-                "is_shown": is_shown,
-                "verdict": better if is_shown else few,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _standings(whole: Figure, names: Sequence[str], pairs: pd.DataFrame) -> list[str]:
-    """The standing of each pipeline beside the one with the highest score."""
-    first, values = names[int(whole.values.argmax())], whole.values
-    beaten = set[str]()
-    if len(pairs):
-        sides = pairs.loc[pairs["is_shown"], ["baseline", "candidate"]].to_numpy()
-        beaten = {name for pair in sides if first in pair for name in pair}
-    is_best = values >= values.max() - TIE_TOLERANCE
-    behind = [WORSE if name in beaten else MAY_BE_BEST for name in names]
-    return [BEST if best else word for best, word in zip(is_best, behind, strict=True)]
-
-
 def _sentence(whole: Figure, frame: pd.DataFrame) -> str:
     """The verdict on the first of the table, as a person can repeat it."""
     first, leaders = frame.iloc[0], frame.loc[frame["rank"] == 1, "pipeline"]
@@ -202,8 +150,7 @@ def _sentence(whole: Figure, frame: pd.DataFrame) -> str:
         as_good = f"but {join_names(undecided)} may be as good"
         text += f", {few}: {whole.too_few}" if whole.too_few else f", {as_good}"
     return (
-        f"{text}: first in {percent(first['share_of_resamples'])} of the resamples of the queries, "
-        f"and under {percent(first['share_of_weights'])} of all weights"
+        f"{text}: first in {percent(first['share_of_resamples'])} of the resamples of the queries"
     )
 
 
@@ -224,10 +171,6 @@ def _notes(aims: Aims, whole: Figure) -> Iterator[str]:
     yield from aims.lineup.notes
     yield f"weights, with the effective weights in brackets: {', '.join(shown)}"
     yield from aims.notes()
-    used = {part.block.metric.name for aim in aims.every for part in aim.parts}
-    used |= {notion.column for aim in aims.every for notion in aim.notions}
-    if unused := [name for name in aims.lineup.metrics if name not in used]:
-        yield f"metrics in no objective: {', '.join(unused)}"
     if len(aims.lineup.names) > 1 and whole.by_query is None:
         yield "the score is not a mean over queries, so it is tested by a paired bootstrap"
     elif len(aims.lineup.names) > 1:
@@ -246,9 +189,6 @@ def _contributions(aims: Aims, values: FloatArray) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-# -- all weights
-
-
 def winning_shares(scores: FloatArray) -> FloatArray:
     """The share of rows in which each column has the highest score; ties are shared."""
     if not len(scores):
@@ -258,30 +198,9 @@ def winning_shares(scores: FloatArray) -> FloatArray:
     return shares
 
 
-def simplex_shares(values: FloatArray, *, n_draws: int = 9999, seed: int = 0) -> FloatArray:
-    """The share of all possible weights under which each pipeline has the highest score."""
-    if values.shape[1] == 1:
-        return winning_shares(values.T)
-    if values.shape[1] > 2:
-        rng = np.random.default_rng(seed)
-        return winning_shares(rng.dirichlet(np.ones(values.shape[1]), size=n_draws) @ values.T)
-    # The scores are linear in the weight: between two crossings the leader does not change, so the
-    # leader in the middle of such a piece wins all of it.
-    slope, start = values[:, 0] - values[:, 1], values[:, 1]
-    steeper, lower = slope[:, np.newaxis] - slope, start - start[:, np.newaxis]
-    crossings = lower[steeper > TIE_TOLERANCE] / steeper[steeper > TIE_TOLERANCE]
-    ends = np.unique([0.0, 1.0, *crossings[(crossings > 0) & (crossings < 1)]])
-    middles = (ends[1:] + ends[:-1]) / 2
-    scores = np.column_stack([middles, 1 - middles]) @ values.T
-    top = np.array([winning_shares(row[np.newaxis]) for row in scores])
-    shares: FloatArray = np.diff(ends) @ top
-    return shares
-
-
 # -- the front
 
-# The standing of a pipeline: no other is ahead; one is ahead, which may be chance; it is dominated.
-ON_FRONT, MAY_BE_ON_FRONT, DOMINATED = "on the front", "may be on the front", "dominated"
+ON_FRONT, DOMINATED = "on the front", "dominated"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -289,11 +208,10 @@ class ParetoFront(Result):
     """One row per pipeline, those on the front first."""
 
     axes: tuple[Figure, ...] = ()
-    dominance: pd.DataFrame | None = None
 
     @property
     def front(self) -> tuple[str, ...]:
-        """The pipelines on the front of these queries; see the column standing, too."""
+        """The pipelines on the front of these queries."""
         return tuple(self.frame.loc[self.frame["on_front"], "pipeline"])
 
     def plot(
@@ -309,44 +227,54 @@ class ParetoFront(Result):
 
 def pareto_front(aims: Aims, *, as_quality: bool) -> ParetoFront:
     """The pipelines that no other one dominates; see `Ranking.pareto`."""
-    names, settings, axes = aims.lineup.names, aims.settings, _axes(aims, as_quality=as_quality)
+    names, axes = aims.lineup.names, _axes(aims, as_quality=as_quality)
     deciding = [axis for axis in axes if not axis.is_same()]
     observed = _dominates(deciding, [axis.values for axis in deciding], (len(names),))
     drawn = _dominates(deciding, [axis.drawn for axis in deciding], (0, len(names)))
-    share = drawn.mean(axis=0) if len(drawn) else np.zeros(observed.shape)
-    dominance = pd.DataFrame(
-        {
-            "pipeline": names[i],
-            "other": names[j],
-            "is_ahead": bool(observed[i, j]),
-            "probability": float(share[i, j]),
-            # Without an advantage on these queries there is nothing to test.
-            "pvalue": _dominance_pvalue(deciding, i, j) if observed[i, j] else 1.0,
-        }
-        for i, j in permutations(range(len(names)), 2)
-    )
-    adjusted = adjust_pvalues(dominance["pvalue"].to_numpy(), settings.stepwise)
-    dominance = dominance.assign(pvalue_adjusted=adjusted, dominates=adjusted <= settings.alpha)
     on_front: BoolArray = ~np.any(observed, axis=0)
-    frame = _front_frame(names, axes, on_front, dominance)
-    if deciding:
-        frame["probability_on_front"] = (~drawn.any(axis=1)).mean(axis=0)
+    everyone = np.array(names, dtype=object)
+    columns: dict[str, object] = {
+        "pipeline": list(names),
+        "standing": np.where(on_front, ON_FRONT, DOMINATED),
+        "on_front": on_front,
+        "probability_on_front": (~drawn.any(axis=1)).mean(axis=0) if deciding else 1.0,
+    }
+    for axis in axes:
+        columns[axis.name] = axis.values
+        columns[f"{axis.name}_ci_low"], columns[f"{axis.name}_ci_high"] = axis.mean_limits()
+    columns["dominated_by"] = [", ".join(everyone[ahead]) for ahead in observed.T]
     order = np.lexsort((-axes[0].sign * axes[0].values, ~on_front))
-    frame = frame.iloc[order].reset_index(drop=True)
-    front = join_names(frame.loc[frame["on_front"], "pipeline"].tolist())
-    others = (_front_sentence(row, dominance, settings) for row in frame.to_dict("records")[1:])
-    sentences = [f"on the front: {front}", *others]
+    frame = pd.DataFrame(columns).iloc[order].reset_index(drop=True)
+    sentences = [*map(_front_sentence, frame.to_dict("records"))]
+    sentences[0] = f"on the front: {join_names(frame.loc[frame['on_front'], 'pipeline'].tolist())}"
     if not deciding:
         sentences[0] = "no objective distinguishes the pipelines: all are on the front"
     return ParetoFront(
         f"Pareto front over {join_names([axis.name for axis in axes])}",
         frame.assign(verdict=pd.Series(sentences, dtype=object)),
         aims.shown_settings(objectives={axis.name: axis.made_of for axis in axes}),
-        (*aims.lineup.notes, *_front_notes(aims, axes, deciding)),
+        (*aims.lineup.notes, *_front_notes(aims, axes)),
         headline=("pipeline", "standing", "probability_on_front", *(axis.name for axis in axes)),
         axes=axes,
-        dominance=dominance,
     )
+
+
+def _front_sentence(row: Mapping[Any, Any]) -> str | None:
+    """The sentence on a pipeline that another one dominates on these queries."""
+    if row["on_front"]:
+        return None
+    share = percent(row["probability_on_front"])
+    return (
+        f"{row['pipeline']} is dominated by {join_names(row['dominated_by'].split(', '), 3)} on "
+        f"these queries, and on the front in {share} of the resamples of them"
+    )
+
+
+def _front_notes(aims: Aims, axes: Sequence[Figure]) -> Iterator[str]:
+    for axis in axes:
+        equal = ", equal for all pipelines" if axis.is_same() else ""
+        yield f"{axis.name}: {axis.made_of}{'' if axis.sign > 0 else ', lower is better'}{equal}"
+    yield from aims.notes()
 
 
 def _axes(aims: Aims, *, as_quality: bool) -> tuple[Figure, ...]:
@@ -381,60 +309,3 @@ def _dominates(
     signs = np.array([figure.sign for figure in figures])
     tie = np.array([figure.tie for figure in figures])
     return dominance_matrix(np.stack(values, axis=-1) * signs, tie)
-
-
-def _dominance_pvalue(figures: Sequence[Figure], first: int, second: int) -> float:
-    """The p-value that the first pipeline dominates the second."""
-    differing = (figure for figure in figures if not figure.is_same(second, first))
-    return max((figure.pvalue_better(second, first) for figure in differing), default=1.0)
-
-
-def _front_frame(
-    names: Sequence[str], axes: Sequence[Figure], on_front: BoolArray, dominance: pd.DataFrame
-) -> pd.DataFrame:
-    shown = dominance[dominance["dominates"]]
-    above, below = (
-        [", ".join(shown.loc[shown[side] == name, other]) for name in names]
-        for side, other in (("other", "pipeline"), ("pipeline", "other"))
-    )
-    behind = np.where(np.array(above) != "", DOMINATED, MAY_BE_ON_FRONT)
-    columns: dict[str, object] = {
-        "pipeline": list(names),
-        "standing": np.where(on_front, ON_FRONT, behind),
-        "on_front": on_front,
-        "probability_on_front": 1.0,
-    }
-    for axis in axes:
-        columns[axis.name] = axis.values
-        columns[f"{axis.name}_ci_low"], columns[f"{axis.name}_ci_high"] = axis.mean_limits()
-    return pd.DataFrame({**columns, "dominated_by": above, "dominates": below})
-
-
-def _front_sentence(
-    row: Mapping[Any, Any], dominance: pd.DataFrame, settings: RankSettings
-) -> str | None:
-    """The sentence on a pipeline that another one is ahead of."""
-    name = row["pipeline"]
-    if row["on_front"]:
-        return None
-    rivals = dominance[(dominance["other"] == name) & dominance["is_ahead"]]
-    rival = rivals.sort_values(["pvalue_adjusted", "probability"], ascending=[True, False])
-    other, pvalue, share = rival[["pipeline", "pvalue_adjusted", "probability"]].iloc[0]
-    test = f"{correction_text(settings.stepwise)} p {pvalue_text(float(pvalue))}"
-    resamples = f"in {percent(share)} of the resamples of the queries"
-    if row["standing"] == DOMINATED:
-        return f"{name} is dominated by {other} ({test}), and {resamples}"
-    return (
-        f"{name} may be on the front: {other} is ahead of it on these queries, but is not "
-        f"shown to be better on every objective ({test}, {resamples})"
-    )
-
-
-def _front_notes(aims: Aims, axes: Sequence[Figure], deciding: Sequence[Figure]) -> Iterator[str]:
-    for axis in axes:
-        yield f"{axis.name}: {axis.made_of}{'' if axis.sign > 0 else ', lower is better'}"
-    yield from aims.notes()
-    if constant := [axis.name for axis in axes if axis not in deciding]:
-        yield f"equal for all pipelines, so that it decides nothing: {', '.join(constant)}"
-    if short := next((axis for axis in deciding if axis.too_few), None):
-        yield f"too few {short.units.word} for a test: {short.too_few}"

@@ -72,9 +72,6 @@ CALLS = {
         compare(*runs, correction="westfall-young", clusters="document", **MANY).frame,
         "pvalue_adjusted",
     ),
-    "a ranking": lambda runs: drawn(
-        rank(*runs, correction="westfall-young", **MANY).pairs.frame, "pvalue_adjusted"
-    ),
     "a ranking's means": lambda runs: drawn(
         rank(*runs, metrics=["latency_ms"], **MANY).frame, "ci_low", "ci_high"
     ),

@@ -123,7 +123,7 @@ def test_a_doubt_about_the_scores_is_a_warning_of_pytest(project, run):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('rules = ["mean(mrr) => 0.5"]', "*gates.toml, line 1: *did you mean >=?*"),
+        ('rules = ["mean(mrr) => 0.5"]', "*gates.toml, rule 1: *did you mean >=?*"),
         ("rules = [", "*gates.toml*: not TOML*"),
         (None, "*gates.toml: cannot be read: No such file*"),
     ],

@@ -163,7 +163,6 @@ def test_what_needs_every_row_says_so(tmp_path: Path) -> None:
         lambda: compare(*scans, correction="westfall-young"),
         lambda: comparison.differences("recall@5"),
         lambda: comparison.plot("differences", "mrr"),
-        lambda: rank(*scans, correction="westfall-young"),
         lambda: ranking.weighted({"recall@5": 1}),
         lambda: ranking.pareto(),
     ):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rageval_report import RAGPipelineEvaluation, compare, rank
+from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.errors import DataError
 from rageval_report.stats import adjust_pvalues, paired_interval
 
