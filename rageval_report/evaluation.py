@@ -977,7 +977,7 @@ class RAGPipelineEvaluation:
             The judged metric, by any of its names.
         people : RAGPipelineEvaluation, Series, DataFrame, or mapping
             The labels by query id.
-        label, scale, threshold, categories, label_bounds, errors, lam
+        label, scale, threshold, label_bounds, errors, lam
             As in `rageval_report.calibrate`.
         correct : as in the constructor, optional
             If omitted, the rule of this evaluation.

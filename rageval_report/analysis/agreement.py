@@ -283,15 +283,12 @@ def scale_of(
     *,
     scale: ScaleArgument = "auto",
     threshold: float | None = None,
-    categories: Iterable[float] | None = None,
     correct: Correct | None = None,
 ) -> RatingScale:
     """The scale on which judge and people can be compared; the parameters are `calibrate`'s."""
     check_choice("scale", scale, get_args(ScaleArgument))
     if threshold is not None and not math.isfinite(threshold):
         raise DataError(f"threshold must be a finite number; got {threshold}")
-    if categories is not None:
-        return _scale_of_categories(ratings, scale, list(categories))
     levels, kind, are_binary = _levels(ratings), scale, _is_binary(ratings.table)
     if kind == "auto":
         # People decide: numbers of the judge can be cut at a threshold, but yes and no cannot be
@@ -318,28 +315,6 @@ def scale_of_judges(ratings: Ratings, metric: Metric) -> RatingScale:
     if is_steps and levels.size <= _MOST_STEPS:
         return RatingScale("ordinal", levels)
     return RatingScale("continuous", _NUMBERS)
-
-
-def _scale_of_categories(
-    ratings: Ratings, scale: ScaleArgument, categories: list[float]
-) -> RatingScale:
-    known = np.array(categories, dtype=np.float64)
-    if known.size < 2 or np.unique(known).size < known.size:
-        raise DataError(f"categories must be two or more different numbers; got {categories}")
-    if scale == "continuous":
-        raise DataError("a continuous scale has no categories; omit them")
-    # The judge's scores are moved to the nearest step; names have no order, so none is nearest.
-    rated = [ratings.table.ravel(), *([ratings.judge] if scale == "nominal" else [])]
-    distinct = np.unique(np.concatenate(rated))
-    distinct = distinct[~np.isnan(distinct)]
-    others = distinct[np.abs(distinct[:, np.newaxis] - known).min(axis=1) > CLOSE]
-    if others.size:
-        raise DataError(
-            f"categories {named(categories, 12)} do not include {named(others.tolist())}"
-        )
-    if scale == "nominal":
-        return RatingScale("nominal", known)
-    return RatingScale("binary" if set(categories) == {0.0, 1.0} else "ordinal", known)
 
 
 def _levels(ratings: Ratings) -> FloatArray:

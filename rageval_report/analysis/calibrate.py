@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any, TypedDict
 
@@ -49,9 +49,9 @@ _FEW = 30
 _FEWEST_MOVED = 5
 # If labelled and other queries differ at this p-value, the former are hardly a random sample.
 _NOT_RANDOM = 0.01
-# The paradox of kappa: agreement and the largest category are this frequent, and kappa is this far
-# below AC1 (Feinstein & Cicchetti 1990 describe it; the limits are ours).
-_AGREE, _PREVALENT, _BELOW = 0.8, 0.8, 0.2
+# The paradox of kappa: agreement is this frequent, and kappa is this far below AC1 (Feinstein &
+# Cicchetti 1990 describe it; the limits are ours).
+_AGREE, _BELOW = 0.8, 0.2
 
 
 def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
@@ -133,8 +133,7 @@ class Calibration(Drawn):
         categories = self.scale.categories
         if not categories.size:
             raise DataError(
-                "continuous ratings have no confusion matrix; calibrate with threshold= or "
-                "categories="
+                "continuous ratings have no confusion matrix; calibrate with threshold="
             )
         rated = self.pairs[["people_category", "judge_category"]].dropna().to_numpy()
         people, judge = (side[:, np.newaxis] == categories for side in rated.T)
@@ -251,7 +250,6 @@ class CalibrateKeywords(TypedDict, total=False):
 
     scale: ScaleArgument
     threshold: float | None
-    categories: Iterable[float] | None
     label_bounds: tuple[float, float] | None
     errors: JudgeErrors | None
     correct: Correct | None
@@ -269,7 +267,6 @@ def calibrate(
     *,
     scale: ScaleArgument = "auto",
     threshold: float | None = None,
-    categories: Iterable[float] | None = None,
     label_bounds: tuple[float, float] | None = None,
     errors: JudgeErrors | None = None,
     correct: Correct | None = None,
@@ -298,8 +295,6 @@ def calibrate(
     threshold : float, optional
         The judge's scores from here on count as 1. If omitted, and people say yes or no while the
         judge gives numbers: the threshold in `correct`, else the middle of the metric's bounds.
-    categories : iterable of float, optional
-        All possible ratings, in order; those that occur if omitted.
     label_bounds : (float, float), optional
         The scale of the labels if it is not the metric's, such as ``(1, 5)``; they are converted.
     errors : JudgeErrors, optional
@@ -342,9 +337,7 @@ def calibrate(
     plan = IntervalSettings(confidence_level, n_resamples, seed)
     known = choose_metrics(evaluation, metric)[0]
     ratings = ratings_of(evaluation, known, people, label, label_bounds)
-    chosen = scale_of(
-        *(ratings, known), scale=scale, threshold=threshold, categories=categories, correct=correct
-    )
+    chosen = scale_of(ratings, known, scale=scale, threshold=threshold, correct=correct)
     labels = chosen.agreed_labels(ratings.table)
     means = _means_of(ratings, chosen, known, plan, lam)
     rows = _agreement_rows(ratings, chosen, labels, plan)
@@ -502,18 +495,16 @@ def _text(interval: Interval) -> str:
 def _coverage_notes(evaluation: Scored, metric: Metric, ratings: Ratings) -> Iterator[str]:
     """Which queries were rated by whom."""
     only_people = ratings.is_labelled & ~ratings.is_judged
-    n_nobody = int((~ratings.is_labelled & ~ratings.is_judged).sum())
     text = f"{ratings.n} queries rated by both, {int(ratings.unlabelled.sum())} by the judge alone"
-    text += f", {int(only_people.sum())} by people alone" if only_people.any() else ""
-    yield text + (f", {n_nobody} by nobody" if n_nobody else "")
+    yield text + (f", {int(only_people.sum())} by people alone" if only_people.any() else "")
     if only_people.any():
         states = states_frame(evaluation.scores[[metric.name]], evaluation.details)[metric.name]
         by_state = sorted(Counter(states.to_numpy()[only_people].tolist()).items())
         why = ", ".join(f"{n} {state}" for state, n in by_state)
         yield f"labelled but not scored ({why}): {named(ratings.ids[only_people])}"
     if n := len(ratings.strangers):
-        verb = "labelled query is" if n == 1 else "labelled queries are"
-        yield f"{n} {verb} not in {evaluation.name!r}: {named(ratings.strangers)}"
+        are = counted(n, "labelled query is", "labelled queries are")
+        yield f"{are} not in {evaluation.name!r}: {named(ratings.strangers)}"
 
 
 def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> Iterator[str]:
@@ -521,10 +512,6 @@ def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> It
     if scale.threshold is not None:
         whose = "scores and labels" if scale.bins_labels else "the judge's scores"
         yield f"{whose} of at least {scale.threshold:g} count as 1, all others as 0"
-    elif scale.categories.size:
-        moved = np.abs(scale.judge_categories(ratings.judge) - ratings.judge) > CLOSE
-        if moved.any():
-            yield f"{int(moved.sum())} scores are moved to the nearest category"
     if len(ratings.raters) > 1:
         how = {"ordinal": "median", "continuous": "mean"}.get(scale.kind, "most frequent label")
         yield (
@@ -539,24 +526,15 @@ def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> It
 def _weaknesses(
     ratings: Ratings, scale: RatingScale, labels: FloatArray, rows: Sequence[FigureRow]
 ) -> Iterator[str]:
-    """What weakens the figures of agreement: few labels, constant raters, rare categories."""
+    """What weakens the figures of agreement: few labels, rare categories."""
     if ratings.n < _FEW:
         yield f"only {ratings.n} queries are rated by both, so every figure here is rough"
-    people, judge = labels[ratings.both], scale.judge_categories(ratings.judge)[ratings.both]
-    people = people[~np.isnan(people)]
-    for who, rated in (("the judge", judge), ("people", people)):
-        if rated.size > 1 and not np.ptp(rated):
-            yield (
-                f"{who} gave {rated[0]:g} to all {rated.size} queries rated by both: agreement "
-                "beyond chance is undefined"
-            )
     known = {row["figure"]: row["estimate"] for row in rows}
-    if not people.size or not scale.categories.size:
-        return
     measures = ("percent agreement", "Cohen's kappa", "Gwet's AC1")
     same, kappa, ac1 = (known.get(name, math.nan) for name in measures)
-    shares = np.array([(people == category).mean() for category in scale.categories])
-    if same >= _AGREE and shares.max() >= _PREVALENT and ac1 - kappa >= _BELOW:
+    people = labels[ratings.both & ~np.isnan(labels)]
+    if same >= _AGREE and ac1 - kappa >= _BELOW:
+        shares = np.array([(people == category).mean() for category in scale.categories])
         yield (
             f"{shares.max():.0%} of people's labels are {scale.categories[shares.argmax()]:g}, "
             f"which makes kappa low ({number(kappa)}) although {same:.0%} agree; use Gwet's AC1 "

@@ -384,7 +384,16 @@ def trends(
             **arguments.engine_setting(first.evaluation),
         },
         (*_doubts(runs), *trend.notes(), *arguments.unnamed_clusters(first.evaluation, clusters)),
-        headline=("run", "n", "mean", "ci_low", "ci_high", "change", "difference", "marks"),
+        headline=(
+            "run",
+            "n",
+            "mean",
+            "ci_low",
+            "ci_high",
+            "change",
+            "difference",
+            "since_baseline",
+        ),
         grouped_by="metric",
         runs=tuple(runs),
     )
@@ -443,7 +452,6 @@ _NO_STEP: _Step = {
     "outcome": None,
     "differs": None,
     "unknown": None,
-    "fields": [],
     **dict.fromkeys(("difference", *_NUMBERS), math.nan),
 }
 
@@ -452,15 +460,12 @@ def _step(
     gold_set: str, changes: list[FieldChange], row: paired_metric.MetricComparison | None
 ) -> _Step:
     """What differs, and the test if the scores mean the same; its outcome is not adjusted yet."""
-    known = [change for change in changes if change.is_known]
+    known = (str(change) for change in changes if change.is_known)
     step = {
         **_NO_STEP,
         "outcome": NOT_COMPARED,
-        "gold_set": gold_set,
-        "fields": [*(["query set"] if gold_set else []), *(change.field for change in known)],
-        "differs": "; ".join(filter(None, (gold_set, *map(str, known)))) or None,
+        "differs": "; ".join(filter(None, (gold_set, *known))) or None,
         "unknown": "; ".join(str(c) for c in changes if not c.is_known) or None,
-        "is_tested": row is not None,
     }
     if row is not None and row.test.n:
         gains = (row.test.difference > 0) == row.metric.greater_is_better
@@ -588,27 +593,11 @@ class _Trends:
                 "differs": previous["differs"],
                 "unknown": previous["unknown"],
                 "differs_from_baseline": since["differs"],
-                "marks": self._marks(before, previous, since, is_first=run is regression),
                 "kind": metric.kind,
                 "greater_is_better": metric.greater_is_better,
                 "ci_method": mean["ci_method"],
                 "verdict": since["outcome"] if run is having[-1] else None,
             }
-
-    def _marks(
-        self, before: DatedRun | None, previous: _Step, since: _Step, *, is_first: bool
-    ) -> str | None:
-        """The marks of a row that a reader must not miss, the most serious first."""
-        marks = []
-        if since["outcome"] in (BETTER, WORSE):
-            than = f"{since['outcome']} than {self.first.name}"
-            marks.append("first regression" if is_first else than)
-        # If the previous run is the baseline, the mark against the baseline has said it already.
-        if previous["outcome"] in (BETTER, WORSE) and before is not self.first:
-            marks.append(f"{previous['outcome']} than before")
-        marks += [f"other {', '.join(previous['fields'])}"] if previous["fields"] else []
-        marks += ["perhaps not comparable"] if previous["unknown"] else []
-        return "; ".join(marks) or None
 
     # -- the notes
 
@@ -619,28 +608,15 @@ class _Trends:
             yield "only one run: there is nothing to compare it with yet"
         yield from self._break_notes()
         yield from direction_notes(self.metrics)
-        for metric in self.metrics:
-            without = [run.name for run in runs if metric.name not in self.means[run.name]]
-            if without:
-                yield f"{metric.name} is not in {join_names(without, _MOST_NOTED)}"
         fields = fields_of(runs)
-        texts = {
-            after.name: _changes_text(before, after, fields) for before, after in pairwise(runs)
-        }
-        changed = [f"{name} ({text})" for name, text in texts.items() if text]
+        texts = ((pair[1].name, _changes_text(*pair, fields)) for pair in pairwise(runs))
+        changed = [f"{name} ({text})" for name, text in texts if text]
         if not fields:
             yield "no run has a configuration: what changed between runs is unknown"
         elif changed:
             yield f"the configuration changed, or is unknown, at {join_names(changed, _MOST_NOTED)}"
         if n_tests > 1:
             yield correction_note(self.correction, n_tests, self.plan.alpha)
-        counts = []
-        for metric in self.metrics:
-            own = ((run, self.means[run.name].get(metric.name)) for run in runs)
-            if most := max(run.table.n_queries - mean["n"] for run, mean in own if mean):
-                counts.append(f"up to {most} of {metric.name}")
-        if counts:
-            yield f"missing scores in a run, not in the means: {', '.join(counts)}"
 
     def _break_notes(self) -> Iterator[str]:
         """Breaks in comparability, and possible ones, each once for all metrics."""
@@ -657,7 +633,7 @@ class _Trends:
         for text in dict.fromkeys(text for _, text in notes):
             names = [name for name, own in notes if own == text]
             yield text if len(names) == len(self.metrics) else f"{', '.join(names)}: {text}"
-        if any(step["gold_set"] and step["is_tested"] for step in self.steps.values()):
+        if len({run.query_set for run in self.runs}) > 1:
             yield "where the gold set changed, tests use the queries that are the same in both runs"
 
 

@@ -122,11 +122,6 @@ WEIGHTS = dict(zip(OBJECTIVES, (0.30, 0.20, 0.20, 0.15, 0.10, 0.05), strict=True
 # -- how objectives are written
 
 
-def is_statistic_of_metrics(text: str) -> bool:
-    """Whether a text has the form of a statistic of metrics, and not of a name."""
-    return _STATISTIC_OF.match(text.strip()) is not None
-
-
 def parse_objective(text: str) -> Objective:
     """The objective in a text: metrics or a statistic of them, and the worst and best values."""
     pieces = [piece.strip() for piece in _COMMA.split(text)]
@@ -137,7 +132,7 @@ def parse_objective(text: str) -> Objective:
     metrics, statistic = [piece for piece in pieces if not _END.fullmatch(piece)], "mean"
     if len(metrics) == 1 and (call := _STATISTIC_OF.fullmatch(metrics[0])):
         statistic, metrics = call[1], [metric.strip() for metric in call[2].split(",")]
-    if not metrics or not all(metrics) or any(map(is_statistic_of_metrics, metrics)):
+    if not metrics or not all(metrics) or any(map(_STATISTIC_OF.match, metrics)):
         raise DataError(
             "an objective must be metrics, or one statistic of metrics, such as recall@5,ndcg@10 "
             f"or p95(latency_ms),worst=5000,best=0; got {text!r}"
@@ -156,6 +151,8 @@ def objective_of(value: Objective | str | Sequence[str]) -> Objective:
 def parse_named_objectives(texts: Iterable[str]) -> dict[str, Objective] | list[str] | None:
     """The objectives of several texts NAME=OBJECTIVE; a list of names if all of them are names."""
     listed = [text.strip() for text in texts]
+    if not any("=" in text or "," in text or _STATISTIC_OF.match(text) for text in listed):
+        return listed or None
     named: dict[str, Objective] = {}
     for text in listed:
         name, equals, rest = (part.strip() for part in text.partition("="))
@@ -169,7 +166,7 @@ def parse_named_objectives(texts: Iterable[str]) -> dict[str, Objective] | list[
             )
         else:
             named[name] = parse_objective(rest)
-    return named if any("=" in text or "," in text for text in listed) else listed or None
+    return named
 
 
 # -- which objectives are chosen
@@ -184,10 +181,11 @@ def choose_objectives(
     known, metrics = dict(OBJECTIVES), metrics_of_any(runs)
     if isinstance(objectives, Mapping):
         known = {name: objective_of(value) for name, value in objectives.items()}
-        for objective in known.values():
-            # A default one may name metrics of other frameworks' files.
-            if objective not in OBJECTIVES.values():
-                _check_metrics(metrics, objective)
+        # A default one may name metrics of other frameworks' files.
+        own = (each for each in known.values() if each not in OBJECTIVES.values())
+        for name in (name for objective in own for name in objective.metrics):
+            if Catalogue().find(name) is None:  # misspelt, and not only missing in these runs
+                resolver(metrics)(name)
     if weights is None:
         weights = WEIGHTS
         if objectives is not None:
@@ -220,9 +218,7 @@ def check_weights(
     """Check weights before there are scores, by objectives and metrics of the caller's own."""
     known = {*OBJECTIVES, *(objectives or ()), *metrics}
     for name in weights:
-        if is_statistic_of_metrics(name):
-            parse_objective(name)  # raises if it is none
-        elif name not in known and Catalogue().find(name) is None:
+        if name not in known and Catalogue().find(name) is None:
             raise UnknownNameError("objective or metric", name, known)
     if weights:
         _checked(weights)
@@ -236,12 +232,6 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-def _check_metrics(metrics: Mapping[str, Metric], objective: Objective) -> None:
-    for name in objective.metrics:
-        if Catalogue().find(name) is None:  # misspelt, and not only missing in these runs
-            resolver(metrics)(name)
-
-
 def metrics_of_any(runs: Sequence[Scored]) -> dict[str, Metric]:
     """The metrics of all pipelines, also those that some of them lack, as the first describes."""
     return {name: metric for run in reversed(runs) for name, metric in run.metrics.items()}
@@ -252,10 +242,6 @@ def _objective_name(metrics: Mapping[str, Metric], known: dict[str, Objective], 
     spelled = normalise_name(name)
     if name in known or spelled in known:
         return name if name in known else spelled
-    if is_statistic_of_metrics(name):
-        known[name] = parse_objective(name)
-        _check_metrics(metrics, known[name])
-        return name
     try:
         metric = resolver(metrics)(name)
     except UnknownNameError:

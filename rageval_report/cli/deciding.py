@@ -85,23 +85,11 @@ def _objectives(options: Options) -> dict[str, Objective] | list[str] | None:
 
 def _metrics_named(options: Options) -> list[str]:
     """The metrics that the options name; a weight may also belong to an objective."""
-    from rageval_report.analysis.objectives import is_statistic_of_metrics, parse_objective
-
     objectives = _objectives(options) or []
     own = objectives if isinstance(objectives, dict) else {}
     names = [*([] if own else objectives), *dict(options.weights)]
-    return [
-        *options.metrics,
-        *(metric for objective in own.values() for metric in objective.metrics),
-        *(
-            metric
-            for name in names
-            if name not in own
-            for metric in (
-                parse_objective(name).metrics if is_statistic_of_metrics(name) else (name,)
-            )
-        ),
-    ]
+    of_objectives = (metric for objective in own.values() for metric in objective.metrics)
+    return [*options.metrics, *of_objectives, *(name for name in names if name not in own)]
 
 
 # -- gate

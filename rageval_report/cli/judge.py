@@ -308,7 +308,7 @@ def _calibration(
     # The reader and what is known of the metric concern the judge's file, not that of the labels.
     plain = options.having(reader=None, lower=(), higher=(), bounds=())
     rated = Loading(plain).load(parse_source(people), labels)
-    keywords = ("scale", "threshold", "categories", "label_bounds", "confidence_level")
+    keywords = ("scale", "threshold", "label_bounds", "confidence_level")
     calibration = rr.calibrate(
         evaluation,
         options.metric,

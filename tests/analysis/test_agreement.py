@@ -72,12 +72,7 @@ def found(judged, labels):
     return find
 
 
-NOMINAL = {"categories": (1, 3), "scale": "nominal"}
 REFUSED = {
-    "label outside": ({"categories": (1, 2)}, DataError, "categories 1, 2 do not include 3.0"),
-    "score outside": (NOMINAL, DataError, r"categories 1, 3 do not include 2\.0"),
-    "one category": ({"categories": (1,)}, DataError, "two or more different numbers"),
-    "numbers have none": ({"categories": (1, 3), "scale": "continuous"}, DataError, "no categ"),
     "steps have no cut": ({"threshold": 2, "scale": "ordinal"}, DataError, "makes ratings binary"),
     "scale": ({"scale": "ordinl"}, UnknownNameError, "Did you mean 'ordinal'"),
     "threshold": ({"threshold": NAN}, DataError, "finite number"),

@@ -279,8 +279,9 @@ def test_a_name_stands_before_the_first_equals_sign():
     assert parse_named_objectives(["stars,worst=1,best=5"]) == {
         "stars,worst=1,best=5": Objective("stars", worst=1.0, best=5.0)
     }
-    texts = ["faithfulness", "p95(latency_ms)"]
-    assert parse_named_objectives(texts) == texts
+    assert parse_named_objectives(["faithfulness", "cost"]) == ["faithfulness", "cost"]
+    one = parse_named_objectives(["p95(latency_ms)"])
+    assert one == {"p95(latency_ms)": Objective("latency_ms", statistic="p95")}
     assert parse_named_objectives([]) is None
     for text in ("=f1", "f1="):
         with pytest.raises(DataError, match="write NAME=METRIC,METRIC"):
