@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -160,7 +160,7 @@ def history(
     >>> history(nights).frame[["run", "mean", "change"]].values.tolist()
     [['hybrid', 1.0, nan], ['hybrid (2)', 1.0, 0.0], ['hybrid (3)', 0.0, -1.0]]
     """
-    dated_runs, origin = _runs_of_pipeline(to_store(runs), pipeline)
+    dated_runs, notes = _runs_of_pipeline(to_store(runs), pipeline)
     result = trends(
         dated_runs,
         baseline=baseline,
@@ -175,7 +175,7 @@ def history(
         ),
         clusters=clusters,
     )
-    return replace(result.with_notes(*origin), origin=origin)
+    return result.with_notes(*notes)
 
 
 def monitor(

@@ -24,9 +24,6 @@ from rageval_report.reports.sentences import (
     counted,
     direction_notes,
     join_names,
-    number,
-    pvalue_text,
-    signed,
 )
 from rageval_report.results import Result, answer_of
 from rageval_report.scores import Metric, Scored
@@ -249,7 +246,6 @@ class History(Drawn):
     own_plot = "trends"
 
     runs: tuple[DatedRun, ...] = ()
-    origin: tuple[str, ...] = ()
 
     @property
     def _last(self) -> pd.DataFrame:
@@ -308,23 +304,9 @@ class History(Drawn):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The last run against the baseline, one sentence per metric."""
-        return tuple(map(self._sentence, self._last.to_dict("records")))
-
-    def _sentence(self, last: Mapping[Any, Any]) -> str:
-        metric, differs = last["metric"], last["differs_from_baseline"]
-        word = self._dated_verdict(metric, last["verdict"])
-        sentence = f"{last['run']} against {last['baseline']} on {metric}: {word}"
-        if last["verdict"] == NOT_COMPARED:
-            return f"{sentence}, {differs or 'no query is scored in both'}"
-        level = f"{100 * float(str(self.settings['confidence_level'])):g} % CI"
-        unit = ("cluster",) if "clusters" in self.settings else ("query", "queries")
-        limits = (number(last[f"difference_{end}"]) for end in ("ci_low", "ci_high"))
-        return (
-            f"{sentence}, {signed(last['difference'])} ({level} {' to '.join(limits)}, adjusted p "
-            f"{pvalue_text(last['difference_pvalue_adjusted'])}, "
-            f"{counted(int(last['difference_n']), *unit)})"
-        )
+        """The last run against the baseline, metric by metric."""
+        rows = self._last[["metric", "verdict"]].to_numpy().tolist()
+        return tuple(f"{metric}: {self._dated_verdict(metric, word)}" for metric, word in rows)
 
     def changes(self) -> Result:
         """What changed from run to run: configuration and gold set."""
@@ -334,19 +316,11 @@ class History(Drawn):
             if before is not None:
                 gold_set = pair_of(before, run).gold_set.removeprefix("query set: ") or "the same"
                 config = _changes_text(before, run, fields) or "the same" if fields else config
-            moment = run.created
-            rows.append(
-                {
-                    "run": run.name,
-                    "created": moment and moment.isoformat(sep=" ", timespec="minutes"),
-                    "pipeline": run.evaluation.name,
-                    "n_queries": run.table.n_queries,
-                    "query_set": run.query_set[:_SHORT_HASH],
-                    "gold_set": gold_set,
-                    "config": config,
-                }
-            )
-        notes = (*_doubts(self.runs), *self.origin)
+            moment = run.created and run.created.isoformat(sep=" ", timespec="minutes")
+            row = {"run": run.name, "created": moment, "pipeline": run.evaluation.name}
+            row |= {"n_queries": run.table.n_queries, "query_set": run.query_set[:_SHORT_HASH]}
+            rows.append({**row, "gold_set": gold_set, "config": config})
+        notes = tuple(_doubts(self.runs))
         return Result("What changed from run to run", pd.DataFrame(rows), {}, notes)
 
 

@@ -261,7 +261,7 @@ class Ranking(Result):
         ParetoFront
             Columns: pipeline, standing ("on the front", or "dominated" by another one on these
             queries), on_front, probability_on_front (the share of resamples of the queries),
-            each objective with ``{objective}_ci_low`` and ``_high``, and dominated_by.
+            each objective with ``{objective}_ci_low`` and ``_high``, dominated_by and dominates.
 
         Examples
         --------

@@ -243,6 +243,7 @@ def pareto_front(aims: Aims, *, as_quality: bool) -> ParetoFront:
         columns[axis.name] = axis.values
         columns[f"{axis.name}_ci_low"], columns[f"{axis.name}_ci_high"] = axis.mean_limits()
     columns["dominated_by"] = [", ".join(everyone[ahead]) for ahead in observed.T]
+    columns["dominates"] = [", ".join(everyone[behind]) for behind in observed]
     order = np.lexsort((-axes[0].sign * axes[0].values, ~on_front))
     frame = pd.DataFrame(columns).iloc[order].reset_index(drop=True)
     sentences = [*map(_front_sentence, frame.to_dict("records"))]
