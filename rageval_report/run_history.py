@@ -130,9 +130,8 @@ def history(
         ``change``, its interval and p-values, ``since_previous`` ("better", "worse", "undecided",
         "identical", "too few", "not compared"); ``baseline``, ``difference_n``, ``difference``, its
         interval and p-values, ``since_baseline``; ``first_regression``; ``differs`` (settings that
-        make the scores of this run incomparable with those before), ``unknown`` (settings that may
-        do so), ``differs_from_baseline``; ``marks`` (all of that in few words); ``kind``,
-        ``greater_is_better``, ``ci_method``, ``verdict`` (in the row of the last run).
+        make the scores of this run incomparable with those before), ``differs_from_baseline``;
+        ``kind``, ``greater_is_better``, ``ci_method``, ``verdict`` (in the row of the last run).
 
     Raises
     ------
@@ -146,7 +145,7 @@ def history(
     Runs are paired by query id, on the queries that had the same reference in both. Where the gold
     set changed, the line breaks, because the means before and after are of different questions. If
     a field of `fixed`, or a metric's direction or bounds, differs, nothing is tested. A field that
-    a run does not state is unknown, never equal.
+    a run does not state breaks no line; `History.changes` says that it is unknown.
 
     Examples
     --------

@@ -235,7 +235,10 @@ class GatedRun:
         """Whether the answers are correct, 1 or 0."""
         if self.units.are_clusters:
             answers = self.is_correct()
-            counts, each = CorrectCounts.of(answers), answers.to_numpy(float, na_value=math.nan)
+            counts, each = (
+                CorrectCounts.of(answers),
+                answers.to_numpy(float, na_value=math.nan),
+            )
         else:
             counts, each = self.count_correct(self.notion()), None
         n_of = np.array([counts.n_incorrect, counts.n_correct], dtype=np.float64)

@@ -19,12 +19,7 @@ from rageval_report.analysis.pairing import PairedRuns, Pairing, compared_rows, 
 from rageval_report.analysis.verdicts import CorrectionFamily
 from rageval_report.errors import DOUBT, DataError, UnknownNameError, is_doubt
 from rageval_report.plots.drawn import Drawn
-from rageval_report.reports.sentences import (
-    correction_note,
-    counted,
-    direction_notes,
-    join_names,
-)
+from rageval_report.reports.sentences import correction_note, counted, direction_notes, join_names
 from rageval_report.results import Result, answer_of
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import align, places_on_two_scales, range_text
@@ -85,31 +80,22 @@ def _flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
             yield f"{before}{name}", plain_value(value)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
-    """A field that differs between two runs as text, or that one of them does not have."""
-
-    field: str
-    before: str
-    after: str
-    is_known: bool = True
-
-    def __str__(self) -> str:
-        is_nowhere = self.before == self.after == UNKNOWN
-        return f"{self.field}: {UNKNOWN if is_nowhere else f'{self.before} → {self.after}'}"
-
-
 def config_changes(
-    before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]
-) -> list[FieldChange]:
-    """The fields that differ between two configurations, or that one of them does not have."""
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    fields: Iterable[str],
+    *,
+    of_both: bool = False,
+) -> list[str]:
+    """The fields that differ, or are unknown in one of them, unless only those of both count."""
     changes = []
     for field in fields:
         is_known = field in before and field in after
-        if not is_known or before[field] != after[field]:
+        is_same = is_known and before[field] == after[field]
+        if not is_same and (is_known or not of_both):
             texts = (" ".join(str(own.get(field, UNKNOWN)).split()) for own in (before, after))
-            short = (t if len(t) <= _LONGEST else f"{t[: _LONGEST - 1]}…" for t in texts)
-            changes.append(FieldChange(field, *short, is_known))
+            short = [t if len(t) <= _LONGEST else f"{t[: _LONGEST - 1]}…" for t in texts]
+            changes.append(f"{field}: {' → '.join(dict.fromkeys(short))}")
     return changes
 
 
@@ -120,21 +106,20 @@ def fields_of(runs: Iterable[DatedRun]) -> list[str]:
 
 def measurement_changes(
     before: DatedRun, after: DatedRun, metric: Metric, fixed: Iterable[str]
-) -> list[FieldChange]:
-    """The changes that prevent a comparison on a metric, and those that may, being unknown."""
-    changes = config_changes(before.config, after.config, fixed)
+) -> list[str]:
+    """The changes that prevent a comparison on a metric."""
+    changes = config_changes(before.config, after.config, fixed, of_both=True)
     ours, theirs = before.metric(metric), after.metric(metric)
     if ours is None or theirs is None:
         return changes
     ways = [f"{'higher' if own.greater_is_better else 'lower'} is better" for own in (ours, theirs)]
     if ways[0] != ways[1]:
-        changes.append(FieldChange("direction", *ways))
+        changes.append(f"direction: {' → '.join(ways)}")
+    scores = before.table.sample.scores, after.table.sample.scores
     if ours.bounds and theirs.bounds and tuple(ours.bounds) != tuple(theirs.bounds):
-        changes.append(FieldChange("bounds", str(ours.bounds), str(theirs.bounds)))
-    else:
-        scores = before.table.sample.scores, after.table.sample.scores
-        if places_on_two_scales((ours, theirs), scores):
-            changes.append(FieldChange("scale", *map(range_text, (ours, theirs), scores)))
+        changes.append(f"bounds: {ours.bounds} → {theirs.bounds}")
+    elif places_on_two_scales((ours, theirs), scores):
+        changes.append(f"scale: {' → '.join(map(range_text, (ours, theirs), scores))}")
     return changes
 
 
@@ -422,25 +407,16 @@ def _pairs_of(metric: Metric, runs: Sequence[DatedRun], baseline: DatedRun) -> I
 
 _Step = dict[str, Any]
 _NO_STEP: _Step = {
-    "n": 0,
-    "outcome": None,
-    "differs": None,
-    "unknown": None,
+    **dict.fromkeys(("outcome", "differs")),
     **dict.fromkeys(("difference", *_NUMBERS), math.nan),
+    "n": 0,
 }
 
 
-def _step(
-    gold_set: str, changes: list[FieldChange], row: paired_metric.MetricComparison | None
-) -> _Step:
+def _step(gold_set: str, changes: list[str], row: paired_metric.MetricComparison | None) -> _Step:
     """What differs, and the test if the scores mean the same; its outcome is not adjusted yet."""
-    known = (str(change) for change in changes if change.is_known)
-    step = {
-        **_NO_STEP,
-        "outcome": NOT_COMPARED,
-        "differs": "; ".join(filter(None, (gold_set, *known))) or None,
-        "unknown": "; ".join(str(c) for c in changes if not c.is_known) or None,
-    }
+    differs = "; ".join(filter(None, (gold_set, *changes))) or None
+    step = {**_NO_STEP, "outcome": NOT_COMPARED, "differs": differs}
     if row is not None and row.test.n:
         gains = (row.test.difference > 0) == row.metric.greater_is_better
         numbers = (row.test.difference, row.interval.low, row.interval.high, row.test.pvalue)
@@ -504,7 +480,7 @@ class _Trends:
         comparable = {
             metric.name: (ours, theirs)
             for metric in metrics
-            if pair.n_same and not any(change.is_known for change in changes[metric.name])
+            if pair.n_same and not changes[metric.name]
             if (ours := before.metric(metric)) and (theirs := after.metric(metric))
         }
         common = ([*comparable.values()], self.plan, self.clusters)
@@ -565,7 +541,6 @@ class _Trends:
                 "since_baseline": since["outcome"],
                 "first_regression": run is regression,
                 "differs": previous["differs"],
-                "unknown": previous["unknown"],
                 "differs_from_baseline": since["differs"],
                 "kind": metric.kind,
                 "greater_is_better": metric.greater_is_better,
@@ -593,16 +568,12 @@ class _Trends:
             yield correction_note(self.correction, n_tests, self.plan.alpha)
 
     def _break_notes(self) -> Iterator[str]:
-        """Breaks in comparability, and possible ones, each once for all metrics."""
+        """Breaks in comparability, each once for all metrics."""
         neighbours = {(before.name, after.name) for before, after in pairwise(self.runs)}
         notes = [
-            (name, f"{text}: {step[change]}")
+            (name, f"{after} is not directly comparable with {before}: {step['differs']}")
             for (name, before, after), step in self.steps.items()
-            for change, text in (
-                ("differs", f"{after} is not directly comparable with {before}"),
-                ("unknown", f"whether {after} is comparable with {before} is unknown"),
-            )
-            if step[change] and (before, after) in neighbours
+            if step["differs"] and (before, after) in neighbours
         ]
         for text in dict.fromkeys(text for _, text in notes):
             names = [name for name, own in notes if own == text]
@@ -629,4 +600,4 @@ def _doubts(runs: Iterable[DatedRun]) -> Iterator[str]:
 
 
 def _changes_text(before: DatedRun, after: DatedRun, fields: Sequence[str]) -> str:
-    return "; ".join(map(str, config_changes(before.config, after.config, fields)))
+    return "; ".join(config_changes(before.config, after.config, fields))

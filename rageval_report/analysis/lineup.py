@@ -10,17 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis import pairing
 from rageval_report.analysis.arguments import Clusters, resolve_units, unnamed_clusters
-from rageval_report.analysis.pairing import (
-    MISSING_TREATMENTS,
-    MissingTreatment,
-    check_evaluations,
-    notes_on_bounds,
-    on_one_scale,
-    pair_rows,
-    require_bounds,
-    twin_of,
-)
 from rageval_report.errors import (
     MOST_NAMED,
     AlignmentError,
@@ -152,7 +143,7 @@ class Lineup:
     rows: tuple[IndexArray | None, ...]
     metrics: dict[str, tuple[Metric, ...]]
     notes: tuple[str, ...] = ()
-    missing: MissingTreatment = "drop"
+    missing: pairing.MissingTreatment = "drop"
     units: Units = QUERIES
 
     @property
@@ -195,7 +186,7 @@ class Lineup:
             scores, is_missing = scores[:, has_any], is_missing[:, has_any]
         if is_missing.any():
             if self.missing == "worst":
-                worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
+                worst = pairing.require_bounds(metric)[0 if metric.greater_is_better else 1]
                 scores = np.where(is_unscored[:, has_any], worst, scores)
             else:
                 scores = scores.copy(order="F")
@@ -218,26 +209,26 @@ class Lineup:
 def line_up(
     evaluations: Iterable[Scored],
     *,
-    missing: MissingTreatment = "drop",
+    missing: pairing.MissingTreatment = "drop",
     on: str | None = None,
     clusters: Clusters | None = None,
 ) -> Lineup:
     """Put runs side by side; the keywords are those of `rank`."""
-    runs = check_evaluations(tuple(evaluations), "rank(*runs)")
+    runs = pairing.check_evaluations(tuple(evaluations), "rank(*runs)")
     check_several([run.name for run in runs])
-    check_choice("missing", missing, MISSING_TREATMENTS)
+    check_choice("missing", missing, pairing.MISSING_TREATMENTS)
     first = runs[0]
     others = list(runs[1:]) if on is None else align.match_all(first, runs[1:], on)
     runs = (first, *others)
-    pairings = [pair_rows(first, run) for run in others]
+    pairs = [pairing.pair_rows(first, run) for run in others]
     ids = first.scores.index
     is_common = np.ones(len(ids), dtype=bool)
-    for pairing in pairings:
-        if pairing.alignment.baseline_rows is not None:
-            is_common &= np.isin(np.arange(len(ids)), pairing.alignment.baseline_rows)
+    for pair in pairs:
+        if pair.alignment.baseline_rows is not None:
+            is_common &= np.isin(np.arange(len(ids)), pair.alignment.baseline_rows)
     rows: tuple[IndexArray | None, ...] = (None,) * len(runs)
     # None stands for all rows in order: runs over one file of queries need no look-up.
-    if any(pairing.alignment.baseline_rows is not None for pairing in pairings):
+    if any(pair.alignment.baseline_rows is not None for pair in pairs):
         ids = ids[is_common]
         rows = tuple(run.scores.index.get_indexer(ids) for run in runs)
     if not len(ids):
@@ -247,7 +238,10 @@ def line_up(
     if any(len(run.scores) > len(ids) for run in runs):
         alone = dict.fromkeys(i for run in runs for i in run.scores.index.difference(ids))
         notes.append(note_on_lone_queries([*alone], len(alone)))
-    notes += [*note_on_lone_metrics(runs, metrics), *notes_on_bounds(runs, metrics.values())]
+    notes += [
+        *note_on_lone_metrics(runs, metrics),
+        *pairing.notes_on_bounds(runs, metrics.values()),
+    ]
     units = resolve_units(first, clusters, is_common).select(is_common)
     return Lineup(runs, ids, rows, metrics, tuple(notes), missing, units)
 
@@ -269,13 +263,13 @@ def common_metrics(runs: Sequence[Scored]) -> dict[str, tuple[Metric, ...]]:
     """The metrics that all pipelines have, by the first one's name, as each pipeline knows them."""
     first, *others = runs
     known = [
-        (metric, *(twin for other in others if (twin := twin_of(metric, other))))
+        (metric, *(twin for other in others if (twin := pairing.twin_of(metric, other))))
         for metric in first.metrics.values()
     ]
     shared = [metrics for metrics in known if len(metrics) == len(runs)]
     if not shared:
         raise AlignmentError(_NOTHING_SHARED.format("metric", len(runs), first.name))
-    return {metrics[0].name: metrics for metrics in on_one_scale(runs, shared)}
+    return {metrics[0].name: metrics for metrics in pairing.on_one_scale(runs, shared)}
 
 
 def note_on_lone_queries(ids: Sequence[str], n: int) -> str:

@@ -328,7 +328,7 @@ def _notes(
     first, *others = [DatedRun.of(run, config=getattr(run, "config", None)) for run in runs]
     fields = fields_of([first, *others])
     changes = {
-        str(change) for run in others for change in config_changes(first.config, run.config, fields)
+        change for run in others for change in config_changes(first.config, run.config, fields)
     }
     if changes:
         yield f"configurations differ or are unknown: {'; '.join(sorted(changes))}"

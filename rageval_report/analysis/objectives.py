@@ -182,8 +182,8 @@ def choose_objectives(
     if isinstance(objectives, Mapping):
         known = {name: objective_of(value) for name, value in objectives.items()}
         # A default one may name metrics of other frameworks' files.
-        own = (each for each in known.values() if each not in OBJECTIVES.values())
-        for name in (name for objective in own for name in objective.metrics):
+        others = (each for each in known.values() if each not in OBJECTIVES.values())
+        for name in (name for objective in others for name in objective.metrics):
             if Catalogue().find(name) is None:  # misspelt, and not only missing in these runs
                 resolver(metrics)(name)
     if weights is None:
