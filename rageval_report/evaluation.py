@@ -904,41 +904,6 @@ class RAGPipelineEvaluation:
 
         return weighted_score(self, weights, objectives)
 
-    def judges_agreement(
-        self,
-        metrics: str | Iterable[str] | None = None,
-        *,
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
-    ) -> Result:
-        """How far several judges agree on each metric, and the mean of each.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The judged metrics; if omitted, all that several judges scored.
-        confidence_level, n_resamples, seed
-            As in `evaluation_report`.
-
-        Examples
-        --------
-        >>> from rageval_report import score
-        >>> from rageval_report.judges import Rubric, ScriptedChat
-        >>> rubric = Rubric("is_polite", "Polite?", "Polite? {answer}", kind="yes_no")
-        >>> said = {"strict": "YES YES NO NO", "kind": "YES YES YES NO"}
-        >>> chats = [ScriptedChat(text.split(), model=name) for name, text in said.items()]
-        >>> rows = [{"query_id": n, "answer": n} for n in "abcd"]
-        >>> run = score(rows, rubric, chat=chats, judging={"concurrency": 1})
-        >>> run.judges_agreement().frame["figure"].tolist()[:2]
-        ['mean score', 'mean score']
-        """
-        from rageval_report.analysis.agreement import judges_agreement
-        from rageval_report.analysis.arguments import IntervalSettings
-
-        plan = IntervalSettings(confidence_level, n_resamples, seed)
-        return judges_agreement(self, metrics, plan)
-
     def calibrate(
         self,
         metric: str,
@@ -954,7 +919,7 @@ class RAGPipelineEvaluation:
             The judged metric, by any of its names.
         people : RAGPipelineEvaluation, Series, DataFrame, or mapping
             The labels by query id.
-        label, scale, threshold, label_bounds, errors, lam
+        label, scale, threshold, label_bounds, errors
             As in `rageval_report.calibrate`.
         correct : as in the constructor, optional
             If omitted, the rule of this evaluation.

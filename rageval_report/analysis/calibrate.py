@@ -96,7 +96,6 @@ class Calibration(Drawn):
     ratings: Ratings = field(kw_only=True)
     scale: RatingScale = field(kw_only=True)
     means: JudgeMeans = field(kw_only=True)
-    lam: float | str = field(kw_only=True)
     plan: IntervalSettings = field(kw_only=True)
 
     @property
@@ -177,7 +176,8 @@ class Calibration(Drawn):
         is_labelled = is_judged & ~np.isnan(labels).any(axis=0)
         rest = is_judged & ~is_labelled
         judged, labelled, both = judge[:, is_judged], labels[:, is_labelled], judge[:, is_labelled]
-        n, n_judged, lam = int(is_labelled.sum()), int(is_judged.sum()), self.lam
+        n, n_judged = int(is_labelled.sum()), int(is_judged.sum())
+        lam: float | str = "auto"
         if n < 2:
             names = f"{self.evaluation.name!r} and {name!r}"
             raise AlignmentError(
@@ -191,7 +191,7 @@ class Calibration(Drawn):
         if rest.sum() >= 2:
             sides = zip(labelled, both, judge[:, rest], strict=True)
             level = self.plan.confidence_level
-            corrected = ppi.ppi_difference(*sides, lam=lam, confidence_level=level)
+            corrected = ppi.ppi_difference(*sides, confidence_level=level)
             lam = corrected.lam
             # The difference itself is corrected, so there are no corrected means of the two sides.
             gaps.append((CORRECTED, n_judged, math.nan, math.nan, corrected))
@@ -253,7 +253,6 @@ class CalibrateKeywords(TypedDict, total=False):
     label_bounds: tuple[float, float] | None
     errors: JudgeErrors | None
     correct: Correct | None
-    lam: float | str
     confidence_level: float
     n_resamples: int
     seed: int
@@ -270,7 +269,6 @@ def calibrate(
     label_bounds: tuple[float, float] | None = None,
     errors: JudgeErrors | None = None,
     correct: Correct | None = None,
-    lam: float | str = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     seed: int = 0,
@@ -301,8 +299,6 @@ def calibrate(
         How often the judge is right, counted on another set: for Rogan and Gladen's share.
     correct : see `rageval_report.scores.correctness`, optional
         If it has a threshold for the metric, that is the default of `threshold`.
-    lam : float or "auto"
-        The weight of the judge in the corrected mean, as in `rageval_report.stats.ppi_mean`.
     confidence_level : float
         The level of the intervals.
     n_resamples, seed : int
@@ -339,7 +335,7 @@ def calibrate(
     ratings = ratings_of(evaluation, known, people, label, label_bounds)
     chosen = scale_of(ratings, known, scale=scale, threshold=threshold, correct=correct)
     labels = chosen.agreed_labels(ratings.table)
-    means = _means_of(ratings, chosen, known, plan, lam)
+    means = _means_of(ratings, chosen, known, plan)
     rows = _agreement_rows(ratings, chosen, labels, plan)
     notes = [*_weaknesses(ratings, chosen, labels, rows)]
     rows += agreement.people_rows(ratings, chosen, plan)
@@ -354,8 +350,7 @@ def calibrate(
         "scale": chosen.kind,
         "threshold": chosen.threshold,
         "categories": tuple(chosen.categories.tolist()) or None,
-        # The weight that was used: "auto" would not say what moved the numbers.
-        "lam": lam if means.corrected is None else means.corrected.lam,
+        "lam": "auto" if means.corrected is None else means.corrected.lam,
         "label_bounds": None if label_bounds is None else tuple(map(float, label_bounds)),
         "external_errors": None if errors is None else "{}/{},{}/{}".format(*astuple(errors)),
         **asdict(plan),
@@ -372,17 +367,12 @@ def calibrate(
         ratings=ratings,
         scale=chosen,
         means=means,
-        lam=lam,
         plan=plan,
     )
 
 
 def _means_of(
-    ratings: Ratings,
-    scale: RatingScale,
-    metric: Metric,
-    plan: IntervalSettings,
-    lam: float | str,
+    ratings: Ratings, scale: RatingScale, metric: Metric, plan: IntervalSettings
 ) -> JudgeMeans:
     """The means of the scores themselves, whatever the scale."""
     people, judge = ratings.labels[ratings.both], ratings.judge[ratings.both]
@@ -390,7 +380,7 @@ def _means_of(
     own: dict[str, Any] = {"bounds": metric.bounds, "confidence_level": plan.confidence_level}
     corrected = errors = None
     if len(people) >= 2 and others.size >= 2:
-        corrected = ppi.ppi_mean(people, judge, others, lam=lam, **own)
+        corrected = ppi.ppi_mean(people, judge, others, **own)
     naive, alone = (
         mean_interval(scores, bounds=metric.bounds, kind=kind_of_mean(metric), **asdict(plan))
         for scores in (ratings.judge, people)

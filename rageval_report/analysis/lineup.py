@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,19 @@ from rageval_report.stats.units import (
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
 
-class RankedColumns:
-    """The scores of one metric on the queries that every pipeline scored: one column a pipeline.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankedBlock:
+    """One metric on the queries that every pipeline scored, in memory or of scans.
 
-    In memory, and of scans, they have ``columns``, ``pairs``, ``are_clusters`` and ``error``.
+    Both have ``columns``, the scores of each pipeline, ``pairs`` and ``error``.
     """
+
+    metric: Metric
+    names: tuple[str, ...]
+    unscored: IntArray
+    empty: tuple[str, ...] = ()
+    n_not_applicable: int = 0
+    units: Units = QUERIES
 
     @property
     def n(self: Any) -> int:
@@ -63,75 +72,44 @@ class RankedColumns:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class MatrixColumns(RankedColumns):
-    """Columns in memory: scores of shape (n_queries, n_pipelines), none missing."""
-
-    scores: FloatArray
-    units: Units = QUERIES
-
-    @property
-    def n(self) -> int:
-        """The number of queries."""
-        return len(self.scores)
-
-    @property
-    def n_units(self) -> int:
-        """The number of independent units."""
-        return self.units.count(len(self.scores))
-
-    @cached_property
-    def columns(self) -> list[Column]:
-        """The scores of each pipeline."""
-        return [Column.of(column) for column in self.scores.T]
-
-    @property
-    def pairs(self) -> list[Pairs]:
-        """All pairs; not kept, because those of all metrics may be large."""
-        return many_pairs.pairs_of_columns(self.scores, units=self.units)
-
-    @property
-    def are_clusters(self) -> bool:
-        """Whether queries belong together."""
-        return self.units.are_clusters
-
-    def error(self, place: int) -> ClusteredStandardError | None:
-        """The standard error of the mean of a column by clusters."""
-        return clustered_standard_error(self.scores[:, place], np.asarray(self.units.codes))
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreBlock:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoreBlock(RankedBlock):
     """The scores of one metric: one row per common query, one column per pipeline."""
 
-    metric: Metric
-    names: tuple[str, ...]
     values: FloatArray
-    unscored: IntArray
-    empty: tuple[str, ...] = ()
-    n_not_applicable: int = 0
-    units: Units = QUERIES
 
-    @property
+    @cached_property
     def is_complete(self) -> BoolArray:
         """Whether every pipeline scored each row."""
         return ~np.isnan(self.values[:, 0]) if self.names else np.zeros(len(self.values), bool)
 
-    @property
+    @cached_property
     def complete(self) -> FloatArray:
         """The rows that every pipeline scored."""
-        rows = self.is_complete
-        return self.values if rows.all() else self.values[rows]
+        return self.values if self.is_complete.all() else self.values[self.is_complete]
 
     @cached_property
-    def columns(self) -> MatrixColumns:
-        """The rows that every pipeline scored, with what a ranking needs of them."""
-        return MatrixColumns(self.complete, self.units.select(self.is_complete))
+    def _units(self) -> Units:
+        return self.units.select(self.is_complete)
 
     @property
     def n_units(self) -> int:
-        """The number of units of the rows that every pipeline scored."""
-        return self.columns.n_units
+        """The number of independent units of these rows."""
+        return self._units.count(len(self.complete))
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The scores of each pipeline."""
+        return [Column.of(column) for column in self.complete.T]
+
+    @property
+    def pairs(self) -> list[Pairs]:
+        """All pairs; not kept, because those of all metrics may be large."""
+        return many_pairs.pairs_of_columns(self.complete, units=self._units)
+
+    def error(self, place: int) -> ClusteredStandardError | None:
+        """The standard error of the mean of a column by clusters."""
+        return clustered_standard_error(self.complete[:, place], np.asarray(self._units.codes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,15 +169,14 @@ class Lineup:
             else:
                 scores = scores.copy(order="F")
                 scores[is_missing.any(axis=1)] = np.nan
-        names = list(zip(self.names, has_any.tolist(), strict=True))
         return ScoreBlock(
-            metric,
-            tuple(pipeline for pipeline, is_scored in names if is_scored),
-            scores,
-            is_unscored.sum(axis=0)[has_any],
-            tuple(pipeline for pipeline, is_scored in names if not is_scored),
-            0 if applies is None else int((~applies).sum()),
-            self.units,
+            metric=metric,
+            names=tuple(compress(self.names, has_any)),
+            values=scores,
+            unscored=is_unscored.sum(axis=0)[has_any],
+            empty=tuple(compress(self.names, ~has_any)),
+            n_not_applicable=0 if applies is None else int((~applies).sum()),
+            units=self.units,
         )
 
     def _sides(self, name: str) -> Iterator[tuple[Scored, IndexArray | None, Metric]]:

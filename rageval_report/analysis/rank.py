@@ -439,10 +439,9 @@ class _RankedBlocks:
         """The tests of all pairs, not yet corrected; none of a metric that cannot be ranked."""
         tests, plan = dict[str, AllPairs](), self.plan
         for name, block in self.blocks.items():
-            columns = block.columns
-            if len(block.names) > 1 and columns.n > 0:
-                pairs = run_all_tests(columns.pairs, test=plan.test, **plan.draws)
-                if columns.n_units < plan.fewest_units:
+            if len(block.names) > 1 and block.n > 0:
+                pairs = run_all_tests(block.pairs, test=plan.test, **plan.draws)
+                if block.n_units < plan.fewest_units:
                     pvalue = np.where((pairs.wins == 0) & (pairs.losses == 0), 1.0, np.nan)
                     untested = {"pvalue_adjusted": pvalue, "tests": ("none",) * pvalue.size}
                     pairs = replace(pairs, pvalue=pvalue, **untested)
@@ -530,7 +529,7 @@ class _RankedBlocks:
         if tests is None:
             yield from (self._row(block, name) for name in self.lineup.names)
             return
-        standing, columns = Standing(block, tests, self.plan.alpha), block.columns
+        standing = Standing(block, tests, self.plan.alpha)
         is_known, order, beats = metric.direction_is_known, standing.order, standing.beats
         intervals = self._mean_intervals(block)
         first = ranking_sentences.standing_sentence(block, standing, intervals[order[0]], settings)
@@ -541,7 +540,7 @@ class _RankedBlocks:
             yield self._row(
                 *(block, block.names[place]),
                 rank=int(standing.ranks[place]) if is_known else math.nan,
-                n=columns.n,
+                n=block.n,
                 mean=interval.estimate,
                 ci_low=interval.low,
                 ci_high=interval.high,
@@ -557,12 +556,12 @@ class _RankedBlocks:
 
     def _mean_intervals(self, block: ScoreBlock) -> list[Interval]:
         """The interval of the mean of each pipeline."""
-        columns, metric = block.columns, block.metric
-        if not columns.are_clusters:
-            return [arguments.interval_of_mean(metric, own, self.plan) for own in columns.columns]
+        metric, plan = block.metric, self.plan
+        if not block.units.are_clusters:
+            return [arguments.interval_of_mean(metric, own, plan) for own in block.columns]
         return [
-            arguments.interval_of_clusters(metric, own, columns.error(place), self.plan)
-            for place, own in enumerate(columns.columns)
+            arguments.interval_of_clusters(metric, own, block.error(place), plan)
+            for place, own in enumerate(block.columns)
         ]
 
     # -- notes
@@ -578,14 +577,14 @@ class _RankedBlocks:
 
     def _left_out(self, block: ScoreBlock) -> Iterator[str]:
         """The queries and the pipelines that are left out on a metric."""
-        n_common, n_units = self.lineup.n_queries, block.columns.n_units
+        n_common, n_units = self.lineup.n_queries, block.n_units
         fewest, n = self.plan.fewest_units, n_common - block.n_not_applicable
         if block.n_not_applicable:
             yield f"does not apply to {block.n_not_applicable} of {n_common} common queries"
         if block.empty:
             are = "is" if len(block.empty) == 1 else "are"
             yield f"not scored at all by {', '.join(block.empty)}, which {are} not ranked"
-        left_out = n - block.columns.n
+        left_out = n - block.n
         if left_out and block.names:
             order = np.argsort(-block.unscored, kind="stable")
             counts = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
@@ -606,8 +605,8 @@ class Standing:
     """The order of the pipelines on one metric, and which pairs are shown to differ."""
 
     def __init__(self, block: ScoreBlock, tests: AllPairs, alpha: float) -> None:
-        columns, sign = block.columns, 1.0 if block.metric.greater_is_better else -1.0
-        means, tie = sign * columns.means, columns.tie
+        sign = 1.0 if block.metric.greater_is_better else -1.0
+        means, tie = sign * block.means, block.tie
         ahead = means[:, np.newaxis] - means > tie
         # Means that differ by rounding alone get the same key and keep the order of the caller.
         self.order: list[int] = np.argsort(-np.round(means / tie) * tie, kind="stable").tolist()
@@ -659,12 +658,12 @@ def letters_of(differs: npt.ArrayLike) -> list[str]:
 def _pair_rows(
     block: ScoreBlock, tests: AllPairs, level: float, plan: RankSettings
 ) -> Iterator[dict[str, object]]:
-    metric, is_tested = block.metric, block.columns.n_units >= plan.fewest_units
+    metric, is_tested = block.metric, block.n_units >= plan.fewest_units
     wins, losses = tests.wins.tolist(), tests.losses.tolist()
     if not metric.greater_is_better:  # the tests count larger scores, a table of wins better ones
         wins, losses = losses, wins
     for place, (i, j, both) in enumerate(
-        zip(tests.first.tolist(), tests.second.tolist(), block.columns.pairs, strict=True)
+        zip(tests.first.tolist(), tests.second.tolist(), block.pairs, strict=True)
     ):
         low = high = detectable = math.nan
         if is_tested:

@@ -180,7 +180,7 @@ def _preference_rubric(options: Options) -> Rubric | str:
 
 def _judge_records(options: Options, setup: JudgeSetup, output: Output) -> int:
     from rageval_report.metrics.scoring import score_and_judge
-    from rageval_report.runner.judge_setup import judges_results, noise_results
+    from rageval_report.runner.judge_setup import noise_results
     from rageval_report.runner.scoring import judge_until
 
     chats = setup.chats()
@@ -206,7 +206,6 @@ def _judge_records(options: Options, setup: JudgeSetup, output: Output) -> int:
     results = {
         evaluation.name: evaluation.evaluation_report(),
         **stopping,
-        **judges_results(evaluation, scored.judged),
         **noise_results(scored.judged),
     }
     output.write(*results.values(), names=results)
@@ -231,7 +230,6 @@ def _prefer(options: Options, setup: JudgeSetup, output: Output) -> int:
         preferences,
         baseline=_stem(options.against),
         candidate=options.name or _stem(options.records),
-        question=candidate.get("question"),
     )
     output.write(*results.values(), names=results)
     if options.queries is not None:
