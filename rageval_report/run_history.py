@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_report.analysis.arguments import Clusters, scans_among
 from rageval_report.analysis.history import DatedRun, History, trends
@@ -18,21 +18,12 @@ from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
 from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path
 from rageval_report.files.source import Source
-from rageval_report.metrics.ranking_scores import DuplicateDocs
-from rageval_report.readers.base import ReaderOptions
 from rageval_report.reports.sentences import join_names
-from rageval_report.scores import Correct
-from rageval_report.scores.query_rows import Totals
-from rageval_report.scores.roles import Roles
 from rageval_report.scores.run_file import FORMAT
-from rageval_report.scores.saved_tables import COMPANION
-from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.sources.base import FilesArgument
 from rageval_report.sources.files import (
     address_of,
     is_glob,
-    is_partition_name,
-    is_score_file,
     is_visible_name,
     list_files,
 )
@@ -63,19 +54,6 @@ class Store:
 RunsArgument: TypeAlias = (
     "str | Path | Store | Iterable[RAGPipelineEvaluation] | Iterable[EvaluationScan]"
 )
-
-
-class RunLoading(ReaderOptions, total=False):
-    """How the file of each run is loaded; see `RAGPipelineEvaluation.load`."""
-
-    query_id: str | None
-    metrics: MetricsArgument
-    correct: Correct | None
-    duplicates: Duplicates | DuplicateDocs
-    totals: Totals
-    strict: bool
-    roles: Roles | None
-    allow: str | Iterable[str]
 
 
 def history(
@@ -278,7 +256,7 @@ def read_runs(
     folder: str | Path,
     *,
     files: FilesArgument = "auto",
-    **options: Unpack[RunLoading],
+    **options: Any,
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
 
@@ -320,20 +298,22 @@ def read_runs(
     ...     [run.name for run in read_runs(folder).runs]
     ['monday']
     """
-    where = Path(folder)
+    where, shown = Path(folder), shorten_path(str(folder))
     is_elsewhere = is_glob(str(folder)) or address_of(str(folder)) is not None
     if is_elsewhere and not is_folder(where):
         return _read_other_files(folder, files, options)
-    if is_file(where):
-        raise DataError(f"{where}: expected a folder of run files; this is a file")
     if not is_folder(where):
-        raise _no_folder(where)
+        what = "this is a file" if is_file(where) else "it does not exist"
+        raise DataError(f"{shown}: expected a folder of run files; {what}")
+    try:
+        members = sorted(path for path in where.iterdir() if is_visible_name(path.name))
+    except OSError as exc:
+        raise DataError(f"{shown}: the folder cannot be read: {exc.strerror}") from exc
     dated: list[tuple[datetime, str, DatedRun]] = []
     problems, others, undated = list[str](), list[str](), list[str]()
-    for path in _members(where):
+    for path in members:
         try:
-            source = Source(path) if _may_be_run(path) else None
-            if source is None or not _is_run_file(source):
+            if not _is_run_file(path):
                 others.append(path.name)
                 continue
             run = RAGPipelineEvaluation.load(None, path, reader="run_file", **options)
@@ -344,13 +324,17 @@ def read_runs(
             undated.append(path.name)
         # Copying or checking out a file changes this time, so it is the last resort.
         moment = run.created or datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        kept = DatedRun.of(run, name=source.stem, created=moment, config=run.config)
+        kept = DatedRun.of(run, name=Source(path).stem, created=moment, config=run.config)
         dated.append((moment, path.name, kept))
     if not dated:
         # The error of a damaged run file is the one that helps.
         if not problems and _has_other_scores(where):
             return _read_other_files(folder, files, options)
-        raise DataError(f"{where}: {_no_run_message(problems, others)}")
+        found = f"no run file among {join_names(others, _MOST_NAMED)}"
+        if problems:
+            found = f"no run file can be read; {'; '.join(problems[:_MOST_NAMED])}"
+        found = found if problems or others else "the folder is empty"
+        raise DataError(f'{shown}: {found}; write one with evaluation.save("runs/monday.json")')
     notes = [f"left out: {problem}" for problem in problems]
     if others:
         notes.append(f"skipped files that are not run files: {join_names(others, _MOST_NAMED)}")
@@ -364,33 +348,15 @@ def read_runs(
     return Store(tuple(run for _, _, run in in_order), tuple(notes))
 
 
-def _members(folder: Path) -> list[Path]:
-    try:
-        # A companion belongs to a table, which is named in its place.
-        return sorted(
-            path
-            for path in folder.iterdir()
-            if not path.name.startswith(".") and not path.name.endswith(COMPANION)
-        )
-    except OSError as exc:
-        raise DataError(f"{folder}: the folder cannot be read: {exc.strerror}") from exc
-
-
-def _may_be_run(path: Path) -> bool:
-    return not path.is_dir() and path.name.lower().endswith((".json", ".json.gz"))
-
-
-def _is_run_file(source: Source) -> bool:
+def _is_run_file(path: Path) -> bool:
     """Whether it is a run file: its start says so, even if the file is cut, else its content."""
+    if path.is_dir() or not path.name.lower().endswith((".json", ".json.gz")):
+        return False
+    source = Source(path)
     if FORMAT.encode() in source.head:
         return True
     document = source.document_or_none()
     return isinstance(document, dict) and document.get("format") == FORMAT
-
-
-def _no_folder(folder: Path) -> DataError:
-    shown = shorten_path(str(folder))
-    return DataError(f"{shown}: expected a folder of run files; it does not exist")
 
 
 def _has_other_scores(folder: Path) -> bool:
@@ -400,49 +366,14 @@ def _has_other_scores(folder: Path) -> bool:
         return False
 
 
-def _no_run_message(problems: Sequence[str], others: Sequence[str]) -> str:
-    if problems:
-        more = f"; and {len(problems) - 1} more" if len(problems) > 1 else ""
-        return f"no run file can be read; {problems[0]}{more}"
-    found = f"no run file among {join_names(others, _MOST_NAMED)}" if others else "the folder is"
-    return f'{found}{"" if others else " empty"}; write evaluation.save("runs/monday.json")'
-
-
 # -- files of any format, and scans
 
 
-def _read_other_files(where: str | Path, files: FilesArgument, options: RunLoading) -> Store:
+def _read_other_files(where: str | Path, files: FilesArgument, options: Any) -> Store:
     """The runs of files of any format; each file is a run, unless the caller says otherwise."""
     how: FilesArgument = "evaluations" if files == "auto" else files
     runs = list(read_scores(where, files=how, **options).values())
     return with_origin(_store_of(runs), where)
-
-
-def list_tables(where: str | Path) -> list[str]:
-    """The tables of a folder or a glob, each of which is a run.
-
-    The files, in the order of their names; the folders if there are no files of scores beside them,
-    because each then holds the parts of one table.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as runs:
-    ...     for night in ("monday", "tuesday"):
-    ...         Path(runs, night).mkdir()
-    ...         _ = Path(runs, night, "part-0.csv").write_text("query_id,recall")
-    ...     [Path(table).name for table in list_tables(runs)]
-    ['monday', 'tuesday']
-    """
-    if not is_glob(str(where)) and not Path(where).exists():
-        raise _no_folder(Path(where))
-    if is_folder(Path(where)):
-        members = sorted(path for path in Path(where).iterdir() if is_visible_name(path.name))
-        folders = [path for path in members if path.is_dir()]
-        is_flat = any(is_score_file(path.name) for path in members if path.is_file())
-        if folders and not is_flat and not any(is_partition_name(path.name) for path in folders):
-            return list(map(str, folders))
-    return list(map(str, list_files(where).files))
 
 
 def with_origin(store: Store, where: str | Path) -> Store:
