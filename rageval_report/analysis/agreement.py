@@ -323,20 +323,10 @@ FigureRow: TypeAlias = dict[str, Any]
 CorrelationKind: TypeAlias = Literal["pearson", "spearman", "kendall"]
 
 _PEOPLE = "people with each other"
-# Words for the size of a coefficient, each with the smallest value it applies to.
-_LANDIS, _KRIPPENDORFF, _COHEN = "Landis & Koch 1977", "Krippendorff 2004", "Cohen 1988"
-_LIMITS_OF_WORDS: dict[str, tuple[tuple[float, str], ...]] = {
-    _LANDIS: (
-        *((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair")),
-        *((0.0, "slight"), (-math.inf, "poor")),
-    ),
-    _KRIPPENDORFF: ((0.8, "reliable"), (0.667, "tentative"), (-math.inf, "unreliable")),
-    _COHEN: ((0.5, "large"), (0.3, "medium"), (0.1, "small"), (-math.inf, "none")),
-}
-_CORRELATIONS: dict[str, tuple[CorrelationKind, str | None]] = {
-    "Pearson correlation": ("pearson", _COHEN),
-    "Spearman correlation": ("spearman", _COHEN),
-    "Kendall's tau-b": ("kendall", None),
+_CORRELATIONS: dict[str, CorrelationKind] = {
+    "Pearson correlation": "pearson",
+    "Spearman correlation": "spearman",
+    "Kendall's tau-b": "kendall",
 }
 _WEIGHTS: tuple[measures.Weights, ...] = ("linear", "quadratic")
 _LEVELS: dict[ScaleKind, measures.MeasurementLevel] = {
@@ -348,22 +338,12 @@ _LEVELS: dict[ScaleKind, measures.MeasurementLevel] = {
 
 
 def figure(
-    part: str,
-    name: str,
-    interval: Interval,
-    n: int,
-    source: str | None = None,
-    reading: str | None = None,
-    verdict: str | None = None,
+    part: str, name: str, interval: Interval, n: int, verdict: str | None = None
 ) -> FigureRow:
-    """A row of a table of agreement; a benchmark that is named as the source gives its word."""
-    if source in _LIMITS_OF_WORDS:
-        words = (word for least, word in _LIMITS_OF_WORDS[source] if interval.estimate >= least)
-        reading = next(words, None)  # NaN has none
-        source = source if reading else None
+    """A row of a table of agreement."""
     row = {"part": part, "figure": name, "estimate": interval.estimate, "ci_low": interval.low}
-    row |= {"ci_high": interval.high, "n": n, "reading": reading, "source": source}
-    return {**row, "method": interval.method, "verdict": verdict, "notes": interval.notes}
+    row |= {"ci_high": interval.high, "n": n, "method": interval.method}
+    return {**row, "verdict": verdict, "notes": interval.notes}
 
 
 def interval_notes(rows: Iterable[FigureRow]) -> list[str]:
@@ -380,27 +360,23 @@ def pair_rows(
     """The measures of two ratings of the same queries, without gaps, that are for their scale."""
     level, is_steps = settings.confidence_level, scale.kind == "ordinal"
     own: dict[str, Any] = {"confidence_level": level, "categories": [*map(float, scale.categories)]}
-    intervals: dict[str, tuple[Interval, str | None]] = {}
+    intervals: dict[str, Interval] = {}
     if scale.kind == "continuous":
-        for name, (kind, source) in _CORRELATIONS.items():
-            intervals[name] = correlation(a, b, kind, confidence_level=level), source
+        for name, kind in _CORRELATIONS.items():
+            intervals[name] = correlation(a, b, kind, confidence_level=level)
     else:
         same = (a == b).astype(np.float64)
         share = mean_interval(same, bounds=(0.0, 1.0), confidence_level=level)
-        intervals["percent agreement"] = share, None
-        intervals["Cohen's kappa"] = measures.cohen_kappa(a, b, **own), _LANDIS
+        intervals["percent agreement"] = share
+        intervals["Cohen's kappa"] = measures.cohen_kappa(a, b, **own)
         for weights in _WEIGHTS if is_steps else ():
-            kappa = measures.cohen_kappa(a, b, weights, **own)
-            intervals[f"Cohen's kappa, {weights}"] = kappa, _LANDIS
-        intervals["Gwet's AC1"] = measures.gwet_ac1(a, b, **own), _LANDIS
+            name = f"Cohen's kappa, {weights}"
+            intervals[name] = measures.cohen_kappa(a, b, weights, **own)
+        intervals["Gwet's AC1"] = measures.gwet_ac1(a, b, **own)
         if is_steps:
-            intervals["Gwet's AC2, quadratic"] = (
-                measures.gwet_ac2(a, b, "quadratic", **own),
-                _LANDIS,
-            )
-    alpha = _alpha(np.column_stack([a, b]), scale, settings)
-    intervals["Krippendorff's alpha"] = alpha, _KRIPPENDORFF
-    return [figure(part, name, each, a.size, source) for name, (each, source) in intervals.items()]
+            intervals["Gwet's AC2, quadratic"] = measures.gwet_ac2(a, b, "quadratic", **own)
+    intervals["Krippendorff's alpha"] = _alpha(np.column_stack([a, b]), scale, settings)
+    return [figure(part, name, each, a.size) for name, each in intervals.items()]
 
 
 def _alpha(table: FloatArray, scale: RatingScale, settings: IntervalSettings) -> Interval:
@@ -476,11 +452,11 @@ def people_rows(
         usual = table[n_ratings == np.bincount(n_ratings).argmax()]
         counts = np.column_stack([(usual == value).sum(axis=1) for value in scale.categories])
         kappa = measures.fleiss_kappa(counts, confidence_level=level)
-        yield figure(_PEOPLE, "Fleiss' kappa", kappa, len(usual), _LANDIS)
+        yield figure(_PEOPLE, "Fleiss' kappa", kappa, len(usual))
     # If the second is below the first, the judge agrees with people less than they with each other.
     joined = np.column_stack([table, scale.judge_categories(ratings.judge)[has_several]])
     for name, each in (("Krippendorff's alpha", table), ("alpha, the judge as one more", joined)):
-        yield figure(_PEOPLE, name, _alpha(each, scale, settings), len(table), _KRIPPENDORFF)
+        yield figure(_PEOPLE, name, _alpha(each, scale, settings), len(table))
 
 
 # -- several judges

@@ -308,15 +308,14 @@ def calibrate(
     -------
     Calibration
         One row per figure: ``part``, ``figure``, ``estimate``, ``ci_low``, ``ci_high``, ``n``,
-        ``reading`` (a word for the estimate), ``source`` (of that word), ``method``, ``verdict``.
-        Its methods give the confusion matrix, the disagreements, and the difference of two
-        pipelines.
+        ``method``, ``verdict``. Its methods give the confusion matrix, the disagreements, and the
+        difference of two pipelines.
 
     Notes
     -----
     The corrected mean is unbiased however bad the judge is, if the labelled queries are a random
-    sample of all; a bad judge only makes its interval wide. A word like "substantial" is a
-    convention: look at the interval, and at the agreement of people with each other.
+    sample of all; a bad judge only makes its interval wide. How much agreement is enough, the
+    agreement of people with each other says, and no word for a coefficient.
 
     Examples
     --------
@@ -360,7 +359,7 @@ def calibrate(
         pd.DataFrame(rows).drop(columns="notes", errors="ignore"),
         {name: value for name, value in settings.items() if value is not None},
         (*notes, *agreement.interval_notes(rows)),
-        headline=("figure", "estimate", "ci_low", "ci_high", "n", "reading"),
+        headline=("figure", "estimate", "ci_low", "ci_high", "n"),
         grouped_by="part",
         evaluation=evaluation,
         metric=known,
@@ -410,8 +409,7 @@ def _agreement_rows(
     row = next(by_name[name] for name in _LEADING if name in by_name)
     estimate, low, high = (row[name] for name in ("estimate", "ci_low", "ci_high"))
     text = _text(Interval(estimate, low, high, math.nan, row["method"], plan.confidence_level))
-    word = f", {row['reading']} ({row['source']})" if row["reading"] else ""
-    row["verdict"] = f"{sentence}{':' if same is None else ';'} {row['figure']} {text}{word}"
+    row["verdict"] = f"{sentence}{':' if same is None else ';'} {row['figure']} {text}"
     return rows
 
 
@@ -439,13 +437,11 @@ def _rows_of_means(
     yield figure(MEAN, LABELLED, means.people, ratings.n)
     if (corrected := means.corrected) is not None:
         worth = means.labels_worth
-        reading = None if math.isnan(worth) else f"worth {worth:.0f} labels"
         sentence = (
             f"the mean of {name}, corrected using {corrected.n} labels, is {_text(corrected)}; "
             f"the judge alone says {number(means.naive.estimate)}"
-        ) + (f"; {reading} without a judge" if reading else "")
-        source = "Angelopoulos et al. 2023"
-        yield figure(MEAN, CORRECTED, corrected, n_judged, source, reading, sentence)
+        ) + ("" if math.isnan(worth) else f"; worth {worth:.0f} labels without a judge")
+        yield figure(MEAN, CORRECTED, corrected, n_judged, sentence)
 
 
 def _corrected_shares(
@@ -459,9 +455,9 @@ def _corrected_shares(
     """Rogan and Gladen's shares; why there is none is added to the notes."""
     verdicts = scale.judge_categories(ratings.judge)
     # Errors counted on these queries correct the unlabelled ones, external errors all.
-    for name, rates, used, reading in (
-        ("Rogan-Gladen", own, ratings.unlabelled, "share of 1, unlabelled"),
-        ("Rogan-Gladen, external", external, ratings.is_judged, "share of 1"),
+    for name, rates, used in (
+        ("Rogan-Gladen", own, ratings.unlabelled),
+        ("Rogan-Gladen, external", external, ratings.is_judged),
     ):
         if rates is not None and used.any():
             try:
@@ -469,7 +465,7 @@ def _corrected_shares(
             except DataError as exc:
                 notes.append(f"no {name}: {exc}")
             else:
-                yield figure(MEAN, name, share, int(used.sum()), "Rogan & Gladen 1978", reading)
+                yield figure(MEAN, name, share, int(used.sum()))
 
 
 def _text(interval: Interval) -> str:

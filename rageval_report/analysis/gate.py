@@ -126,17 +126,8 @@ class Outcome:
             yield declare_counts(run.sample, notion, run.count_correct(notion))
         if run.settings.missing == "worst" and not (request.is_pair or figure.counts_missing):
             yield from (f"{name}: {note}" for note in filled_notes(measured.n_unscored))
-        if arguments.is_percentile(request.name):
-            method = dialects.percentile_method(run.evaluation)
-            yield from dialects.note_on_percentiles(run.evaluation, method)
         if self.few_queries:
             yield f"{text}: {self.few_queries}; at least {units.FEWEST_UNITS} are needed"
-        if self.straddles:
-            end = "ci_low" if ">" in request.operator else "ci_high"
-            inner, limit = name if request.name == "mean" else text, f"{request.threshold:g}"
-            stricter = f"{end}({inner}) {request.operator} {limit}"
-            interval = f"the interval {number(measured.low)} to {number(measured.high)}"
-            yield f"{text}: {interval} contains the threshold {limit}; stricter: {stricter}"
         yield from (f"{text}: {note}" for note in measured.notes)
 
 
@@ -148,8 +139,7 @@ def _judge(
     n_claims: int,
 ) -> Outcome:
     """What becomes of a rule, once the p-values of all claims are adjusted."""
-    # Rounded, because 1 - 0.95 is 0.050000000000000044.
-    alpha = round(1.0 - run.settings.confidence_level, 12)
+    alpha = run.settings.alpha
     operator, threshold = request.operator, request.threshold
     passed, is_open, straddles = holds(measured.value, operator, threshold), False, False
     if request.is_claim:
