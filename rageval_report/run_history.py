@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,7 +17,7 @@ from rageval_report.analysis.monitor import Monitoring, monitor_batches
 from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
-from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path
+from rageval_report.files.inputs import is_file, is_folder, shorten_path
 from rageval_report.files.source import Source
 from rageval_report.reports.sentences import join_names
 from rageval_report.scores.run_file import FORMAT
@@ -25,7 +26,6 @@ from rageval_report.sources.files import (
     address_of,
     is_glob,
     is_visible_name,
-    list_files,
 )
 from rageval_report.stats.base import check_level, check_probability, check_resamples, check_seed
 
@@ -328,12 +328,10 @@ def read_runs(
         dated.append((moment, path.name, kept))
     if not dated:
         # The error of a damaged run file is the one that helps.
-        if not problems and _has_other_scores(where):
+        if others and not problems:
             return _read_other_files(folder, files, options)
-        found = f"no run file among {join_names(others, _MOST_NAMED)}"
-        if problems:
-            found = f"no run file can be read; {'; '.join(problems[:_MOST_NAMED])}"
-        found = found if problems or others else "the folder is empty"
+        found = f"no run file can be read; {'; '.join(problems[:_MOST_NAMED])}"
+        found = found if problems else "the folder is empty"
         raise DataError(f'{shown}: {found}; write one with evaluation.save("runs/monday.json")')
     notes = [f"left out: {problem}" for problem in problems]
     if others:
@@ -359,27 +357,13 @@ def _is_run_file(path: Path) -> bool:
     return isinstance(document, dict) and document.get("format") == FORMAT
 
 
-def _has_other_scores(folder: Path) -> bool:
-    try:
-        return bool(list_files(folder).files)
-    except DataError:
-        return False
-
-
 # -- files of any format, and scans
 
 
 def _read_other_files(where: str | Path, files: FilesArgument, options: Any) -> Store:
     """The runs of files of any format; each file is a run, unless the caller says otherwise."""
     how: FilesArgument = "evaluations" if files == "auto" else files
-    runs = list(read_scores(where, files=how, **options).values())
-    return with_origin(_store_of(runs), where)
-
-
-def with_origin(store: Store, where: str | Path) -> Store:
-    """The same runs with a note on files that are not run files."""
-    note = f"{len(store.runs)} runs of {hide_password(str(where))}, in files that are not run files"
-    return Store(store.runs, (*store.notes, note))
+    return _store_of(read_scores(where, files=how, **options).values())
 
 
 def _store_of(runs: Iterable[object]) -> Store:
@@ -397,10 +381,8 @@ def _store_of(runs: Iterable[object]) -> Store:
         DatedRun.of(run, name=name, created=run.created, config=run.config)
         for run, name in zip(evaluations, names, strict=True)
     ]
-    moments = [run.created for run in dated if run.created is not None]
-    if len(moments) == len(dated):
-        by_time = sorted(zip(moments, range(len(dated)), strict=True))
-        return Store(tuple(dated[place] for _, place in by_time), ())
+    if all(run.created for run in dated):
+        return Store(tuple(sorted(dated, key=attrgetter("created"))), ())
     note = "not all runs state when they were made; they are kept in the order of the call"
     return Store(tuple(dated), (note,))
 

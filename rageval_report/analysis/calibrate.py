@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,9 +49,9 @@ _FEW = 30
 _FEWEST_MOVED = 5
 # If labelled and other queries differ at this p-value, the former are hardly a random sample.
 _NOT_RANDOM = 0.01
-# The paradox of kappa: agreement is this frequent, and kappa is this far below AC1 (Feinstein &
-# Cicchetti 1990 describe it; the limits are ours).
-_AGREE, _BELOW = 0.8, 0.2
+# The paradox of kappa: agreement and the largest category are this frequent, and kappa is this far
+# below AC1 (Feinstein & Cicchetti 1990 describe it; the limits are ours).
+_AGREE, _PREVALENT, _BELOW = 0.8, 0.8, 0.2
 
 
 def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
@@ -243,19 +243,6 @@ def _verdict(difference: Interval, figure: object, candidate: str, metric: Metri
     way = "better" if (difference.estimate > 0) == metric.greater_is_better else "worse"
     size = difference if difference.estimate > 0 else _turned(difference)
     return f"{figure}: {candidate} is {way} on {metric.name} by {_text(size)}"
-
-
-class CalibrateKeywords(TypedDict, total=False):
-    """The keywords of `calibrate`."""
-
-    scale: ScaleArgument
-    threshold: float | None
-    label_bounds: tuple[float, float] | None
-    errors: JudgeErrors | None
-    correct: Correct | None
-    confidence_level: float
-    n_resamples: int
-    seed: int
 
 
 def calibrate(
@@ -519,8 +506,8 @@ def _weaknesses(
     measures = ("percent agreement", "Cohen's kappa", "Gwet's AC1")
     same, kappa, ac1 = (known.get(name, math.nan) for name in measures)
     people = labels[ratings.both & ~np.isnan(labels)]
-    if same >= _AGREE and ac1 - kappa >= _BELOW:
-        shares = np.array([(people == category).mean() for category in scale.categories])
+    shares = np.array([(people == category).mean() for category in scale.categories])
+    if same >= _AGREE and ac1 - kappa >= _BELOW and shares.max() >= _PREVALENT:
         yield (
             f"{shares.max():.0%} of people's labels are {scale.categories[shares.argmax()]:g}, "
             f"which makes kappa low ({number(kappa)}) although {same:.0%} agree; use Gwet's AC1 "

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, Self, TypeAlias, Unpack, get_args
 
 import numpy as np
@@ -90,10 +91,45 @@ class Outcome:
         n, n_clusters = counted(measured.n, "query", "queries"), measured.n_clusters
         return f"only {counted(n_clusters, 'cluster') if n_clusters else n}"
 
-    @property
+    @cached_property
     def why(self) -> str:
         """One sentence: the value, the threshold, and the scores behind it."""
-        return _sentence(self)
+        request, measured, is_pair = self.request, self.measurement, self.request.is_pair
+        n, n_unscored = measured.n, measured.n_unscored
+        unscored = f", {n_unscored} {'left out' if is_pair else 'unscored'}" if n_unscored else ""
+        if not self.is_evaluated:
+            where = f" on {request.metric.name}" if request.metric else ""
+            nothing = "no query is scored in both runs" if is_pair else "nothing is scored"
+            reason = f"{n} scores give no such value{where}" if n else f"{nothing}{where}{unscored}"
+            reason = measured.notes[0] if measured.is_impossible else measured.too_few or reason
+            return f"{request.text} is {self.state}: {reason}"
+        clusters = f" in {measured.n_clusters} clusters" if measured.n_clusters else ""
+        basis = f"{n} {'paired' if is_pair else 'scored'}{clusters}{unscored}"
+        if not (math.isnan(measured.low) or math.isnan(measured.high) or request.limit):
+            test, level = measured.test, self.level
+            name = (
+                f"{100 * level:g} % CI"
+                if test is None
+                else paired_metric.interval_name(test, level)
+            )
+            basis += f"; {name} {number(measured.low)} to {number(measured.high)}"
+        more = _more_to_decide(self) if self.state == UNDECIDED else ""
+        if request.is_claim:
+            return f"{_claim_sentence(self)} ({basis}){more}"
+        if self.state == UNDECIDED and measured.without_spread:
+            return (
+                f"{request.text} is undecided: all {measured.without_spread} are equal, which does "
+                f"not show how much others may differ: {number(measured.value)} ({basis})"
+            )
+        value, limit = distinct(measured.value, request.threshold)
+        negation = "" if self.passed else "not "
+        sentence = (
+            f"{request.text} is {value}, {negation}{_PHRASES[request.operator]} {limit} ({basis})"
+        )
+        if self.state == UNDECIDED:
+            return f"not enough queries to tell: {sentence}{more}"
+        straddles = "the interval contains the threshold" if self.straddles else ""
+        return "; ".join(filter(None, (sentence, straddles, self.few_queries)))
 
     def row(self) -> dict[str, object]:
         """The row of the table."""
@@ -173,41 +209,6 @@ def distinct(value: float, threshold: float) -> tuple[str, str]:
     """Both numbers in as few digits as distinguish them."""
     digits = (d for d in range(4, 17) if f"{value:.{d}g}" != f"{threshold:.{d}g}")
     return f"{value:.{next(digits, 4)}g}", f"{threshold:g}"
-
-
-def _sentence(outcome: Outcome) -> str:
-    request, measured, is_pair = outcome.request, outcome.measurement, outcome.request.is_pair
-    n, n_unscored = measured.n, measured.n_unscored
-    unscored = f", {n_unscored} {'left out' if is_pair else 'unscored'}" if n_unscored else ""
-    if not outcome.is_evaluated:
-        where = f" on {request.metric.name}" if request.metric else ""
-        nothing = "no query is scored in both runs" if is_pair else "nothing is scored"
-        reason = f"{n} scores give no such value{where}" if n else f"{nothing}{where}{unscored}"
-        reason = measured.notes[0] if measured.is_impossible else measured.too_few or reason
-        return f"{request.text} is {outcome.state}: {reason}"
-    clusters = f" in {measured.n_clusters} clusters" if measured.n_clusters else ""
-    basis = f"{n} {'paired' if is_pair else 'scored'}{clusters}{unscored}"
-    if not (math.isnan(measured.low) or math.isnan(measured.high) or request.limit):
-        test, level = measured.test, outcome.level
-        name = f"{100 * level:g} % CI" if test is None else paired_metric.interval_name(test, level)
-        basis += f"; {name} {number(measured.low)} to {number(measured.high)}"
-    more = _more_to_decide(outcome) if outcome.state == UNDECIDED else ""
-    if request.is_claim:
-        return f"{_claim_sentence(outcome)} ({basis}){more}"
-    if outcome.state == UNDECIDED and measured.without_spread:
-        return (
-            f"{request.text} is undecided: all {measured.without_spread} are "
-            f"{number(measured.value)} ({basis}), which does not show how much others may differ"
-        )
-    value, limit = distinct(measured.value, request.threshold)
-    negation = "" if outcome.passed else "not "
-    sentence = (
-        f"{request.text} is {value}, {negation}{_PHRASES[request.operator]} {limit} ({basis})"
-    )
-    if outcome.state == UNDECIDED:
-        return f"not enough queries to tell: {sentence}{more}"
-    straddles = "the interval contains the threshold" if outcome.straddles else ""
-    return "; ".join(filter(None, (sentence, straddles, outcome.few_queries)))
 
 
 def _claim_sentence(outcome: Outcome) -> str:

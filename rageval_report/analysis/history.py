@@ -17,7 +17,7 @@ import pandas as pd
 from rageval_report.analysis import arguments, paired_metric, report, tables
 from rageval_report.analysis.pairing import PairedRuns, Pairing, compared_rows, twin_of
 from rageval_report.analysis.verdicts import CorrectionFamily
-from rageval_report.errors import DOUBT, DataError, UnknownNameError, is_doubt
+from rageval_report.errors import DataError, UnknownNameError, doubts_of
 from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import correction_note, counted, direction_notes, join_names
 from rageval_report.results import Result, answer_of
@@ -205,15 +205,8 @@ def pair_of(before: DatedRun, after: DatedRun) -> SameQueries:
 
 
 TOO_FEW, NOT_COMPARED = "too few", "not compared"
-_ORDER = (
-    WORSE,
-    BETTER,
-    DIRECTION_UNKNOWN,
-    UNDECIDED,
-    TOO_FEW,
-    IDENTICAL,
-    NOT_COMPARED,
-)  # what matters first
+# What matters first.
+_ORDER = WORSE, BETTER, DIRECTION_UNKNOWN, UNDECIDED, TOO_FEW, IDENTICAL, NOT_COMPARED
 # With more tests than this, inverting each of them for its interval would take minutes.
 MOST_INVERTED = 100
 # Words in the name of a field that says how answers were measured, not how they were generated.
@@ -305,8 +298,7 @@ class History(Drawn):
             row = {"run": run.name, "created": moment, "pipeline": run.evaluation.name}
             row |= {"n_queries": run.table.n_queries, "query_set": run.query_set[:_SHORT_HASH]}
             rows.append({**row, "gold_set": gold_set, "config": config})
-        notes = tuple(_doubts(self.runs))
-        return Result("What changed from run to run", pd.DataFrame(rows), {}, notes)
+        return Result("What changed from run to run", pd.DataFrame(rows))
 
 
 def trends(
@@ -329,6 +321,7 @@ def trends(
         plan = replace(plan, interval="t")
     trend = _Trends(runs, first, chosen, pairs, fields, correction, plan, clusters)
     names = list(dict.fromkeys(run.evaluation.name for run in runs))
+    doubts = dict.fromkeys(doubts_of(run.evaluation for run in runs))
     of = f"{len(runs)} runs" if len(names) > _MOST_IN_TITLE else " and ".join(names)
     return History(
         f"History of {of}" + (f", against {first.name}" if len(runs) > 1 else ""),
@@ -338,20 +331,13 @@ def trends(
             "fixed": tuple(fields),
             **plan.settings(),
             "correction": correction,
-            "family_size": trend.n_tests,
+            "family_size": trend.tested[1],
             **arguments.clusters_setting(clusters),
             **arguments.engine_setting(first.evaluation),
         },
-        (*_doubts(runs), *trend.notes(), *arguments.unnamed_clusters(first.evaluation, clusters)),
+        (*doubts, *trend.notes(), *arguments.unnamed_clusters(first.evaluation, clusters)),
         headline=(
-            "run",
-            "n",
-            "mean",
-            "ci_low",
-            "ci_high",
-            "change",
-            "difference",
-            "since_baseline",
+            *("run", "n", "mean", "ci_low", "ci_high", "change", "difference", "since_baseline"),
         ),
         grouped_by="metric",
         runs=tuple(runs),
@@ -442,8 +428,8 @@ class _Trends:
     clusters: arguments.Clusters | None
 
     @cached_property
-    def steps(self) -> dict[tuple[str, str, str], _Step]:
-        """The steps by metric, earlier and later run; p-values are corrected over the table."""
+    def tested(self) -> tuple[dict[tuple[str, str, str], _Step], int]:
+        """The steps by metric, earlier and later run; and the number of tests of quality."""
         compared: dict[tuple[str, str, str], _Step] = {}
         # Two runs are paired once, not once per metric.
         for before, after in dict.fromkeys(pair[1:] for pair in self.pairs):
@@ -452,24 +438,16 @@ class _Trends:
                 compared[name, before.name, after.name] = step
         keys = ((metric.name, before.name, after.name) for metric, before, after in self.pairs)
         ordered = {key: compared[key] for key in keys}
-        corrected = self._family(ordered).adjusted(self.correction).tolist()
+        pvalues = np.array([step["pvalue"] for step in ordered.values()], dtype=np.float64)
+        family = CorrectionFamily.of(self.metrics).tested([name for name, _, _ in ordered], pvalues)
+        corrected = family.adjusted(self.correction).tolist()
         for step, pvalue in zip(ordered.values(), corrected, strict=True):
             step["pvalue_adjusted"] = pvalue
             is_test = step["outcome"] in (BETTER, WORSE, DIRECTION_UNKNOWN)
             if is_test and not pvalue <= self.plan.alpha:
                 few = step["n"] < self.plan.fewest_units
                 step["outcome"] = TOO_FEW if few else UNDECIDED
-        return ordered
-
-    def _family(self, steps: Mapping[Any, _Step]) -> CorrectionFamily:
-        """The tests, and which of them are corrected together."""
-        pvalues = np.array([step["pvalue"] for step in steps.values()], dtype=np.float64)
-        return CorrectionFamily.of(self.metrics).tested([name for name, _, _ in steps], pvalues)
-
-    @property
-    def n_tests(self) -> int:
-        """The number of tests of quality metrics."""
-        return self._family(self.steps).size
+        return ordered, family.size
 
     def _compare(
         self, before: DatedRun, after: DatedRun, metrics: Sequence[Metric]
@@ -513,7 +491,7 @@ class _Trends:
         """One row per run that has the metric."""
         having = [run for run in self.runs if metric.name in self.means[run.name]]
         steps = {
-            run: self.steps.get((metric.name, self.first.name, run.name), _NO_STEP)
+            run: self.tested[0].get((metric.name, self.first.name, run.name), _NO_STEP)
             for run in having
         }
         regression = next((r for r, since in steps.items() if since["outcome"] == WORSE), None)
@@ -521,7 +499,7 @@ class _Trends:
         for before, run in zip((None, *having[:-1]), having, strict=True):
             mean, since = self.means[run.name][metric.name], steps[run]
             key = (metric.name, before.name if before else "", run.name)
-            previous = self.steps.get(key, _NO_STEP)
+            previous = self.tested[0].get(key, _NO_STEP)
             # Lines are drawn within a segment only, so not across a break.
             segment += previous["differs"] is not None
             yield {
@@ -552,7 +530,7 @@ class _Trends:
 
     def notes(self) -> Iterator[str]:
         """Breaks, changes, missing scores, the number of tests."""
-        runs, n_tests = self.runs, self.n_tests
+        runs, (_, n_tests) = self.runs, self.tested
         if len(runs) == 1:
             yield "only one run: there is nothing to compare it with yet"
         yield from self._break_notes()
@@ -572,7 +550,7 @@ class _Trends:
         neighbours = {(before.name, after.name) for before, after in pairwise(self.runs)}
         notes = [
             (name, f"{after} is not directly comparable with {before}: {step['differs']}")
-            for (name, before, after), step in self.steps.items()
+            for (name, before, after), step in self.tested[0].items()
             if step["differs"] and (before, after) in neighbours
         ]
         for text in dict.fromkeys(text for _, text in notes):
@@ -586,17 +564,6 @@ def _columns(step: _Step, what: str) -> dict[str, object]:
     """The numbers of a step under their names in the table; NaN if nothing was tested."""
     numbers = {f"{what}_{name}": step[name] for name in _NUMBERS}
     return {f"{what}_n": step["n"], what: step["difference"], **numbers}
-
-
-def _doubts(runs: Iterable[DatedRun]) -> Iterator[str]:
-    """The doubts about the scores of runs, each once, with the names of the runs that have it."""
-    names_by_doubt: dict[str, dict[str, None]] = {}
-    for run in runs:
-        # Older evaluations, and those of other libraries, may have no notes.
-        for doubt in filter(is_doubt, getattr(run.evaluation, "notes", ())):
-            names_by_doubt.setdefault(doubt, {})[run.name] = None
-    for doubt, names in names_by_doubt.items():
-        yield f"{DOUBT}{join_names([*names], _MOST_NOTED)}: {doubt[len(DOUBT) :]}"
 
 
 def _changes_text(before: DatedRun, after: DatedRun, fields: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import pairing
-from rageval_report.analysis.arguments import Clusters, resolve_units, unnamed_clusters
+from rageval_report.analysis.arguments import Clusters, pick, resolve_units, unnamed_clusters
 from rageval_report.errors import (
     MOST_NAMED,
     AlignmentError,
@@ -22,7 +22,7 @@ from rageval_report.errors import (
     doubts_of,
     named,
 )
-from rageval_report.scores import Metric, Scored, align, resolver, states
+from rageval_report.scores import Metric, Scored, align, states
 from rageval_report.stats import many_pairs
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import Pairs
@@ -277,9 +277,7 @@ def choose_shared_metrics(
     """The shared metrics by any of their names; all of them if `metrics` is None."""
     if metrics is None:
         return list(shared)
-    resolve = resolver(first)
-    names = [metrics] if isinstance(metrics, str) else metrics
-    chosen = list(dict.fromkeys(resolve(name) for name in names))
+    chosen = list(dict.fromkeys(metric.name for metric in pick(first, metrics)))
     for name in chosen:
         if name not in shared:
             raise UnknownNameError("metric of every pipeline", name, shared)

@@ -27,10 +27,8 @@ from rageval_report.analysis.weighted import (
     pareto_front,
     weighted_scores,
 )
-from rageval_report.errors import MOST_NAMED, DataError, check_options, is_doubt
-from rageval_report.plots import plot
-from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
+from rageval_report.errors import MOST_NAMED, check_options, is_doubt
+from rageval_report.plots.drawn import Drawn
 from rageval_report.reports import ranking_sentences, sentences
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
@@ -43,8 +41,6 @@ from rageval_report.stats.pairs import Pairs, interval_of_test, paired_interval
 from rageval_report.types import BoolArray
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from rageval_report.reports.report import Report
 
 _HEADLINE = (
@@ -57,7 +53,7 @@ _PAIR_HEADLINE = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking(Result):
+class Ranking(Drawn):
     """Pipelines in order: one row per metric and pipeline, the best of each metric first.
 
     Parameters
@@ -91,7 +87,9 @@ class Ranking(Result):
     1  latency_ms     320.247      True
     """
 
-    lineup: Lineup | None = None
+    own_plot = "leaderboard"
+
+    lineup: Lineup = field(kw_only=True)
     blocks: Mapping[str, ScoreBlock] = field(default_factory=dict)
     tests: Mapping[str, AllPairs] = field(default_factory=dict)
     levels: Mapping[str, float] = field(default_factory=dict)
@@ -236,7 +234,7 @@ class Ranking(Result):
         >>> ranking.weighted({"recall@5": 1, "faithfulness": 2}).frame["pipeline"].tolist()
         ['hybrid', 'bm25']
         """
-        return weighted_scores(self._aims(objectives, weights))
+        return weighted_scores(Aims.of(self.lineup, self.plan, objectives, weights))
 
     def pareto(
         self,
@@ -270,38 +268,8 @@ class Ranking(Result):
         >>> front.frame["pipeline"].tolist()
         ['hybrid', 'bm25']
         """
-        return pareto_front(self._aims(objectives, weights), as_quality=objectives is None)
-
-    def plot(
-        self,
-        kind: RankingPlot | Plot = "leaderboard",
-        *args: MetricNames,
-        ax: Axes | None = None,
-        **options: Unpack[PlotOptions],
-    ) -> Axes:
-        """Draw the ranking; see `rageval_report.plots`.
-
-        Parameters
-        ----------
-        kind : str or Plot
-            "heat", "leaderboard", "pareto", or an entry of
-            ``rageval_report.plots.PLOTS``.
-        *args : str or iterable of str
-            The metrics, by any of their names.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if omitted.
-        **options
-            The options of the plot.
-
-        Examples
-        --------
-        >>> from matplotlib.figure import Figure
-        >>> from rageval_report.demo import demo_evaluations
-        >>> ranking = rank(*demo_evaluations(), metrics="recall@5")
-        >>> ranking.plot("leaderboard", ax=Figure().subplots()).get_title()
-        'hybrid, bm25: Recall@5'
-        """
-        return plot(self, kind, *args, ax=ax, **options)
+        aims = Aims.of(self.lineup, self.plan, objectives, weights)
+        return pareto_front(aims, as_quality=objectives is None)
 
     def report(self, **options: Unpack[arguments.RankingReportKeywords]) -> Report:
         """The report file: the leaderboard, what quality costs, every pair, and every query.
@@ -321,12 +289,6 @@ class Ranking(Result):
         check_options("Ranking.report()", options, arguments.RankingReportKeywords.__annotations__)
         report: Report = load("rageval_report.reports:report_ranking")(self, **options)
         return report
-
-    def _aims(self, objectives: ObjectivesArgument, weights: Mapping[str, float] | None) -> Aims:
-        """The objectives of a call, with their data."""
-        if self.lineup is None:
-            raise DataError("this Ranking has no scores; create it with rank()")
-        return Aims.of(self.lineup, self.plan, objectives, weights)
 
 
 def rank(

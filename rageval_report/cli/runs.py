@@ -109,8 +109,7 @@ def _scanned_runs(options: Options) -> Store | None:
     scans = scans_of(options, Loading(options), texts)
     if not scans:
         return None
-    store = run_history.to_store(scans)
-    return run_history.with_origin(store, options.runs[0]) if is_folder else store
+    return run_history.to_store(scans)
 
 
 def _runs_of_files(options: Options) -> Store | list[rr.RAGPipelineEvaluation]:
