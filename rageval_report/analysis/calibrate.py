@@ -201,8 +201,8 @@ class Calibration(Drawn):
                 notes.append(
                     f"people do not confirm the difference that the judge sees on {metric.name}"
                 )
-        columns = ("figure", "n", "baseline_mean", "candidate_mean", "difference")
-        columns += ("ci_low", "ci_high")
+        means = ("baseline_mean", "candidate_mean", "difference")
+        columns = ("figure", "n", *means, "ci_low", "ci_high")
         rows = [
             (*row, gap.estimate, gap.low, gap.high, gap.method, _verdict(gap, row[0], name, metric))
             for *row, gap in gaps
@@ -233,8 +233,8 @@ def _is_significant(difference: Interval) -> bool:
 
 def _turned(interval: Interval) -> Interval:
     """The interval of the negative value."""
-    ends = {"low": -interval.high, "high": -interval.low}
-    return replace(interval, estimate=-interval.estimate, **ends)
+    low, high = -interval.high, -interval.low
+    return replace(interval, estimate=-interval.estimate, low=low, high=high)
 
 
 def _verdict(difference: Interval, figure: object, candidate: str, metric: Metric) -> str:

@@ -54,6 +54,7 @@ LIMITS = ("ci_low", "ci_high")
 """The ends of the interval of a metric's mean, or of another figure: ``ci_low(difference(f1))``."""
 
 ValueRange = tuple[float, float]
+_Rows = tuple[FloatArray | None, Units]
 _PERCENTILE = re.compile(r"p(?P<percentile>\d+(?:\.\d+)?)")
 _CORRECT = Metric("correct", kind="binary", bounds=(0.0, 1.0))
 
@@ -221,7 +222,7 @@ class GatedRun:
             if self.units.are_clusters:
                 each, units = own.to_numpy()[is_about], self.units.select(is_about)
         n_unscored = table.n_queries - scores.n - n_without
-        return self._column(metric, scores, n_unscored, n_without, each, units)
+        return self._column(metric, scores, (n_unscored, n_without), (each, units))
 
     def correct_column(self) -> GateColumn:
         """Whether the answers are correct, 1 or 0."""
@@ -231,16 +232,16 @@ class GatedRun:
             each = answers.to_numpy(float, na_value=math.nan)
         n_of = np.array([counts.n_incorrect, counts.n_correct], dtype=np.float64)
         scores = Column.of_counts(np.flatnonzero(n_of).astype(np.float64), n_of[n_of > 0])
-        return self._column(_CORRECT, scores, counts.n_unscored, 0, each, self.units)
+        return self._column(_CORRECT, scores, (counts.n_unscored, 0), (each, self.units))
 
     def _column(
-        self, metric: Metric, scores: Column, n_unscored: int, n_without: int, *rows: Any
+        self, metric: Metric, scores: Column, counts: tuple[int, int], rows: _Rows
     ) -> GateColumn:
         n, worst = scores.n, math.nan
-        if self.settings.missing == "worst" and n_unscored:
+        if self.settings.missing == "worst" and counts[0]:
             worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
-            scores = with_more(scores, worst, n_unscored)
-        return GateColumn(self, metric, scores, n, n_unscored, n_without, *rows, worst)
+            scores = with_more(scores, worst, counts[0])
+        return GateColumn(self, metric, scores, n, *counts, *rows, worst)
 
     def notion(self) -> CorrectNotion:
         """What a correct answer is, by the gate's rule or else the run's own."""

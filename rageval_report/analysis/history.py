@@ -296,8 +296,8 @@ class History(Drawn):
                 config = _changes_text(before, run, fields) or "the same" if fields else config
             moment = run.created and run.created.isoformat(sep=" ", timespec="minutes")
             row = {"run": run.name, "created": moment, "pipeline": run.evaluation.name}
-            row |= {"n_queries": run.table.n_queries, "query_set": run.query_set[:_SHORT_HASH]}
-            rows.append({**row, "gold_set": gold_set, "config": config})
+            counts = {"n_queries": run.table.n_queries, "query_set": run.query_set[:_SHORT_HASH]}
+            rows.append({**row, **counts, "gold_set": gold_set, "config": config})
         return Result("What changed from run to run", pd.DataFrame(rows))
 
 

@@ -405,8 +405,8 @@ class _RankedBlocks:
                 pairs = run_all_tests(block.pairs, test=plan.test, **plan.draws)
                 if block.n_units < plan.fewest_units:
                     pvalue = np.where((pairs.wins == 0) & (pairs.losses == 0), 1.0, np.nan)
-                    untested = {"pvalue_adjusted": pvalue, "tests": ("none",) * pvalue.size}
-                    pairs = replace(pairs, pvalue=pvalue, **untested)
+                    none = ("none",) * pvalue.size
+                    pairs = replace(pairs, pvalue=pvalue, pvalue_adjusted=pvalue, tests=none)
                 tests[name] = pairs
         return tests
 

@@ -331,15 +331,17 @@ def _resolve_call(rule: Rule, call: Word, run: gf.GatedRun) -> RuleRequest:
                 problem = f"{request.figure_label} has no interval of its own"
                 rule.refuse(problem, arguments[0].place)
             return replace(request, limit=name)
-        words = bind_arguments(rule, call, ("metric",))
-        metric = find_metric(rule, words["metric"], run.evaluation.metrics)
-        return RuleRequest(rule, "mean", gf.FIGURES["mean"], metric, limit=name)
+        word = bind_arguments(rule, call, ("metric",))["metric"]
+        of = find_metric(rule, word, run.evaluation.metrics)
+        return RuleRequest(rule, "mean", gf.FIGURES["mean"], of, limit=name)
     figure, values = _find_figure(rule, call, run), dict[str, Any]()
     words = bind_arguments(rule, call, figure.parameters)
     known = run.evaluation.metrics
     if figure.of == "pair" and run.pairing is not None:
         known = {ours.name: ours for ours, _ in run.pairing.metrics}
-    metric = find_metric(rule, words["metric"], known) if "metric" in words else None
+    metric: Metric | None = None
+    if "metric" in words:
+        metric = find_metric(rule, words["metric"], known)
     for key, word in words.items():
         if key in figure.choices:
             if word.text not in figure.choices[key]:
