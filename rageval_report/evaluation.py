@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rageval_report.analysis.agreement import LabelColumns, People
     from rageval_report.analysis.arguments import Clusters, MeanKeywords, ReportKeywords
-    from rageval_report.analysis.calibrate import Calibration
+    from rageval_report.analysis.calibrate import CalibrateKeywords, Calibration
     from rageval_report.analysis.compare import CompareKeywords, Comparison
     from rageval_report.analysis.gate import GateResult
     from rageval_report.analysis.gate_figures import RunGateKeywords
@@ -909,7 +909,7 @@ class RAGPipelineEvaluation:
         metric: str,
         people: People,
         label: LabelColumns = None,
-        **options: Any,
+        **options: Unpack[CalibrateKeywords],
     ) -> Calibration:
         """Compare a judge with people who labelled some of the queries.
 
