@@ -10,7 +10,6 @@ is not installed from here.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -25,12 +24,9 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 PAGE = DOCS / "validation.md"
-MUTANTS = ROOT / "tests" / "mutation" / "measured.json"
 sys.path.insert(0, str(DOCS))
 
 from witnesses import WITNESSES, Witness  # noqa: E402 - beside this file
-
-from rageval_report.stats import mean_interval  # noqa: E402
 
 Rows = list[list[str]]
 _ELSEWHERE = "see [reliability.md](reliability.md)"
@@ -183,22 +179,6 @@ def faults() -> str:
     return f"{found[0]}\n{flips}\n{found[1]}"
 
 
-def mutants() -> str:
-    """Small changes to the code, and how many of them the tests notice."""
-    kept = json.loads(MUTANTS.read_text(encoding="utf-8"))
-    rows = []
-    for room, counts in kept["rooms"].items():
-        caught, missed = counts["killed"] + counts.get("timed out", 0), counts.get("survived", 0)
-        share = mean_interval([1.0] * caught + [0.0] * missed)
-        others = (counts.get("not covered", 0), counts.get("not run", 0))
-        limits = f"{share.estimate:.0%} ({share.low:.0%} to {share.high:.0%})"
-        rows.append([f"`{room}`", *map(str, (caught, missed, *others)), limits])
-    header = ["room", "noticed", "not noticed", "not reached", "no time left"]
-    header += ["noticed of those reached, 95 % CI"]
-    line = f"`{kept['command']}`, {kept['date']}, load {kept['load']}:\n"
-    return f"{line}\n{markdown(header, rows, 5)}"
-
-
 def speed() -> str:
     """The table of the exact test and the whole comparison."""
     text = (DOCS / "speed.md").read_text(encoding="utf-8")
@@ -247,7 +227,6 @@ COPIED: dict[str, Callable[[], str]] = {
     "coverage": coverage,
     "false positives": false_positives,
     "faults": faults,
-    "mutants": mutants,
     "speed": speed,
 }
 
