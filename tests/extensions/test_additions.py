@@ -27,7 +27,6 @@ from rageval_report import (
     score,
     score_rankings,
 )
-
 from rageval_report.analysis.gate_figures import FIGURES, PAIR_FIGURES, GateFigure
 from rageval_report.analysis.rules import RuleError
 from rageval_report.cli import rageval_report
