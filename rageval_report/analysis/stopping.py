@@ -25,7 +25,7 @@ from rageval_report.types import FloatArray
 
 # The interval of a width rule is looked at after so many queries. A width says little about where
 # the mean is, so that stopping at it does hardly any harm: the interval then contained the mean in
-# 94.5 to 99 % of the evaluations of a simulation (docs/sequential.md), looked at every 20 queries.
+# 94.5 to 99 % of the evaluations of a simulation (docs/validity.md), looked at every 20 queries.
 _WIDTH_LOOK = 20
 # Before so many queries the sign-flip test may reject far too often if rare large losses balance
 # many small gains: 33 to 38 % false alarms at 100 queries in a simulation with losses on 5 % of the

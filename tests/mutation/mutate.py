@@ -68,7 +68,7 @@ KEPT = ROOT / ".mutation" / "lines.json"
 EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
 
 RETRIEVAL = ("joining", "ranking_scores", "retrieval", "trec_files")
-COMPARISON = ("compare", "family", "paired_metric", "pairing", "verdicts")
+COMPARISON = ("compare", "paired_metric", "pairing", "verdicts")
 # The folder of a room in the package, or its files, and its tests if these are not its mirror.
 ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "comparison": (
