@@ -105,7 +105,7 @@ interval excludes 0; it refuses fewer than 15 queries.
 {corrected}
 ## Measured elsewhere
 
-- [Slices](../../docs/slices.md#how-often-it-is-wrong): sentences and reversals where no slice
+- [Slices](slices.md): sentences and reversals where no slice
   differs, pooled means, false findings among many slices (`benchmarks/simulate_slices.py`).
 - [Looking early](stopping.md): false alarms, widths and savings of evaluations that stop when
   they know (`benchmarks/simulate_stopping.py`).
