@@ -400,6 +400,6 @@ def test_so_many_repeats_reach_the_tolerance_and_one_fewer_does_not(rng, within)
     result = repeats(*(run("a", rating=skill + rng.normal(0, within, 300)) for _ in range(3)))
     worth, parts = int(result.frame["n_repeats"][0]), result.components["rating"]
     floor = math.sqrt(parts.between / parts.n)
-    errors = [result.planning([m]).frame["standard_error"][0] for m in (worth, max(worth - 1, 1))]
+    errors = [parts.standard_error(m) for m in (worth, max(worth - 1, 1))]
     assert errors[0] / floor - 1 <= 0.05 + 1e-9
     assert worth == 1 or errors[1] / floor - 1 > 0.05
