@@ -16,9 +16,9 @@ import pandas as pd
 
 from rageval_report.analysis import agreement, pairing
 from rageval_report.analysis.arguments import choose_metrics, kind_of_mean
-from rageval_report.analysis.history import DatedRun, config_changes, fields_of, pair_of
+from rageval_report.analysis.history import DatedRun, config_changes, fields_of
 from rageval_report.errors import AlignmentError, DataError, check_choice, named
-from rageval_report.reports.sentences import join_names, number, pvalue_text, rounded_count
+from rageval_report.reports.sentences import join_names, number, pvalue_text
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored, join_details, query_ids, states
 from rageval_report.scores.correct import answers_by, describe_notions, shared_notions
@@ -118,23 +118,12 @@ class Repeats(Result):
             return f"{'no' if parts is None else 'only one'} query is scored in every run"
         if parts.within == 0:
             return f"all {parts.k} runs give equal scores on all {parts.n} queries"
-        noise, error = parts.sd_within, number(parts.standard_error())
-        floor = number(math.sqrt(parts.between / parts.n))
-        advice = f"one run is enough: the standard error of the mean is {error}, at best {floor}"
-        if worth > _MOST_WORTH:
-            advice = f"every repeat helps the mean, whose standard error is {error}"
-        elif worth > 1:
-            more_runs = number(parts.standard_error(int(worth)))
-            more_queries = number(parts.standard_error(1, parts.n * int(worth)))
-            advice = (
-                f"{rounded_count(int(worth))} runs bring the standard error of the mean from "
-                f"{error} to {more_runs}; as many times the queries, run once, to {more_queries}"
-            )
+        noise, limit = parts.sd_within, number(noise_limit(parts, level))
+        limits = f"{number(noise.low)} to {number(noise.high)}"
         return (
             f"a query's score moves by {number(noise.estimate)} from run to run (SD, "
-            f"{100 * level:g} % CI {number(noise.low)} to {number(noise.high)}); means of two runs "
-            f"of {parts.n} queries differ by up to {number(noise_limit(parts, level))} by noise "
-            f"alone; {advice}"
+            f"{100 * level:g} % CI {limits}); means of two runs of {parts.n} queries differ by up "
+            f"to {limit} by noise alone; {_verdict(parts, worth)}"
         )
 
     def stability(self) -> Result:
@@ -227,7 +216,7 @@ def repeats(
         runs_title("{n} runs of {names}", evaluations),
         frame,
         {"n_runs": len(evaluations), "confidence_level": level, "tolerance": tolerance},
-        (*common_queries_note(evaluations, ids), *_notes(evaluations, frame, components, level)),
+        (*common_queries_note(evaluations, ids), *_notes(evaluations, frame, level)),
         headline=(
             *("metric", "n", "mean", "sd_within", "noise_limit"),
             *("icc", "icc_ci_low", "icc_ci_high", "verdict"),
@@ -274,12 +263,12 @@ def repeats_worth(between: float, within: float, tolerance: float) -> float:
     return float(max(1, math.ceil(needed - 1e-9)))
 
 
-def noise_limit(parts: VarianceComponents, level: float, n: int | None = None) -> float:
-    """The difference between the means of two measurements of n scores by noise alone."""
+def noise_limit(parts: VarianceComponents, level: float) -> float:
+    """The difference between the means of two runs by noise alone."""
     from scipy.special import ndtri
 
     # Twice, because both measurements have noise of their own.
-    return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * parts.within / (n or parts.n))
+    return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * parts.within / parts.n)
 
 
 def _verdict(parts: VarianceComponents | None, worth: float) -> str:
@@ -295,7 +284,6 @@ def _verdict(parts: VarianceComponents | None, worth: float) -> str:
 def _notes(
     runs: Sequence[Scored],
     frame: pd.DataFrame,
-    components: Mapping[str, VarianceComponents],
     level: float,
 ) -> Iterator[str]:
     for row in frame[frame["run_effect_pvalue_adjusted"] <= 1.0 - level].to_dict("records"):
@@ -308,16 +296,10 @@ def _notes(
     }
     if changes:
         yield f"configurations differ or are unknown: {'; '.join(sorted(changes))}"
-    edited = dict.fromkeys(pair_of(first, run).gold_set for run in others)
-    if any("another reference" in change for change in edited):
-        yield f"the gold set is not the same in all runs: {'; '.join(filter(None, edited))}"
     dropped = frame[frame["n_dropped"] > 0]
     if len(dropped):
         counts = map("{} {}".format, dropped["metric"], dropped["n_dropped"])
         yield f"queries left out because some run did not score them: {', '.join(counts)}"
-    known = [(name, runs[0].metrics[name].kind, parts.within) for name, parts in components.items()]
-    if rough := [name for name, kind, within in known if kind == "binary" and within]:
-        yield f"{', '.join(rough)}: the interval of icc is rough for scores of 0 and 1"
 
 
 # -- query by query

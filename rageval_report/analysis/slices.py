@@ -213,7 +213,9 @@ def slice_comparison(
         frame,
         {
             **comparison.settings,
-            "by": column, "correction": correction, "family_size": family.size,
+            "by": column,
+            "correction": correction,
+            "family_size": family.size,
         },
         (
             *dict.fromkeys(note for part in sliced for note in part.notes(by)),

@@ -42,11 +42,6 @@ def test_two_runs_differ_by_less_than_the_limit_as_often_as_it_says():
     assert inside.mean() == pytest.approx(0.95, abs=0.015)  # four standard errors of the share
 
 
-def test_the_interval_of_icc_of_0_1_scores_is_called_rough():
-    found = repeats(run(exact_match=[1, 0, 1, 0]), run(exact_match=[1, 1, 1, 0]))
-    assert any(note.startswith("exact_match: the interval of icc") for note in found.notes)
-
-
 @pytest.mark.parametrize(
     ("runs", "options", "error", "message"),
     [

@@ -80,7 +80,7 @@ def test_clusters_of_one_size_are_tested_by_their_means():
     assert row["pvalue"] == pytest.approx(share, rel=1e-9)
     alone = row_of(np.zeros(N), MEANS, "my_gain", confidence_level=0.9)  # a query per cluster
     assert ends(row) == pytest.approx(ends(alone))
-    by_t = row_of(BEFORE, AFTER, clusters=CLUSTERS, confidence_level=0.9, interval="t", test="t")
+    by_t = row_of(BEFORE, AFTER, clusters=CLUSTERS, confidence_level=0.9, test="t")
     expected = scipy.stats.ttest_1samp(MEANS, 0)
     assert ends(by_t) == pytest.approx(tuple(expected.confidence_interval(0.9)))
     assert by_t["pvalue"] == pytest.approx(expected.pvalue)
