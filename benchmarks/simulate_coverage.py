@@ -105,8 +105,8 @@ interval excludes 0; it refuses fewer than 15 queries.
 {corrected}
 ## Measured elsewhere
 
-- [Slices](slices.md): sentences and reversals where no slice
-  differs, pooled means, false findings among many slices (`benchmarks/simulate_slices.py`).
+- [Slices](slices.md): sentences on reversals where no slice differs,
+  false findings among many slices (`benchmarks/simulate_slices.py`).
 - [Looking early](stopping.md): false alarms, widths and savings of evaluations that stop when
   they know (`benchmarks/simulate_stopping.py`).
 - [Planning](../../docs/planning.md): the power at the number of queries that is said to be needed

@@ -287,7 +287,7 @@ def _settings(options: Options) -> tuple[EvalConfig, JudgeSetup]:
 # What replaces a setting of the same name, if the command line has it.
 _REPLACED = (
     *("split", "resume", "retry_failed", "level", "duplicates", "no_relevant", "dialect"),
-    *("match_ids", "strict", "allow", "stop_when", "baseline", "looks"),
+    *("match_ids", "strict", "allow", "stop_when", "baseline"),
 )
 
 

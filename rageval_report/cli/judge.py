@@ -198,7 +198,7 @@ def _judge_records(options: Options, setup: JudgeSetup, output: Output) -> int:
             judging=judging,
             name=name,
             tell=note,
-            **options.only("baseline", "looks", "seed"),
+            **options.only("baseline", "seed"),
         )
     else:
         scored = score_and_judge(records, rubrics, name=name, chat=chats, judging=judging)

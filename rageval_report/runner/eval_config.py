@@ -161,7 +161,6 @@ class EvalConfig:
     correct: Correct | None = None
     stop_when: tuple[str, ...] = ()
     baseline: object | None = None
-    looks: int | None = None
 
 
 class EvaluateOptions(TypedDict, total=False):
@@ -181,7 +180,6 @@ class EvaluateOptions(TypedDict, total=False):
     correct: Correct | None
     stop_when: _Names
     baseline: str | Path | Scored | None
-    looks: int | None
     weights: Mapping[str, float]
     objectives: Mapping[str, Objective | str | Sequence[str]]
     gates: str | Path | Gates | Sequence[str] | None
@@ -269,7 +267,6 @@ _KEYS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "dialect": (DialectName | None, _unchanged),
     "correct": (Any, _correct),
     "baseline": (Any, _unchanged),
-    "looks": (int | None, _unchanged),
 }
 # Other names of a setting, some of them those of ragbench's file.
 _OTHER_KEYS: dict[str, Any] = {

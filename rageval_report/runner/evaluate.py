@@ -303,9 +303,6 @@ def evaluate(
         `rageval_report.analysis.stopping`.
     baseline : str, Path or RAGPipelineEvaluation
         The earlier run that these rules compare with, query by query.
-    looks : int
-        The rules are looked at so many times only, with alpha spending: this needs fewer queries if
-        the effect is as planned.
     weights, objectives : mapping
         The weighted score; see `rageval_report.rank`.
     gates : path, str or list of str
@@ -418,7 +415,7 @@ def prepare(config: EvalConfig, setup: JudgeSetup, tell: Tell) -> PreparedEvalua
     if config.folder is not None and config.folder.is_file():
         raise DataError(f"{config.folder} is a file; name a folder")
     check_gold(plan.rubrics, queries.queries)
-    return PreparedEvaluation(queries, plan, stop_setup(config, queries, plan, tell))
+    return PreparedEvaluation(queries, plan, stop_setup(config, queries, plan))
 
 
 @contextmanager

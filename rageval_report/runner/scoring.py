@@ -16,7 +16,6 @@ import pandas as pd
 from rageval_report.analysis.objectives import check_weights
 from rageval_report.analysis.rules import find_metric
 from rageval_report.analysis.stopping import (
-    ENOUGH_FOR_A_LOOK,
     StopDecision,
     StopPlan,
     decide,
@@ -361,16 +360,14 @@ class StopSetup:
     baseline: Scored | None
 
 
-def stop_setup(
-    config: EvalConfig, queries: QuerySource, plan: ScoringPlan, tell: Tell
-) -> StopSetup | None:
+def stop_setup(config: EvalConfig, queries: QuerySource, plan: ScoringPlan) -> StopSetup | None:
     """The stopping rules that the settings name, checked before anything is asked."""
     if not config.stop_when:
         return None
     ids = [query.query_id for query in queries_of(queries.queries)]
     names = [*plan.computed, *(rubric.name for rubric in plan.rubrics)]
     n_planned = min(len(ids), queries.run.samples or len(ids))
-    return _setup_of(config.stop_when, config.baseline, ids, n_planned, config.looks, names, tell)
+    return _setup_of(config.stop_when, config.baseline, ids, n_planned, names)
 
 
 def _setup_of(
@@ -378,13 +375,11 @@ def _setup_of(
     baseline: object | None,
     query_ids: Sequence[str],
     n_planned: int,
-    looks: int | None,
     metrics: Sequence[str],
-    tell: Tell,
 ) -> StopSetup:
     known = _read_baseline(baseline)
     rules = parse_stop_rules(stop_when, has_baseline=known is not None)
-    plan = StopPlan(rules, n_planned, looks=looks)
+    plan = StopPlan(rules, n_planned)
     for rule in rules:
         if metrics:
             find_metric(rule.rule, rule.metric, {name: Metric(name) for name in metrics})
@@ -393,11 +388,6 @@ def _setup_of(
     if known is not None and set(query_ids).isdisjoint(map(str, known.scores.index)):
         raise DataError(
             f"baseline: {known.name} has none of these queries; name a run with the same ids"
-        )
-    if looks is not None and plan.look_sizes[0] < ENOUGH_FOR_A_LOOK:
-        tell(
-            f"the first look is after {plan.look_sizes[0]} queries: if rare large losses balance "
-            "many small gains, a test with so few queries is often wrong; without looks it is not"
         )
     return StopSetup(plan, known)
 
@@ -435,7 +425,6 @@ class StagedScoring:
         plan, baseline = self.stop.plan, self.stop.baseline
         return {
             "rules": [rule.text for rule in plan.rules],
-            "looks": plan.looks,
             "baseline": None if baseline is None else baseline.name,
         }
 
@@ -507,7 +496,6 @@ def judge_until(
     *,
     judging: JudgeOptions,
     baseline: object | None = None,
-    looks: int | None = None,
     seed: int = 0,
     name: str = "pipeline",
     tell: Tell = lambda _text: None,
@@ -517,7 +505,7 @@ def judge_until(
         raise DataError("records must have at least one row; got none")
     names = [rubric.name for rubric in rubrics]
     ids = [str(query_id) for query_id in records.index]
-    stop = _setup_of(stop_when, baseline, ids, len(records), looks, names, tell)
+    stop = _setup_of(stop_when, baseline, ids, len(records), names)
     shuffled = records.iloc[asking_order(draw_keys(ids), np.ones(len(ids), dtype=bool), seed)]
     rules = [rule.text for rule in stop.plan.rules]
     with growing_judging(chats, **cast("dict[str, Any]", judging)) as growing:

@@ -95,28 +95,23 @@ class CountedPairing(pairing.PairedRuns):
             raise self.baseline.needs_memory("what shows every query of a comparison")
         raise AttributeError(name)
 
-    def sliced(self, by: str, metrics: Sequence[tuple[Metric, Metric]]) -> SlicedPairs:
+    def sliced(
+        self, by: str, metrics: Sequence[tuple[Metric, Metric]], plan: ComparisonPlan
+    ) -> SlicedPairs:
         """The pairs of each group of a column of the baseline."""
         self.sides.tables[0].check_groups(by)
         sides = replace(self.sides, metrics=metrics, by=by)
         labels = order_of_groups(sides.groups)
-        pairs = [
-            MetricComparison(self.names, ours, sides.measured(i, label))
+        tables = [
+            {
+                label: MetricComparison(self.names, ours, sides.measured(i, label), plan)
+                for label in labels
+            }
             for i, (ours, _) in enumerate(metrics)
-            for label in labels
         ]
-        return SlicedPairs(
-            replace(self, metrics=list(metrics), sides=sides),
-            [(label, label) for label in labels],
-            pairs,
-            sides.groups.get(NO_GROUP, 0),
-            sum(sides.n(OTHER_GROUP, label) for label in labels),
-            sides.shared_clusters(),
-        )
-
-    def without(self, group: str) -> Self:
-        """The same without the queries of a group, by another pass."""
-        return replace(self, sides=replace(self.sides, left_out=group))
+        n_differing = sum(sides.n(OTHER_GROUP, label) for label in labels)
+        n_without = sides.groups.get(NO_GROUP, 0)
+        return SlicedPairs(self.names, self.n_common, tables, n_without, n_differing)
 
     def notes(self) -> tuple[str, ...]:
         """What only one has, bounds that do not hold, and grids."""
@@ -126,12 +121,18 @@ class CountedPairing(pairing.PairedRuns):
             lone.append((lone_ids(own.frame, other.frame) if n else [], n))
         columns = {ours.name: self.measured(ours).pairs.units for ours, _ in self.metrics}
         heads = [table.head for table in tables]
-        return (*pairing.notes_on_sides(heads, self.metrics, lone), *grid_notes(columns))
+        return (*pairing.notes_on_sides(heads, lone), *grid_notes(columns))
 
-    def _changed(
-        self, pair: tuple[Metric, Metric], k: int | None, path: str | Path | None, *, better: bool
-    ) -> tuple[pd.DataFrame, tuple[pd.DataFrame, pd.DataFrame], int]:
-        first, second = tables = self.sides.tables
+    def changed(
+        self,
+        pair: tuple[Metric, Metric],
+        *,
+        better: bool,
+        k: int | None = None,
+        path: str | Path | None = None,
+    ) -> pd.DataFrame:
+        """The queries that changed in one direction; see `Comparison.regressions`."""
+        tables = self.sides.tables
         known = [t.ranges.get(m.name) for t, m in zip(tables, pair, strict=True)]
         moved = difference(nw.col("r0_0"), nw.col("r0_1"), [each for each in known if each])
         change, rises = nw.col("difference"), pair[0].greater_is_better == better
@@ -150,7 +151,8 @@ class CountedPairing(pairing.PairedRuns):
         most = MOST_WORST if k is None else k
         listed = collect(rows.head(most)).set_index(QUERY_ID).astype("float64")
         n = len(listed) if len(listed) < most else count_rows(rows)
-        return listed, (first.details_of(listed.index), second.details_of(listed.index)), n
+        details = [table.details_of(listed.index) for table in tables]
+        return self.beside_details(listed, details, n)
 
 
 def outcomes_of_scans(
@@ -301,7 +303,6 @@ class CountedLineup(lineup.Lineup):
             *unnamed_clusters(runs[0], clusters),
             *lone,
             *lineup.note_on_lone_metrics(heads, common),
-            *pairing.notes_on_bounds(heads, common.values()),
             *grid_notes(differences),
         )
         scans, nowhere = tuple(runs), heads[0].scores.index[:0]

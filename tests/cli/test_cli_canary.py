@@ -291,16 +291,13 @@ EVERY_COMMAND = {
     "noise repeats": [
         f"{BOTH} -o repeats.html",
         f"{BOTH} --queries -o stability.html",
-        f"{BOTH} --planning -o plan_repeats.html",
     ],
     "noise variance": [
         f"{BOTH} -o variance.html",
         f"{BOTH} --sources -o sources.html",
-        f"{BOTH} --planning -o plan_interval.html",
     ],
     "plan": [
         "out/scores.json --candidate again/scores.json -o plan.html",
-        "-n 10 --claim 0.7:1.0 -o audit.html",
     ],
     "judge calibrate": [
         f"{HUMAN} --plot a.png -o calibration.md",

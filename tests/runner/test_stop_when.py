@@ -69,7 +69,6 @@ def test_the_evaluation_says_that_the_order_was_random_and_keeps_it(tmp_path):
     assert kept.scores.index.tolist() == order
     assert kept.config["stopping"] == {
         "rules": RULES,
-        "looks": None,
         "baseline": "old",
         "order": "random",
         "seed": 5,
@@ -117,7 +116,6 @@ def test_only_new_answers_are_judged_and_the_costs_are_known():
         ({"stop_when": "better(recall@5)"}, RuleError, "recall@5"),
         ({"baseline": None}, RuleError, "better needs a baseline"),
         ({"baseline": 7}, DataError, "baseline must be a run file, its folder, or an evaluation"),
-        ({"looks": 0}, DataError, "looks must be an integer >= 1"),
         (
             {"baseline": RAGPipelineEvaluation("x", {"query_id": ["z"], "exact_match": [1.0]})},
             DataError,
