@@ -939,29 +939,6 @@ class RAGPipelineEvaluation:
         plan = IntervalSettings(confidence_level, n_resamples, seed)
         return judges_agreement(self, metrics, plan)
 
-    def judges_disagreements(self, metrics: str | Iterable[str] | None = None) -> Result:
-        """The queries on which several judges differ, the largest difference first.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The judged metrics; if omitted, all that several judges scored.
-
-        Examples
-        --------
-        >>> from rageval_report import score
-        >>> from rageval_report.judges import Rubric, ScriptedChat
-        >>> rubric = Rubric("is_polite", "Polite?", "Polite? {answer}", kind="yes_no")
-        >>> chats = [ScriptedChat([text], model=name) for name, text in (("a", "YES"), ("b", "NO"))]
-        >>> rows = [{"query_id": "x", "answer": "Go away."}]
-        >>> run = score(rows, rubric, chat=chats, judging={"concurrency": 1})
-        >>> run.judges_disagreements().frame[["a", "b"]].values.tolist()
-        [[1.0, 0.0]]
-        """
-        from rageval_report.analysis.agreement import judges_disagreements
-
-        return judges_disagreements(self, metrics)
-
     def calibrate(
         self,
         metric: str,
@@ -977,7 +954,7 @@ class RAGPipelineEvaluation:
             The judged metric, by any of its names.
         people : RAGPipelineEvaluation, Series, DataFrame, or mapping
             The labels by query id.
-        label, scale, threshold, categories, label_bounds, errors, lam
+        label, scale, threshold, label_bounds, errors, lam
             As in `rageval_report.calibrate`.
         correct : as in the constructor, optional
             If omitted, the rule of this evaluation.

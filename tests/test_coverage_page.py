@@ -100,11 +100,9 @@ def test_the_worst_cells_of_margins_and_gates_are_named():
 
 
 def test_the_worst_cells_of_corrected_means_are_named():
-    at_random, grouped = tables(CORRECTED)
-    lowest = min(shares(at_random, "with bounds"))
+    (table,) = tables(CORRECTED)
+    lowest = min(shares(table, "with bounds"))
     assert share_named(CORRECTED, "of the default: {} % (") == lowest
-    lowest = min(shares(grouped, "half of them where they gain most"))
-    assert share_named(CORRECTED, "where they gain most: {} % (") == lowest
 
 
 def test_mid_p_keeps_the_level_on_every_lattice():

@@ -52,32 +52,26 @@ def rank(options: Options) -> None:
         page = {"pictures": not options.no_pictures, "longest_text": options.longest_text}
         output.write_page(ranking.report(by=options.by, **page), notes)
         return
-    margins, weights = dict(options.margin), dict(options.weights) or None
+    weights = dict(options.weights) or None
     result: rr.Result = ranking
     if view == "pareto":
-        result = ranking.pareto(_objectives(options), weights, margins=margins)
+        result = ranking.pareto(_objectives(options), weights)
     elif view == "weighted":
-        result = ranking.weighted(weights, _objectives(options), margins=margins)
+        result = ranking.weighted(weights, _objectives(options))
     elif view == "pairs":
         result = ranking.pairs
     output.write(result.with_notes(*notes))
 
 
 def _ranking(options: Options, view: str) -> tuple[rr.Ranking, list[str]]:
-    is_weighed = view in ("weighted", "pareto")
-    checked = () if is_weighed else options.metrics
+    checked = () if view in ("weighted", "pareto") else options.metrics
     runs = open_runs(options, options.files, checked, needed=_metrics_named(options))
     if len(runs) == 1:
         raise click.UsageError(
             f"rank needs at least two pipelines, and {options.files[0]} holds one, "
             f"{runs[0].name}; name another file."
         )
-    ranking = rr.rank(
-        *runs,
-        **options.only("metrics", "clusters", "tried", *group_of("TESTS")),
-        # Names of objectives are checked with them, in the views that have them.
-        margins=None if is_weighed else dict(options.margin) or None,
-    )
+    ranking = rr.rank(*runs, **options.only("metrics", "clusters", *group_of("TESTS")))
     return ranking, notes_of(runs)
 
 
@@ -91,23 +85,11 @@ def _objectives(options: Options) -> dict[str, Objective] | list[str] | None:
 
 def _metrics_named(options: Options) -> list[str]:
     """The metrics that the options name; a weight may also belong to an objective."""
-    from rageval_report.analysis.objectives import is_statistic_of_metrics, parse_objective
-
     objectives = _objectives(options) or []
     own = objectives if isinstance(objectives, dict) else {}
     names = [*([] if own else objectives), *dict(options.weights)]
-    return [
-        *options.metrics,
-        *(metric for objective in own.values() for metric in objective.metrics),
-        *(
-            metric
-            for name in names
-            if name not in own
-            for metric in (
-                parse_objective(name).metrics if is_statistic_of_metrics(name) else (name,)
-            )
-        ),
-    ]
+    of_objectives = (metric for objective in own.values() for metric in objective.metrics)
+    return [*options.metrics, *of_objectives, *(name for name in names if name not in own)]
 
 
 # -- gate

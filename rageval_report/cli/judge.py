@@ -262,12 +262,10 @@ def calibrate(options: Options) -> None:
     scores of many queries, and PEOPLE labels of some of them: any file of scores, or a sheet of
     export --to review, in which blank means not rated.
     """
-    views = ("confusion", "disagreements", "planning", "to_label")
+    views = ("confusion", "disagreements")
     chosen = [name for name in views if options.get(name)]
     if len(chosen) > 1:
-        raise click.UsageError(
-            "Choose one of --confusion, --disagreements, --planning and --next-labels."
-        )
+        raise click.UsageError("Choose one of --confusion and --disagreements.")
     output = Output.of(options)
     check_files(options.picture, force=options.force)
     [source] = parse_sources([options.judged])
@@ -276,9 +274,6 @@ def calibrate(options: Options) -> None:
     if not chosen:
         has_matrix = not output.renderer.for_programs and calibration.scale.kind != "continuous"
         output.write(calibration, *([calibration.confusion()] if has_matrix else []), what="table")
-    elif options.to_label:
-        strata = options.strata or "judge"
-        output.write(calibration.to_label(options.to_label, strata=strata, seed=options.seed))
     else:
         result: rr.Result = getattr(calibration, chosen[0])()
         output.write(output.limit_rows(result, options.limit) if options.disagreements else result)
@@ -313,7 +308,7 @@ def _calibration(
     # The reader and what is known of the metric concern the judge's file, not that of the labels.
     plain = options.having(reader=None, lower=(), higher=(), bounds=())
     rated = Loading(plain).load(parse_source(people), labels)
-    keywords = ("scale", "threshold", "categories", "label_bounds", "strata", "confidence_level")
+    keywords = ("scale", "threshold", "label_bounds", "confidence_level")
     calibration = rr.calibrate(
         evaluation,
         options.metric,

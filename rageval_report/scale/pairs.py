@@ -27,10 +27,9 @@ from rageval_report.scale.tables import MOST_WORST, ScannedTable
 from rageval_report.scores import Correct, Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.run_file import reference_column
-from rageval_report.stats import many_pairs, units
+from rageval_report.stats import units
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import Pairs
-from rageval_report.types import IntArray
 
 if TYPE_CHECKING:
     from rageval_report.scale.scan import EvaluationScan
@@ -334,15 +333,6 @@ class CountedLineup(lineup.Lineup):
             units=sides.unit_of_rows,
         )
 
-    def extreme_means(self, metric: Metric, pipeline: str) -> tuple[float, float]:
-        """The mean of all common queries if missing scores were as low, or high, as they can be."""
-        i, p = self.chosen.index(metric.name), self.names.index(pipeline)
-        parts = [self.sides.column(f"{kind}{i}_{p}") for kind in "so"]
-        total = sum(part.mean * part.n for part in parts if part.n)
-        n, n_scored = self.n_queries, sum(part.n for part in parts)
-        low, high = ((total + (n - n_scored) * end) / n for end in pairing.require_bounds(metric))
-        return low, high
-
 
 @dataclass(frozen=True, eq=False)
 class CountedColumns(lineup.RankedColumns):
@@ -371,24 +361,6 @@ class CountedColumns(lineup.RankedColumns):
     def error(self, place: int) -> units.ClusteredStandardError | None:
         """The standard error of the mean of a column by clusters."""
         return self.sides.error(f"s{self.i}_{self.sides.scored(self.i)[place]}")
-
-    def alone_best(self, *, greater_is_better: bool) -> IntArray:
-        """On how many queries each column is better than all others."""
-        del greater_is_better  # the queries were counted by the direction of the metric
-        return np.array([self.sides.n(f"w{self.i}_{p}") for p in self.sides.scored(self.i)])
-
-    def friedman(self, *, greater_is_better: bool) -> many_pairs.FriedmanResult:
-        """Friedman's test, from the wins of all pairs and the spread of the ranks."""
-        if self.are_clusters:
-            raise self.first.needs_memory("Friedman's test of clusters")
-        k, sign = len(self.columns), 1.0 if greater_is_better else -1.0
-        sums = np.zeros(k)
-        for (first, second), pair in zip(combinations(range(k), 2), self.pairs, strict=True):
-            lead = sign * (pair.wins - pair.losses) / 2
-            sums[first] += lead
-            sums[second] -= lead
-        squares = self.sides.column(f"v{self.i}")
-        return many_pairs.friedman_of_sums(sums, squares.mean * squares.n / 4, self.n)
 
 
 class CountedBlock:

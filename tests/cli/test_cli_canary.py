@@ -302,8 +302,6 @@ EVERY_COMMAND = {
     "judge calibrate": [
         f"{HUMAN} --plot a.png -o calibration.md",
         *(f"{HUMAN} --{view} -o {view}.html" for view in ("confusion", "disagreements")),
-        f"{HUMAN} --next-labels 1 -o next.csv",
-        f"{HUMAN} --planning -o labels.html",
     ],
     "judge compare": [f"{BOTH} {LABELS} -o corrected.html"],
     "gate": [

@@ -174,7 +174,6 @@ CALLS: dict[str, Callable[[], Any]] = {
     "differences": lambda: rr.compare(*of("p0 p1")).differences("faithfulness"),
     "rank_groups": lambda: [[ranking().groups(m), ranking().best(m)] for m in METRICS],
     "rank_pairs": lambda: ranking().pairs,
-    "rank_friedman": lambda: ranking().friedman,
     "gate_raises": lambda: of("bm25")[0].gate("mean(recall@5) >= 0.99").check(),
     "bad_data": lambda: [
         errors(new, {"recall": [0.1]}, REPEATED, {"query_id": [], "recall": []}, 5),
