@@ -29,7 +29,6 @@ from rageval_report.runner.record_files import table_kind, write_records
 from rageval_report.runner.replies import (
     SampledReply,
     doubts_about_replies,
-    notes_on_id_places,
 )
 from rageval_report.runner.run_config import RunConfig
 from rageval_report.runner.run_journal import RunJournal
@@ -376,13 +375,10 @@ def _notes(
     """What a reader of the records should know."""
     if samples:
         yield from (doubt.note for doubt in doubts_about_replies(samples, journal.names))
-        places = notes_on_id_places(samples)
     else:  # nothing was asked now, so what was seen earlier still holds
         hidden = f"[{HIDDEN_VALUES}]"  # is counted anew
         yield from (note for note in earlier if is_doubt(note) and not note.endswith(hidden))
-        places = [note for note in earlier if note.startswith("ids: ")]
     yield from (doubt.note for doubt in _doubts_about_hidden(journal))
-    yield from places
     failed = journal.failed.values()
     if failed:
         kinds = Counter(str(entry.get("error_kind", "")) for entry in failed).most_common()

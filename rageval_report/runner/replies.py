@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from rageval_report.errors import PipelineError, named
 from rageval_report.http import RequestError
 from rageval_report.records import FIELDS, cells
-from rageval_report.records.levels import IdPlaces, Section, note_on_places
+from rageval_report.records.levels import Section
 from rageval_report.runner.query_source import Query
 from rageval_report.scores.guard import Doubt
 from rageval_report.scores.metric import normalise_name
@@ -145,35 +145,6 @@ def _unread_ids(replies: Sequence[SampledReply]) -> list[Doubt]:
         f"example {_example(replies, path)}"
     )
     return [Doubt("unread_keys", text, _advice({"retrieved": path}))]
-
-
-def notes_on_id_places(replies: Sequence[SampledReply]) -> list[str]:
-    """The note that says where within the retrieved passages their ids were read, if it is one."""
-    places: list[IdPlaces] = []
-    paths: list[str] = []
-    for reply in replies:
-        for path, ranking in _rankings_in(reply.document, ()):
-            if tuple(ranking.ids) == reply.retrieved and ranking.places:
-                places += ranking.places
-                first = ranking.places[0]
-                paths.append(".".join((*path, _EACH, first.document or first.chunk)))
-                break
-    note = note_on_places({"retrieved": places})
-    if not note:
-        return []
-    return [f"{note}; to take others, name their path, such as --path retrieved={paths[0]}"]
-
-
-def _rankings_in(value: object, steps: Steps) -> Iterator[tuple[Steps, cells.RankingCell]]:
-    """The lists of passages in a reply, with their paths."""
-    if isinstance(value, Mapping) and len(steps) <= _DEEPEST:
-        for key, item in value.items():
-            yield from _rankings_in(item, (*steps, str(key)))
-    elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
-        try:
-            yield steps, cells.ranking(value)
-        except cells.CellError:  # a list of something else
-            return
 
 
 def answer_advice(document: object) -> str:

@@ -111,8 +111,6 @@ class FirstAnswersError(DataError):
     """With strict, the first answers raise a doubt that more answers cannot remove."""
 
 
-# One id in two forms, or several in one text, stay so whatever else is retrieved.
-_OF_FORMS = ("ids_differ", "joined_ids")
 _STRANGE = "ids_never_meet"
 _ID_FIELDS = frozenset(("retrieved", "citations"))
 _DIGITS, _LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
@@ -158,7 +156,8 @@ def _is_lasting(doubt: Doubt, queries: Sequence[QueryIds]) -> bool:
     gold = set(_forms(name for query in queries for name in query.gold))
     # Ids of one form that did not meet may meet later: the pipeline may just be weak.
     is_strange = gold.isdisjoint(_forms(name for query in queries for name in query.retrieved))
-    return doubt.check in _OF_FORMS or (doubt.check == _STRANGE and is_strange)
+    # One id in two forms stays so whatever else is retrieved.
+    return doubt.check == "ids_differ" or (doubt.check == _STRANGE and is_strange)
 
 
 def _forms(names: Iterable[str]) -> Iterator[str]:

@@ -326,7 +326,7 @@ EVERY_COMMAND = {
     ],
     "golden make": [f"docs --factoid 2 --shortest 10 {MODEL} -o d.jsonl --rejected r.csv"],
     "golden references": [f"nfcorpus.zip {MODEL} -o truth.jsonl"],
-    "golden review": ["truth.jsonl -o review.html", "truth.jsonl -o review_sheet.csv"],
+    "golden review": ["truth.jsonl -o review.html"],
     "golden records": ["truth.jsonl --gold ids -o asked.jsonl"],
     "golden evaluate": [f"nfcorpus.zip {RAG} {MODEL} -o set"],
 }

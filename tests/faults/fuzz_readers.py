@@ -679,6 +679,10 @@ def mutated_input(random_: random.Random, name: str, seeds: dict[str, list[bytes
     return Input(name, lambda: rr.read_scores(content, reader=reader), content, witness)
 
 
+def _saved_review(page: str) -> bytes:
+    return page.partition('id="data">')[2].partition("</script>")[0].encode()
+
+
 OTHER_FILES: dict[str, tuple[list[bytes], str, Callable[[Any], Any]]] = {
     "records": (
         [
@@ -715,8 +719,8 @@ OTHER_FILES: dict[str, tuple[list[bytes], str, Callable[[Any], Any]]] = {
     ),
     "rubric": ([RUBRIC.encode()], "rubric.toml", judges.read_rubric),
     "review": (
-        [golden.review_sheet(golden.read_golden(table_bytes(GOLD, "jsonl"))).encode()],
-        "review.csv",
+        [_saved_review(golden.review_page(golden.read_golden(table_bytes(GOLD, "jsonl"))))],
+        "review.json",
         golden.read_review,
     ),
     "traces": (
