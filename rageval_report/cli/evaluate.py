@@ -467,7 +467,6 @@ def _judge_estimate(
         n_repeats=setup.repeats,
         cache=setup.cache(),
         prices=setup.prices(plan.chats),
-        retry_unusable=setup.section.retry_unusable,
     )
     if records is not None:
         return estimate_result(setup, plan.chats, frame)

@@ -94,12 +94,9 @@ class JudgeSection:
     extra_body: dict[str, Any] = field(default_factory=dict)
     max_retries: int | None = None  # ragbench's files count retries, not the first attempt
     concurrency: int | None = None
-    per_minute: float | None = None
     n_repeats: int | None = None
     max_cost: float | None = None
-    max_cost_over: str | None = None
     give_up_after: int | None = None
-    retry_unusable: bool = False
     prices: dict[str, Any] = field(default_factory=dict)
     cache: str | bool | None = None
     generator: str | None = None
