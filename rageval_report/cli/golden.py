@@ -565,14 +565,15 @@ def _write_references(
 
 
 def _run_config(options: Options) -> RunConfig:
-    from rageval_report.runner import RunConfig, read_config
+    from rageval_report.runner import RunConfig
+    from rageval_report.runner.eval_config import read_eval_config
 
     pipelines = (options.url, options.function, options.config)
     if sum(pipeline is not None for pipeline in pipelines) != 1:
         raise click.UsageError("Give the pipeline: one of --url, --callable and --config.")
     sys.path.insert(0, str(Path.cwd()))  # users keep their function in the current folder
     if options.config is not None:
-        return replace(read_config(options.config), records=None, samples=None)
+        return replace(read_eval_config(options.config), samples=None)
     if options.url is not None:
         return RunConfig(target="http", settings={"http": {"url": options.url}})
     return RunConfig(target="callable", settings={"callable": {"function": options.function}})

@@ -179,13 +179,13 @@ def _write_scores(path: Path, n: int, shift: int) -> None:
 
 def _prepare_eval(folder: Path) -> None:
     _write_rows(folder / "queries.jsonl", _queries(24))
-    config = "retries:\n  connection: 1\n  timeout: 1\nstop_after: 4\n"
+    config = "retries: 1\nstop_after: 4\n"
     (folder / "eval.yaml").write_text(config)
 
 
 def _eval_words(url: str, again: bool) -> list[str]:
     words = ["eval", "--config", "eval.yaml", "--url", f"{url}/answer", "--records"]
-    words += ["queries.jsonl", "-o", "run", "--table", "jsonl", "--concurrency", str(IN_FLIGHT)]
+    words += ["queries.jsonl", "-o", "run", "--concurrency", str(IN_FLIGHT)]
     for metric in ("recall@5", "exact_match", "token_f1"):
         words += ["--metric", metric]
     return [*words, "--retry-failed"] if again else words

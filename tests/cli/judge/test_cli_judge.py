@@ -153,10 +153,6 @@ def test_a_wrong_key_is_one_line_without_the_key(judge, server, monkeypatch):
         ("judge old.jsonl --model m --against new.jsonl --judge coherence", "leave out --judge"),
         ("judge old.jsonl --model m --judge groundednes", "Did you mean 'groundedness'"),
         ("judge old.jsonl --model m --judge completeness", "have no reference (0 of 2)"),
-        (
-            "judge old.jsonl --model m --against new.jsonl --judge coherence",
-            "leave out --judge",
-        ),
         ("judge old.jsonl --model m --queries new.jsonl", "exists already"),
     ],
 )
