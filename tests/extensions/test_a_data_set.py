@@ -136,4 +136,4 @@ def test_eval_asks_its_questions_and_scores_against_its_gold(folder):
     run = json.loads((folder / "run" / "scores.json").read_text(encoding="utf-8"))
     scores = {query["query_id"]: query["scores"].get("recall@1") for query in run["queries"]}
     assert scores == {"seine": 1.0, "rhone": 0.0, "oder": None}
-    assert len(read_records(folder / "run" / "records.parquet")) == 3
+    assert len(read_records(folder / "run" / "records.jsonl")) == 3

@@ -41,8 +41,6 @@ class Job:
         What it has written to a folder, read back, without what differs between any two runs.
     n_kept : callable, optional
         The number of answers in a folder that need not be asked for again.
-    n_committed : callable, optional
-        Millionths of a US dollar that the folder's ledger knows of.
     """
 
     name: str
@@ -50,7 +48,6 @@ class Job:
     words: Callable[[str, bool], list[str]]
     outputs: Callable[[Path], Outputs]
     n_kept: Callable[[Path], int] | None = None
-    n_committed: Callable[[Path], int] | None = None
 
 
 # -- reading back
@@ -132,11 +129,6 @@ def n_replies(folder: Path, name: str = _CACHE) -> int:
     return _query_copy(folder / name, "SELECT COUNT(*) FROM replies")
 
 
-def n_committed(folder: Path) -> int:
-    path = folder / f"{_CACHE}.spending"
-    return _query_copy(path, "SELECT SUM(spent + reserved) FROM runs")
-
-
 # -- inputs
 
 
@@ -168,7 +160,8 @@ def _write_rubric(folder: Path) -> None:
         "prompt": "HOW POLITE, from 1 to 5?\n{question}\n{answer}",
         "scale": [1, 5],
     }
-    (folder / "tone.json").write_text(json.dumps(rubric))
+    lines = (f"{name} = {json.dumps(value)}\n" for name, value in rubric.items())
+    (folder / "tone.toml").write_text("".join(lines))
 
 
 def _write_scores(path: Path, n: int, shift: int) -> None:
@@ -186,13 +179,13 @@ def _write_scores(path: Path, n: int, shift: int) -> None:
 
 def _prepare_eval(folder: Path) -> None:
     _write_rows(folder / "queries.jsonl", _queries(24))
-    config = "retries:\n  connection: 1\n  timeout: 1\nstop_after: 4\n"
+    config = "retries: 1\nstop_after: 4\n"
     (folder / "eval.yaml").write_text(config)
 
 
 def _eval_words(url: str, again: bool) -> list[str]:
     words = ["eval", "--config", "eval.yaml", "--url", f"{url}/answer", "--records"]
-    words += ["queries.jsonl", "-o", "run", "--table", "jsonl", "--concurrency", str(IN_FLIGHT)]
+    words += ["queries.jsonl", "-o", "run", "--concurrency", str(IN_FLIGHT)]
     for metric in ("recall@5", "exact_match", "token_f1"):
         words += ["--metric", metric]
     return [*words, "--retry-failed"] if again else words
@@ -233,13 +226,12 @@ def _model_words(url: str) -> list[str]:
 
 
 def _judging_words(url: str, concurrency: str) -> list[str]:
-    prices = ["--price", "1:1", "--max-cost", "5"]
-    cache = ["--rubric", "tone.json", "--cache", _CACHE, concurrency, str(IN_FLIGHT)]
-    return [*_model_words(url), *cache, *prices]
+    cache = ["--rubric", "tone.toml", "--cache", _CACHE, concurrency, str(IN_FLIGHT)]
+    return [*_model_words(url), *cache, "--price", "1:1"]
 
 
 def _judge_words(url: str, again: bool) -> list[str]:
-    words = ["judge", "records.jsonl", *_judging_words(url, "--concurrency")]
+    words = ["judge", "records.jsonl", *_judging_words(url, "--concurrency"), "--max-cost", "5"]
     return [*words, "--queries", "scores.json", "-o", "table.html", "--force"]
 
 
@@ -249,7 +241,6 @@ JUDGE = Job(
     _judge_words,
     lambda folder: read_outputs(folder, {"scores.json": scores_in, "table.html": page_in}),
     n_replies,
-    n_committed,
 )
 
 
@@ -320,7 +311,6 @@ EVALUATE = Job(
     _evaluate_words,
     _evaluate_outputs,
     _n_kept_of_evaluate,
-    n_committed,
 )
 
 

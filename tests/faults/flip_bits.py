@@ -24,7 +24,6 @@ from typing import Any
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import RagevalError
 from rageval_report.judges import Cache, Reply
-from rageval_report.judges.ledger import Ledger
 from rageval_report.runner.run_journal import RunJournal
 
 UNCHANGED, REPORTED, ASKED_AGAIN, SILENT = "unchanged", "reported", "asked again", "SILENT"
@@ -63,23 +62,6 @@ def make_cache(folder: Path) -> None:
 def read_cache(folder: Path) -> tuple[dict[object, object], list[str]]:
     with Cache(folder / "judges.sqlite") as cache:
         return {key: cache.get(key) for key in keys()}, []
-
-
-# -- the ledger
-
-
-def make_ledger(folder: Path) -> None:
-    for n in range(N_ROWS):
-        ledger = Ledger(1.0, folder / "judges.sqlite.spending", model="m")
-        ledger.reserve(1000)
-        ledger.settle(1000, 500 + n)
-        ledger.close()
-
-
-def read_ledger(folder: Path) -> tuple[dict[object, object], list[str]]:
-    ledger = Ledger(1.0, folder / "judges.sqlite.spending")
-    ledger.close()
-    return {"earlier": ledger.earlier}, []
 
 
 # -- journals
@@ -136,7 +118,6 @@ def read_saved(name: str) -> Callable[[Path], tuple[dict[object, object], list[s
 
 KINDS = {
     "cache": Kind(make_cache, "judges.sqlite", read_cache),
-    "ledger": Kind(make_ledger, "judges.sqlite.spending", read_ledger, asks_again=False),
     "journal of a run": Kind(make_journal, "journal.jsonl", read_journal),
     "saved Parquet": Kind(
         make_saved("a.parquet"), "a.parquet", read_saved("a.parquet"), asks_again=False
