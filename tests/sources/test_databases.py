@@ -10,7 +10,6 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, inspect, read_scores
 from rageval_report._registry import load
 from rageval_report.errors import (
-    DataError,
     MissingDependencyError,
     ReaderError,
     UnknownNameError,
