@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import zipfile
+import zlib
+from copy import copy
+from io import BytesIO
 from typing import Any
 
 from rageval_report._registry import load
