@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -327,32 +327,6 @@ class Comparison(Result):
         check_options("Comparison.report()", options, arguments.ReportKeywords.__annotations__)
         report: Report = load("rageval_report.reports:report_comparison")(self, **options)
         return report
-
-    def save(self, path: str | Path, *, force: bool = True) -> Path | Any:
-        """Write the comparison to a file, as every result, or log it to MLflow.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, as in `Result.save`; or "mlflow:/EXPERIMENT", where a new run gets the
-            differences with their intervals, the page, and the scores of all pipelines.
-        force : bool
-            Whether an existing file is replaced, as pandas does; False keeps it.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from rageval_report.demo import demo_evaluations
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = compare(*demo_evaluations()).save(f"{folder}/comparison.md")
-        ...     path.name
-        'comparison.md'
-        """
-        if not isinstance(path, str) or not path.startswith("mlflow:"):
-            return super().save(path, force=force)
-        # By name: what is logged contains the page, which stands above this room.
-        save_comparison: Callable[..., str] = load("rageval_report.loggers:save_comparison")
-        return save_comparison(self, path)
 
     def plot(
         self,
