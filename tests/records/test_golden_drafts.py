@@ -13,7 +13,7 @@ import pytest
 
 from rageval_report import score
 from rageval_report.datasets import load_dataset
-from rageval_report.errors import DataError, JudgeError, RagevalWarning, ReaderError
+from rageval_report.errors import DataError, JudgeError, RagevalWarning
 from rageval_report.golden import (
     Documents,
     check_golden,
