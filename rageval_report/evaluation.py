@@ -939,29 +939,6 @@ class RAGPipelineEvaluation:
         plan = IntervalSettings(confidence_level, n_resamples, seed)
         return judges_agreement(self, metrics, plan)
 
-    def judges_disagreements(self, metrics: str | Iterable[str] | None = None) -> Result:
-        """The queries on which several judges differ, the largest difference first.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The judged metrics; if omitted, all that several judges scored.
-
-        Examples
-        --------
-        >>> from rageval_report import score
-        >>> from rageval_report.judges import Rubric, ScriptedChat
-        >>> rubric = Rubric("is_polite", "Polite?", "Polite? {answer}", kind="yes_no")
-        >>> chats = [ScriptedChat([text], model=name) for name, text in (("a", "YES"), ("b", "NO"))]
-        >>> rows = [{"query_id": "x", "answer": "Go away."}]
-        >>> run = score(rows, rubric, chat=chats, judging={"concurrency": 1})
-        >>> run.judges_disagreements().frame[["a", "b"]].values.tolist()
-        [[1.0, 0.0]]
-        """
-        from rageval_report.analysis.agreement import judges_disagreements
-
-        return judges_disagreements(self, metrics)
-
     def calibrate(
         self,
         metric: str,
@@ -977,7 +954,7 @@ class RAGPipelineEvaluation:
             The judged metric, by any of its names.
         people : RAGPipelineEvaluation, Series, DataFrame, or mapping
             The labels by query id.
-        label, scale, threshold, categories, label_bounds, errors, lam
+        label, scale, threshold, label_bounds, errors, lam
             As in `rageval_report.calibrate`.
         correct : as in the constructor, optional
             If omitted, the rule of this evaluation.
@@ -1227,21 +1204,17 @@ class RAGPipelineEvaluation:
         created: Created | None = None,
         force: bool = True,
         neutralise_formulas: bool = False,
-        overwrite: bool = False,
-    ) -> Path | Any:
-        """Write one row per query to a file, whose suffix chooses the format, or to an address.
+    ) -> Path:
+        """Write one row per query to a file, whose suffix chooses the format.
 
         .csv, .tsv, .jsonl and .parquet are tables, and .json is a run file. All of them read back
         as the same evaluation, because a description of the columns is written as well: for a .csv
         or .tsv into a second file, which ends in ".meta.json" and belongs beside the first.
 
-        An address of ``rageval_report.sources.SOURCES`` that can be written, such as
-        ``"sqlite:///scores.db?table=hybrid"``, gets a table, in one transaction.
-
         Parameters
         ----------
         path : str or Path
-            The file, whose folder is created if needed; or an address.
+            The file, whose folder is created if needed.
         created : datetime or str, optional
             When the pipeline was run; if omitted, as this evaluation has it. A history of runs is
             ordered by it.
@@ -1250,8 +1223,6 @@ class RAGPipelineEvaluation:
         neutralise_formulas : bool, default False
             Whether an apostrophe is put before texts that a spreadsheet would compute, because
             they start with ``=``, ``+``, ``-`` or ``@``; of a .csv or .tsv. Reading removes them.
-        overwrite : bool, default False
-            Whether a table of a database is replaced, which is refused otherwise.
 
         Examples
         --------
@@ -1262,18 +1233,21 @@ class RAGPipelineEvaluation:
         ...     RAGPipelineEvaluation.load(None, path)
         RAGPipelineEvaluation('hybrid', 1 queries, 1 metrics)
         """
-        from rageval_report.sources.base import SavedContent
-        from rageval_report.sources.files import save_evaluation
+        from rageval_report.scores.write import save_scores
+        from rageval_report.sources.files import address_of
 
-        moment = self._created if created is None else time_of(created)
-        content = SavedContent(
-            self._config, tuple(self.notes), moment, self._correct, self._saved_results
-        )
-        return save_evaluation(
-            *(self, path, content),
+        address = address_of(path)
+        if address is not None:
+            raise address.error("scores are read from an address, but saved to a file")
+        return save_scores(
+            *(self, path),
+            config=self._config,
+            notes=tuple(self.notes),
+            created=self._created if created is None else time_of(created),
+            correct=self._correct,
+            results=self._saved_results,
             force=force,
             neutralise_formulas=neutralise_formulas,
-            overwrite=overwrite,
         )
 
 

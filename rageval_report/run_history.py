@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -35,7 +35,6 @@ from rageval_report.sources.files import (
     is_score_file,
     is_visible_name,
     list_files,
-    name_of,
 )
 from rageval_report.stats.base import check_level, check_probability, check_resamples, check_seed
 
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
     from rageval_report.scale.scan import EvaluationScan
 
 _MOST_NAMED = 5
-# What a scan takes, and what reading whole files takes besides, with its default.
-_OF_SCANS = ("query_id", "metrics", "correct", "roles", "strict", "allow")
-_OF_FILES = {"duplicates": "error", "totals": "auto"}
 
 
 @dataclass(frozen=True)
@@ -90,7 +86,6 @@ def history(
     pipeline: str | None = None,
     fixed: Iterable[str] | None = None,
     test: str = "auto",
-    interval: str = "auto",
     correction: str = "holm",
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
@@ -104,8 +99,7 @@ def history(
     runs : str, Path, Store, or iterable of RAGPipelineEvaluation or of scans
         A folder of run files, which ``evaluation.save("runs/monday.json")`` writes; a run is named
         after its file. Or a folder without run files, a glob, or an address, as for
-        `rageval_report.read_scores`, with one run per file. Or a store that `read_runs` returned,
-        which with ``engine="auto"`` reads runs larger than the memory.
+        `rageval_report.read_scores`, with one run per file. Or a store that `read_runs` returned.
         Or evaluations, or scans of files larger than the memory (`RAGPipelineEvaluation.scan`): in
         the order of their times if all have one, else in the order of the iterable; equal names are
         numbered.
@@ -120,10 +114,8 @@ def history(
         ``["judge_model"]``. If omitted, the fields whose names mention a judge, an evaluator, a
         data set or a gold set.
     test, correction, confidence_level, n_resamples, seed
-        As in `rageval_report.compare`; the correction is over all tests of the table.
-    interval : str
-        The interval of the changes. "auto" inverts the test if there are at most a hundred of them,
-        else it is the t interval; or a name of the table ``rageval_report.stats.PAIRED_INTERVALS``.
+        As in `rageval_report.compare`; the correction is over all tests of the table. Intervals
+        invert the test; of more than a hundred changes they are t intervals.
     clusters : str, Series or mapping, optional
         Queries that belong together and are not independent: the name of a details column, which
         every run has, or a cluster label by query id. Tests and intervals then count clusters. Not
@@ -168,7 +160,7 @@ def history(
     >>> history(nights).frame[["run", "mean", "change"]].values.tolist()
     [['hybrid', 1.0, nan], ['hybrid (2)', 1.0, 0.0], ['hybrid (3)', 0.0, -1.0]]
     """
-    dated_runs, origin = _runs_of_pipeline(to_store(runs), pipeline)
+    dated_runs, notes = _runs_of_pipeline(to_store(runs), pipeline)
     result = trends(
         dated_runs,
         baseline=baseline,
@@ -177,14 +169,13 @@ def history(
         correction=correction,
         plan=ComparisonPlan(
             test=test,
-            interval=interval,
             confidence_level=check_level(confidence_level),
             n_resamples=check_resamples(n_resamples),
             seed=check_seed(seed),
         ),
         clusters=clusters,
     )
-    return replace(result.with_notes(*origin), origin=origin)
+    return result.with_notes(*notes)
 
 
 def monitor(
@@ -288,8 +279,6 @@ def read_runs(
     folder: str | Path,
     *,
     files: FilesArgument = "auto",
-    engine: str | None = None,
-    memory_limit: str | None = None,
     **options: Unpack[RunLoading],
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
@@ -301,12 +290,6 @@ def read_runs(
         scores are read, as those of a glob or an address are.
     files : {"auto", "evaluations", "parts", ...}
         As for `RAGPipelineEvaluation.load`; with "auto" each file is a run.
-    engine : str, optional
-        Let an engine read the files, for runs larger than the memory: "auto", "duckdb", "dask" or
-        "spark", as for `RAGPipelineEvaluation.scan`. Each file of the folder is a run. If it holds
-        only folders, each of them is a run, and its files are the parts of one table.
-    memory_limit : str, optional
-        As for `RAGPipelineEvaluation.scan`.
     **options
         As for `RAGPipelineEvaluation.load`: ``query_id``, ``metrics``, ``correct``, ``duplicates``,
         ``totals``, ``strict``, ``roles``, ``allow``, and the options of the reader.
@@ -338,8 +321,6 @@ def read_runs(
     ...     [run.name for run in read_runs(folder).runs]
     ['monday']
     """
-    if engine is not None:
-        return _scan_runs(folder, files, options, engine, memory_limit)
     where = Path(folder)
     is_elsewhere = is_glob(str(folder)) or address_of(str(folder)) is not None
     if is_elsewhere and not is_folder(where):
@@ -421,13 +402,11 @@ def _has_other_scores(folder: Path) -> bool:
 
 
 def _no_run_message(problems: Sequence[str], others: Sequence[str]) -> str:
-    advice = 'write them with evaluation.save("runs/monday.json")'
     if problems:
         more = f"; and {len(problems) - 1} more" if len(problems) > 1 else ""
         return f"no run file can be read; {problems[0]}{more}"
-    if others:
-        return f"no run file among {join_names(others, _MOST_NAMED)}; {advice}"
-    return f"the folder is empty; it should hold run files: {advice}"
+    found = f"no run file among {join_names(others, _MOST_NAMED)}" if others else "the folder is"
+    return f'{found}{"" if others else " empty"}; write evaluation.save("runs/monday.json")'
 
 
 # -- files of any format, and scans
@@ -438,29 +417,6 @@ def _read_other_files(where: str | Path, files: FilesArgument, options: RunLoadi
     how: FilesArgument = "evaluations" if files == "auto" else files
     runs = list(read_scores(where, files=how, **options).values())
     return with_origin(_store_of(runs), where)
-
-
-def _scan_runs(
-    where: str | Path,
-    files: FilesArgument,
-    options: Mapping[str, Any],
-    engine: str,
-    memory_limit: str | None,
-) -> Store:
-    """The runs of files that are read part by part."""
-    for name, value in options.items():
-        if name not in _OF_SCANS and value != _OF_FILES.get(name):
-            raise DataError(
-                f"{name}= does not apply to runs that are read part by part "
-                f"(engine={engine!r}); leave it out, or read them whole without engine="
-            )
-    described = {name: value for name, value in options.items() if name in _OF_SCANS}
-    described |= {"engine": engine, "memory_limit": memory_limit}
-    scans = [
-        RAGPipelineEvaluation.scan(table, name=name_of(table), **described)
-        for table in ([str(where)] if files == "parts" else list_tables(where))
-    ]
-    return with_origin(_store_of(scans), where)
 
 
 def list_tables(where: str | Path) -> list[str]:

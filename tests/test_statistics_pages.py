@@ -11,8 +11,7 @@ import pytest
 pytestmark = pytest.mark.docs
 
 DOCS = Path(__file__).parents[1] / "docs"
-UNDERSTAND = sorted(f"understand/{page.name}" for page in (DOCS / "understand").glob("*.md"))
-PAGES = ("clusters.md", "margins.md", "planning.md", "which_test.md", *UNDERSTAND)
+PAGES = ("clusters.md", "margins.md", "missing_scores.md", "planning.md", "which_test.md")
 
 
 @pytest.mark.walked
@@ -43,15 +42,3 @@ def test_the_script_draws_the_examples_of_the_page():
     names = script["examples"]()
     assert names["old"].name == "old"
     assert len(names["old"].scores) == len(names["new"].scores) == 60
-
-
-def test_the_pictures_of_the_pages_that_explain_are_those_of_their_script(monkeypatch):
-    monkeypatch.syspath_prepend(str(DOCS))
-    drawn = set(runpy.run_path(str(DOCS / "make_understanding.py"))["PICTURES"])
-    files = {path.name for path in (DOCS / "understand").glob("*.png")}
-    shown = {
-        name
-        for page in UNDERSTAND
-        for name in re.findall(r"\]\((\w+\.png)\)", (DOCS / page).read_text(encoding="utf-8"))
-    }
-    assert shown == drawn == files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any, Literal, TypeAlias, cast, get_args
@@ -109,15 +109,13 @@ def ratings_of(
 
 def _label_frame(people: People, metric: Metric, label: LabelColumns) -> pd.DataFrame:
     """The labels as cells, one column per rater, by query id."""
-    names = [label] if isinstance(label, str) else None if label is None else list(label)
+    names = [label] if isinstance(label, str) else [] if label is None else list(label)
     if hasattr(people, "scores") and hasattr(people, "details"):
-        run, columns = cast("Scored", people), {}
-        for name in names or [_default_label(run, metric)]:
-            if name in run.details:
-                columns[name] = run.details[name]
-            else:
-                known = resolver(run.metrics)(name)
-                columns[known] = run.scores[known]
+        run = cast("Scored", people)
+        known = {n: n if n in run.details else resolver(run.metrics)(n) for n in names}
+        chosen = [*known.values()] or [_default_label(run, metric)]
+        sides = (run.details if name in run.details else run.scores for name in chosen)
+        columns = {name: side[name] for name, side in zip(chosen, sides, strict=True)}
         return pd.DataFrame(columns, index=run.scores.index)
     if isinstance(people, pd.Series):
         return people.to_frame(str(people.name or "people"))
@@ -129,7 +127,7 @@ def _label_frame(people: People, metric: Metric, label: LabelColumns) -> pd.Data
     frame = to_pandas(people)
     id_column = id_column_of(map(str, frame.columns))
     frame = frame if id_column is None else frame.set_index(id_column)
-    for name in names or ():
+    for name in names:
         if name not in frame:
             raise UnknownNameError("column of labels", name, map(str, frame.columns))
     if not frame.shape[1]:
@@ -140,11 +138,12 @@ def _label_frame(people: People, metric: Metric, label: LabelColumns) -> pd.Data
 def _default_label(people: Scored, metric: Metric) -> str:
     """The metric of the same name, or of the same meaning, or the only one."""
     known = people.metrics.values()
-    same_name = [theirs.name for theirs in known if theirs.name == metric.name]
     same_meaning = [theirs.name for theirs in known if theirs.known_as == metric.known_as]
-    for names in (same_name, same_meaning, [*people.metrics]):
+    for names in ([metric.name] if metric.name in people.metrics else [], same_meaning):
         if len(names) == 1:
             return names[0]
+    if len(people.metrics) == 1:
+        return next(iter(people.metrics))
     raise DataError(
         f"label must name the column of people's labels, because none is named {metric.name!r}; "
         f"columns: {', '.join(people.metrics)}"
@@ -184,16 +183,8 @@ def _rescale(
 
 def _ids(index: pd.Index, known: pd.Index) -> pd.Index:
     """The ids as texts; without the guard of a review sheet if the evaluation has none."""
-    if index.nlevels > 1:
-        raise DataError(
-            f"expected one query id per row of labels; got {index.nlevels} index levels"
-        )
-    known_ids, ids = set(known), []
-    for text in map(str, index):
-        short = text.removeprefix(_GUARD)
-        # The unchanged id is tried first: it may begin with an apostrophe itself.
-        ids.append(short if short in known_ids and text not in known_ids else text)
-    result = pd.Index(ids, name="query_id")
+    texts, ids = map(str, index), set(known)
+    result = pd.Index([t if t in ids else t.removeprefix(_GUARD) for t in texts], name="query_id")
     if not result.is_unique:
         twice = result[result.duplicated()].unique().tolist()
         raise DataError(
@@ -207,15 +198,12 @@ def _check(ratings: Ratings, evaluation: Scored, metric: Metric, rated: pd.Index
     """Refuse labels that meet no score, or that do not fit the metric's bounds."""
     if not len(rated):
         raise DataError(f"there are no labels: {', '.join(ratings.raters)} has only empty cells")
-    if len(rated) == len(ratings.strangers):
-        raise AlignmentError(
-            f"no labelled query is in {evaluation.name!r}; ids of the labels: {named(rated, 3)}, "
-            f"of the evaluation: {named(ratings.ids, 3)}"
-        )
     if not ratings.n:
+        n_judged, n_labelled = int(ratings.is_judged.sum()), int(ratings.is_labelled.sum())
         raise AlignmentError(
-            f"no query has both a score of {metric.name!r} and a label: "
-            f"{int(ratings.is_judged.sum())} are scored, {int(ratings.is_labelled.sum())} labelled"
+            f"no query of {evaluation.name!r} has both a score of {metric.name!r} and a label: "
+            f"{n_judged} are scored, {n_labelled} labelled; ids of the labels: {named(rated, 3)}, "
+            f"of the evaluation: {named(ratings.ids, 3)}"
         )
     least, most = float(np.nanmin(ratings.table)), float(np.nanmax(ratings.table))
     if math.isinf(least) or math.isinf(most):
@@ -283,15 +271,12 @@ def scale_of(
     *,
     scale: ScaleArgument = "auto",
     threshold: float | None = None,
-    categories: Iterable[float] | None = None,
     correct: Correct | None = None,
 ) -> RatingScale:
     """The scale on which judge and people can be compared; the parameters are `calibrate`'s."""
     check_choice("scale", scale, get_args(ScaleArgument))
     if threshold is not None and not math.isfinite(threshold):
         raise DataError(f"threshold must be a finite number; got {threshold}")
-    if categories is not None:
-        return _scale_of_categories(ratings, scale, list(categories))
     levels, kind, are_binary = _levels(ratings), scale, _is_binary(ratings.table)
     if kind == "auto":
         # People decide: numbers of the judge can be cut at a threshold, but yes and no cannot be
@@ -318,28 +303,6 @@ def scale_of_judges(ratings: Ratings, metric: Metric) -> RatingScale:
     if is_steps and levels.size <= _MOST_STEPS:
         return RatingScale("ordinal", levels)
     return RatingScale("continuous", _NUMBERS)
-
-
-def _scale_of_categories(
-    ratings: Ratings, scale: ScaleArgument, categories: list[float]
-) -> RatingScale:
-    known = np.array(categories, dtype=np.float64)
-    if known.size < 2 or np.unique(known).size < known.size:
-        raise DataError(f"categories must be two or more different numbers; got {categories}")
-    if scale == "continuous":
-        raise DataError("a continuous scale has no categories; omit them")
-    # The judge's scores are moved to the nearest step; names have no order, so none is nearest.
-    rated = [ratings.table.ravel(), *([ratings.judge] if scale == "nominal" else [])]
-    distinct = np.unique(np.concatenate(rated))
-    distinct = distinct[~np.isnan(distinct)]
-    others = distinct[np.abs(distinct[:, np.newaxis] - known).min(axis=1) > CLOSE]
-    if others.size:
-        raise DataError(
-            f"categories {named(categories, 12)} do not include {named(others.tolist())}"
-        )
-    if scale == "nominal":
-        return RatingScale("nominal", known)
-    return RatingScale("binary" if set(categories) == {0.0, 1.0} else "ordinal", known)
 
 
 def _levels(ratings: Ratings) -> FloatArray:
@@ -559,19 +522,6 @@ def votes_of(evaluation: Scored, metric: str | Metric) -> pd.DataFrame:
     return pd.DataFrame(rows, index=evaluation.scores.index).astype(np.float64)
 
 
-def _judged_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> list[Metric]:
-    if metrics is not None:
-        return choose_metrics(evaluation, metrics)
-    known = evaluation.metrics.values()
-    judged = [metric for metric in known if f"{metric.name}{VOTES}" in evaluation.details]
-    if not judged:
-        raise DataError(
-            f"no metric of {evaluation.name!r} was scored by several judges. Give a list of "
-            "chats: score(..., chat=[first, second])"
-        )
-    return judged
-
-
 def judges_agreement(
     evaluation: Scored,
     metrics: str | Iterable[str] | None = None,
@@ -580,11 +530,15 @@ def judges_agreement(
     """How far several judges agree on each metric; see `RAGPipelineEvaluation.judges_agreement`."""
     settings = settings or IntervalSettings()
     rows, notes = list[FigureRow](), list[str]()
-    for metric in _judged_metrics(evaluation, metrics):
+    known = choose_metrics(evaluation, metrics)
+    several = [each for each in known if f"{each.name}{VOTES}" in evaluation.details]
+    for metric in (several or known) if metrics is None else known:
         votes = votes_of(evaluation, metric)
         new = list(_rows_of_judges(votes, metric, settings))
         rows += [{"metric": metric.name, **row} for row in new]
-        notes += [f"{metric.name}: {note}" for note in _notes_on_judges(votes, new)]
+        counts = ", ".join(f"{judge} {n}" for judge, n in votes.notna().sum().items())
+        notes.append(f"{metric.name}: of {len(votes)} queries, scored by {counts}")
+        notes += [f"{metric.name}: {note}" for note in interval_notes(new)]
     return Result(
         f"Agreement of judges: {evaluation.name}",
         pd.DataFrame(rows).drop(columns=["verdict", "notes"]),
@@ -616,42 +570,6 @@ def _rows_of_judges(
     has_several = (~np.isnan(table)).sum(axis=1) > 1
     if len(judges) > 2 and has_several.any():
         yield from group_rows("all judges", categories[has_several], scale, settings)
-
-
-def _notes_on_judges(votes: pd.DataFrame, rows: Sequence[FigureRow]) -> Iterator[str]:
-    n_by_judge = votes.notna().sum()
-    if (n_by_judge < len(votes)).any():
-        counts = ", ".join(f"{judge} {n}" for judge, n in n_by_judge.items())
-        yield f"of {len(votes)} queries, scored by {counts}; a pair counts where both scored"
-    for first, second in combinations(votes, 2):
-        if votes[[first, second]].dropna().empty:
-            yield f"no query was scored by both {first} and {second}"
-    yield from interval_notes(rows)
-
-
-def judges_disagreements(evaluation: Scored, metrics: str | Iterable[str] | None = None) -> Result:
-    """The queries on which several judges differ, the largest difference first."""
-    tables, notes, judges = [], [], dict[str, None]()
-    for metric in _judged_metrics(evaluation, metrics):
-        votes = votes_of(evaluation, metric)
-        judges |= dict.fromkeys(map(str, votes))
-        spread = votes.max(axis=1) - votes.min(axis=1)
-        differs = spread[spread > CLOSE].sort_values(ascending=False, kind="stable").index
-        n_compared = int((votes.notna().sum(axis=1) > 1).sum())
-        notes.append(f"{metric.name}: judges differ on {len(differs)} of {n_compared} queries")
-        scores = evaluation.scores[metric.name]
-        head = pd.DataFrame({"metric": metric.name, "spread": spread, "score": scores})
-        parts = [head, votes, text_columns(evaluation, metric)]
-        tables.append(pd.concat(parts, axis=1).loc[differs])
-    frame = pd.concat(tables).rename_axis("query_id")
-    texts_shown = [name for name in ("question", "reason") if name in frame]
-    return Result(
-        f"Where judges disagree: {evaluation.name}",
-        frame,
-        {"judges": ", ".join(judges)},
-        tuple(notes),
-        headline=("metric", "spread", *judges, *texts_shown),
-    )
 
 
 def text_columns(evaluation: Scored, metric: Metric) -> pd.DataFrame:

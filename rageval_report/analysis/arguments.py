@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self, TypeAlias, TypedDict, TypeVar
+from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -82,19 +82,14 @@ class Scanned(Protocol):
     def collect(self) -> Any:
         """The evaluation of all rows, in memory."""
 
-    def beside(self, evaluation: Scored) -> Self:
-        """An evaluation in memory as a scan of the same engine."""
-
 
 # What functions take that work in memory and over files alike.
 ScoredOrScanned: TypeAlias = Scored | Scanned
 
-_MEMBERS = ("collect", "beside", "counted_table")
-
 
 def is_scan(run: object) -> bool:
     """Whether something is a scan."""
-    return all(hasattr(type(run), name) for name in _MEMBERS)
+    return hasattr(type(run), "counted_table")
 
 
 def scans_among(runs: Sequence[object], call: str) -> tuple[Any, ...]:
@@ -352,43 +347,29 @@ def threshold_value(
 ) -> float:
     """A threshold as a number: itself, or a percentile, the median or the mean of the scores."""
     if isinstance(threshold, str):
-        return _threshold_in_scores(values, threshold.strip().lower(), method)
+        percentile, scored = _percentile_in(threshold), Column.of(values)
+        is_mean = threshold.strip().lower() == "mean"
+        if not is_mean and percentile is None:
+            raise DataError(
+                'threshold must be a number, "mean", "median" or a percentile such as "p25"; '
+                f"got {threshold!r}"
+            )
+        cuts = () if percentile is None else check_percentiles([percentile])
+        if not scored.n:
+            raise DataError(f"the threshold {threshold!r} cannot be computed: nothing is scored")
+        return scored.mean if is_mean else float(percentiles_of(scored, cuts, method=method)[0])
     if isinstance(threshold, bool) or not math.isfinite(threshold):
         raise DataError(f"threshold must be a finite number; got {threshold!r}")
-    _check_within(metric, threshold)
-    return float(threshold)
-
-
-def _check_within(metric: Metric, threshold: float) -> None:
-    """Refuse a threshold outside the possible scores, with all queries on one side of it."""
-    if metric.bounds is None or metric.bounds[0] <= threshold <= metric.bounds[1]:
-        return
-    low, high = metric.bounds
-    # On a scale that ends at 1, a number from 10 to 100 is most likely a percentage.
-    hint = f" Did you mean {threshold / 100:g}?" if high <= 1 and 10 <= threshold <= 100 else ""
-    raise DataError(
-        f"{metric.name} is from {low:g} to {high:g}, so a threshold of {threshold:g} decides "
-        f"nothing.{hint} If its scale is another, say so: "
-        f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
-    )
-
-
-def _threshold_in_scores(
-    values: FloatArray | Column, threshold: str, method: PercentileMethod
-) -> float:
-    percentile = _percentile_in(threshold)
-    if threshold != "mean" and percentile is None:
+    if metric.bounds is not None and not metric.bounds[0] <= threshold <= metric.bounds[1]:
+        low, high = metric.bounds
+        # On a scale that ends at 1, a number from 10 to 100 is most likely a percentage.
+        hint = f" Did you mean {threshold / 100:g}?" if high <= 1 and 10 <= threshold <= 100 else ""
         raise DataError(
-            f'threshold must be a number, "mean", "median" or a percentile such as "p25"; '
-            f"got {threshold!r}"
+            f"{metric.name} is from {low:g} to {high:g}, so a threshold of {threshold:g} decides "
+            f"nothing.{hint} If its scale is another, say so: "
+            f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
         )
-    percentiles = () if percentile is None else check_percentiles([percentile])
-    scored = Column.of(values)
-    if not scored.n:
-        raise DataError(f"the threshold {threshold!r} cannot be computed: nothing is scored")
-    if not percentiles:
-        return scored.mean
-    return float(percentiles_of(scored, percentiles, method=method)[0])
+    return float(threshold)
 
 
 # -- evaluations that a caller names by a path, and parts of evaluations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import product
 from typing import NoReturn
 
 import numpy as np
@@ -18,7 +18,6 @@ from rageval_report.analysis.arguments import (
     unnamed_clusters,
 )
 from rageval_report.analysis.compare import Comparison, compare_pairings
-from rageval_report.analysis.gate_figures import difference_range
 from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.analysis.pairing import check_evaluations, on_one_scale, pair_runs
 from rageval_report.errors import DataError, doubts_of, named
@@ -40,44 +39,11 @@ _HOW = "RAGPipelineEvaluation(name, data, config={'top_k': 5})"
 class MainEffects(Comparison):
     """The effect of each factor of a grid: one row per metric, factor and level."""
 
-    grid: Grid | None = None
-
-    def interactions(self, metrics: str | Iterable[str] | None = None) -> Comparison:
-        """Whether the effect of a level depends on the level of another factor."""
-        if self.grid is None:
-            raise DataError("these effects have no grid; create them with main_effects()")
-        levels = self.grid.levels
-        if len(levels) < 2:
-            raise DataError(
-                f"interactions need two factors; the only one is {next(iter(levels))!r}"
-            )
-        pairings = [
-            pair_runs(before, after, metrics)
-            for pair in combinations(levels, 2)
-            for before, after in self.grid.effect_pairs(*pair)
-        ]
-        comparison = compare_pairings(
-            f"Interactions of {join_names([*levels])}",
-            tuple(pairings),
-            replace(self.plan, margin=None),
-            correction=str(self.settings["correction"]),
-        )
-        return _Interactions(**vars(comparison))
-
     def report(self, **_options: object) -> NoReturn:
         """Raises `DataError`: a page shows pipelines, not factors."""
         raise DataError(
             "a page shows pipelines: rank(...).report() or compare(...).report() of two of them"
         )
-
-
-class _Interactions(Comparison):
-    """Effects beside effects: they print their whole table, as no pipeline is better or worse."""
-
-    @property
-    def summary(self) -> str:
-        """Nothing: the sentence of a comparison is about pipelines."""
-        return ""
 
 
 def main_effects(
@@ -89,7 +55,6 @@ def main_effects(
     correction: str = "holm",
     confidence_level: float = 0.95,
     seed: int = 0,
-    interval: str = "auto",
     n_resamples: int = 9999,
     clusters: Clusters | None = None,
 ) -> MainEffects:
@@ -103,7 +68,7 @@ def main_effects(
         Names in ``config``; if omitted, all whose values differ among the evaluations.
     metrics : str or iterable of str, optional
         The metrics; all common ones if omitted.
-    test, correction, confidence_level, seed, interval, n_resamples, clusters
+    test, correction, confidence_level, seed, n_resamples, clusters
         As for `rageval_report.compare`; a column of clusters is one of the first pipeline's
         details. The correction is over all rows of the table.
 
@@ -124,7 +89,7 @@ def main_effects(
     """
     runs = check_evaluations(list(evaluations), "main_effects(evaluations)")
     grid = Grid.of(runs, factors)
-    plan = ComparisonPlan(confidence_level, n_resamples, seed, test, interval)
+    plan = ComparisonPlan(confidence_level, n_resamples, seed, test)
     labels, pairings = {}, []
     for factor, (first, *others) in grid.levels.items():
         reference = grid.average({factor: first})
@@ -149,7 +114,6 @@ def main_effects(
         headline=_HEADLINE,
         pairings=comparison.pairings,
         plan=comparison.plan,
-        grid=grid,
     )
 
 
@@ -233,28 +197,6 @@ class Grid:
                 words = np.where(applies, states.MISSING, states.NOT_APPLICABLE)
                 details = details.assign(**{f"{name}{states.STATE}": words})
         return details
-
-    def effect_pairs(
-        self, first: str, second: str
-    ) -> Iterator[tuple[EvaluationSubset, EvaluationSubset]]:
-        """The effect of each level of the second factor, at two levels of the first."""
-        (reference, *others), (start, *ends) = self.levels[first], self.levels[second]
-        for other, end in product(others, ends):
-            before, after = (
-                self._effect({first: level}, second, start, end) for level in (reference, other)
-            )
-            yield before, after
-
-    def _effect(
-        self, at: Mapping[str, SettingValue], factor: str, start: SettingValue, end: SettingValue
-    ) -> EvaluationSubset:
-        before, after = (self.average({**at, factor: level}) for level in (start, end))
-        metrics = {
-            name: replace(metric, kind="real", bounds=difference_range(metric))
-            for name, metric in after.metrics.items()
-        }
-        label = f"{factor}={end} at {_words(at.items())}"
-        return EvaluationSubset(label, after.scores - before.scores, after.details, metrics)
 
     def notes(self) -> Iterator[str]:
         """How many pipelines there are, and the queries that not all of them have."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, TypeAlias, Unpack, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis import arguments, gate_figures, paired_metric
+from rageval_report.analysis import arguments, gate_figures, paired_metric, report
 from rageval_report.analysis.arguments import ScoredOrScanned, is_scan
 from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.analysis.rules import Rule, RuleRequest, parse_rule, resolve_rule
@@ -24,7 +24,7 @@ from rageval_report.reports.sentences import (
     rounded_count,
 )
 from rageval_report.results import Result, answer_of
-from rageval_report.scores import Catalogue, Correct, normalise_name, states
+from rageval_report.scores import Catalogue, Correct, normalise_name
 from rageval_report.scores.catalogue import dialects
 from rageval_report.scores.correct import declare_counts
 from rageval_report.scores.query_ids import ANSWER, QUESTION, REFERENCE
@@ -43,7 +43,6 @@ _MOST_QUERIES_NAMED = 1_000_000
 _HEADLINE = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored", "state")
 
 _PHRASES = {">=": "at least", ">": "above", "<=": "at most", "<": "below", "==": "equal to"}
-_OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 
 def holds(value: float, operator: str, threshold: float) -> bool:
@@ -80,8 +79,13 @@ class Outcome:
     def few_queries(self) -> str:
         """How few queries a value that passes is of, if they say little about others."""
         measured, figure = self.measurement, self.request.figure
-        is_known = self.request.limit or figure.of == "pair" or figure.queries in (None, "unscored")
-        if not self.passed or is_known or (measured.n_clusters or measured.n) >= units.FEWEST_UNITS:
+        is_known = figure.of == "pair" or (figure.queries is None and figure.of == "column")
+        if (
+            not self.passed
+            or is_known
+            or self.request.limit
+            or (measured.n_clusters or measured.n) >= units.FEWEST_UNITS
+        ):
             return ""
         clusters = counted(measured.n_clusters, "cluster")
         return (
@@ -139,10 +143,6 @@ class Outcome:
                 f"stricter: {end}({inner}) {request.operator} {limit}"
             )
         yield from (f"{text}: {note}" for note in measured.notes)
-        if request.metric and request.limit and request.name == "mean" and run.comparison:
-            # A limit means the same with and without a baseline, which may surprise.
-            difference = f"the limit of the difference is {request.limit}(difference({name}))"
-            yield f"{text} is a limit of {run.name}'s mean; {difference}"
 
 
 def _judge(
@@ -252,106 +252,35 @@ def _more_to_decide(outcome: Outcome) -> str:
     return f"; about {rounded_count(max(1, math.ceil(more)))} more queries would decide"
 
 
-# -- the queries behind a rule that failed
-
-
-@dataclass(frozen=True, eq=False)
-class FailingRows:
-    """The queries behind a rule, all of them (``n``) or the worst, with columns that go first."""
-
-    n: int
-    frame: pd.DataFrame
-    first: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RowsBehind:
-    """Selects the queries behind a rule that failed, of a run or of a part of its queries."""
-
-    request: RuleRequest
-    is_evaluated: bool
-
-    @property
-    def cut(self) -> float:
-        """The score at which the wrong side begins."""
-        # A share of scores has its cut in the brackets; the threshold of its rule is a share.
-        return float(self.request.arguments.get("threshold", self.request.threshold))
-
-    @property
-    def are_unscored(self) -> bool:
-        """Whether they are those without a score."""
-        return self.request.figure.queries == "unscored" or not self.is_evaluated
-
-    def unwanted_side(self) -> str | None:
-        """The side of the cut on which the rule wants fewer scores; None if it wants one value."""
-        operator, queries = self.request.operator, self.request.figure.queries
-        # A small share below the cut is spoilt by the queries below it, a large one by the others.
-        if operator != "==" and queries in ("scores below", "scores above"):
-            inside, outside = ("<", ">=") if queries == "scores below" else (">", "<=")
-            return inside if operator[0] == "<" else outside
-        return _OPPOSITE.get(operator)
-
-    @property
-    def description(self) -> str:
-        """What they have in common; empty if no query is to blame more than another."""
-        metric, side = self.request.metric, self.unwanted_side()
-        if metric is None:
-            wrong = "answer is not correct" if self.is_evaluated else "correctness is unknown"
-            return f"whose {wrong}" if self.request.figure.queries == "wrong answers" else ""
-        if self.are_unscored:
-            return f"unscored on {metric.name}"
-        return "" if side is None else f"{_PHRASES[side]} {self.cut:g} on {metric.name}"
-
-    def __call__(self, run: gate_figures.GatedRun) -> FailingRows:
-        """Those of a run, the worst first."""
-        scores, details, metric = run.evaluation.scores, run.evaluation.details, self.request.metric
-        first, side = {}, self.unwanted_side() or "<"
-        if metric is None:
-            answers = run.is_correct()
-            chosen = ~answers.fillna(value=True) if self.is_evaluated else answers.isna()
-        elif self.are_unscored:
-            state = states.states_frame(scores[[metric.name]], details)[metric.name]
-            reason = states.unscored_reasons(details, metric.name)
-            chosen = scores[metric.name].isna() & (state != states.NOT_APPLICABLE)
-            if (reason.notna() | (state != states.MISSING))[chosen].any():
-                first = {"state": state, "reason": reason.where(reason.notna(), None)}
-        else:
-            first = {metric.name: scores[metric.name]}
-            compare = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[side]
-            chosen = getattr(scores[metric.name], compare)(self.cut)
-        rest = details[[name for name in details.columns if name not in first]]
-        frame = pd.concat([pd.DataFrame(first, index=scores.index), rest], axis=1)
-        frame = frame[chosen.to_numpy(bool)]
-        if metric is not None and not self.are_unscored:
-            frame = frame.sort_values(metric.name, ascending=side[0] == "<", kind="stable")
-        return FailingRows(len(frame), frame, tuple(first))
-
-
 def failing_queries(outcome: Outcome) -> Result | None:
-    """The queries to look at if a rule failed, worst first."""
-    request, run = outcome.request, outcome.run
-    if outcome.passed or (request.figure.queries is None and outcome.is_evaluated):
+    """The queries to look at if a rule failed, worst first: failures, or regressions."""
+    request, metric = outcome.request, outcome.request.metric
+    run: Any = outcome.run
+    if outcome.passed or metric is None or request.figure.queries is None:
         return None
-    behind = RowsBehind(request, outcome.is_evaluated)
-    description, rows = behind.description, None
-    if not request.is_pair:
-        rows = run.select_rows(behind) if description else None
-    elif request.metric is not None and run.comparison is not None:
-        frame = run.comparison.regressions(request.metric.name, run.name)
-        description = f"worse on {request.metric.name}"
-        # The comparison of scans gives the largest ones, and the number of all.
-        n = int(frame.attrs.get("n", len(frame)))
-        rows = FailingRows(n, frame, tuple(map(str, frame.columns[:3])))
-    if rows is None or not rows.n:
+    if request.is_pair:
+        frame, notes = run.comparison.regressions(metric.name, run.name), tuple[str, ...]()
+        first, where = [*map(str, frame.columns[:3])], "worse"
+    else:
+        # A share of scores has its cut in the brackets; the threshold of its rule is a share.
+        cut = float(request.arguments.get("threshold", request.threshold))
+        evaluation = run.evaluation
+        found = (
+            evaluation.failures(metric.name, cut)
+            if is_scan(evaluation)
+            else report.failures(evaluation, metric.name, cut)
+        )
+        frame, notes = found.frame, found.notes[:1]
+        first, where = [metric.name], f"{'below' if request.rises else 'above'} {cut:g}"
+    if frame.empty:
         return None
     known = tuple(f"_{text}" for text in (*QUESTION, *ANSWER, *REFERENCE))
-    others = [column for column in rows.frame.columns if column not in rows.first]
-    shown = [name for name in others if f"_{normalise_name(str(name))}".endswith(known)]
+    texts = [name for name in frame if f"_{normalise_name(str(name))}".endswith(known)]
     return Result(
-        f"{rows.n} {'query' if rows.n == 1 else 'queries'} {description}",
-        rows.frame[[*rows.first, *shown]],
+        f"{counted(len(frame), 'query', 'queries')} {where} on {metric.name}",
+        frame[[*first, *(name for name in texts if name not in first)]],
         {"rule": request.rule.text, "of": run.name},
-        (f"the table has the {len(rows.frame)} worst",) if len(rows.frame) < rows.n else (),
+        notes,
     )
 
 
@@ -392,18 +321,17 @@ class GateResult(Result):
         who = frame["pipeline"].iloc[0] if is_single else "The candidates"
         if self.passed:
             return f"{who} {'passes' if is_single else 'pass'} {_gates(n, n)}."
-        parts = []
-        for state, own in frame[~frame["passed"]].groupby("state", sort=False):
+        broken, parts = frame[~frame["passed"]], []
+        for state in STATES[:-1]:
+            own = broken[broken["state"] == state]
             rules = own["rule"].unique().tolist()
             reasons = f" ({', '.join(rules[:3])}{', ...' if len(rules) > 3 else ''})"
-            if (~frame["passed"]).sum() == 1:
-                reasons = f": {own['why'].item()}"
+            reasons = f": {broken['why'].item()}" if len(broken) == 1 else reasons
             fails = f"{who} {'fails' if is_single else 'fail'} {_gates(len(own), n)}"
             others = f"{_gates(len(own), n)} {'is' if len(own) == 1 else 'are'} {state}"
-            parts.append(
-                (STATES.index(str(state)), (fails if state == FAILED else others) + reasons)
-            )
-        sentence = "; ".join(text for _, text in sorted(parts))
+            if len(own):
+                parts.append((fails if state == FAILED else others) + reasons)
+        sentence = "; ".join(parts)
         return f"{sentence if is_single else sentence[0].upper() + sentence[1:]}."
 
     def printed(self) -> Result:

@@ -208,10 +208,6 @@ class GatedRun:
         """The evaluation, or some rows of a scan with the metrics of all."""
         return tables.table_of(self.evaluation).sample
 
-    def select_rows(self, select: Callable[[GatedRun], Any]) -> Any:
-        """What a function selects of the queries of the run."""
-        return select(self)
-
     def pair(self, metric: Metric) -> ComparedPair:
         """The row of the comparison that a metric has."""
         if self.comparison is None or self.pairing is None:
@@ -343,11 +339,8 @@ class ComparedPair:
 # -- the figures
 
 # Which queries stand behind a rule that failed: those whose scores lie on the wrong side of the
-# threshold; those whose scores the figure counts, below or above the threshold in its brackets;
-# those without a score; those with a wrong answer; those on which the candidate is worse.
-QueriesBehind = Literal[
-    "scores", "scores below", "scores above", "unscored", "wrong answers", "regressions"
-]
+# threshold, or of that in the brackets of a share; those on which the candidate is worse.
+QueriesBehind = Literal["scores", "counted scores", "regressions"]
 
 
 def difference_range(metric: Metric) -> ValueRange | None:
@@ -446,7 +439,7 @@ def _no_regression(
 _scores = partial(GateFigure, value_range=lambda metric: metric.bounds, queries="scores")
 _share = partial(GateFigure, value_range=lambda _metric: (0.0, 1.0))
 _count = partial(GateFigure, value_range=lambda _metric: (0.0, math.inf))
-_counted_share = partial(_share, parameters=("metric", "threshold"))
+_counted_share = partial(_share, parameters=("metric", "threshold"), queries="counted scores")
 
 FIGURES: Registry[GateFigure] = Registry(
     "figure",
@@ -461,19 +454,11 @@ FIGURES: Registry[GateFigure] = Registry(
             counts_missing=True,
         ),
         "unscored": _share(
-            *("the share of queries without a score", _share_unscored),
-            queries="unscored",
-            counts_missing=True,
+            "the share of queries without a score", _share_unscored, counts_missing=True
         ),
-        "share_below": _counted_share(
-            "the share of scores below a threshold", _share_below, queries="scores below"
-        ),
-        "share_above": _counted_share(
-            "the share of scores above a threshold", _share_above, queries="scores above"
-        ),
-        "correct": _share(
-            *("the share of correct answers", _share_correct, "run", ()), queries="wrong answers"
-        ),
+        "share_below": _counted_share("the share of scores below a threshold", _share_below),
+        "share_above": _counted_share("the share of scores above a threshold", _share_above),
+        "correct": _share("the share of correct answers", _share_correct, "run", ()),
     },
 )
 """The figures of an evaluation by name; `percentile_figure` knows ``p95`` and all the others."""

@@ -15,7 +15,6 @@ from rageval_report.analysis.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
     check_evaluations,
-    notes_on_bounds,
     on_one_scale,
     pair_rows,
     require_bounds,
@@ -46,8 +45,7 @@ from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 class RankedColumns:
     """The scores of one metric on the queries that every pipeline scored: one column a pipeline.
 
-    In memory, and of scans, they have ``columns``, ``pairs``, ``are_clusters``, ``error``,
-    ``alone_best`` and ``friedman``.
+    In memory, and of scans, they have ``columns``, ``pairs``, ``are_clusters`` and ``error``.
     """
 
     @property
@@ -108,16 +106,6 @@ class MatrixColumns(RankedColumns):
     def error(self, place: int) -> ClusteredStandardError | None:
         """The standard error of the mean of a column by clusters."""
         return clustered_standard_error(self.scores[:, place], np.asarray(self.units.codes))
-
-    def alone_best(self, *, greater_is_better: bool) -> IntArray:
-        """On how many queries each column is better than all others."""
-        return many_pairs.count_alone_best(self.scores, greater_is_better=greater_is_better)
-
-    def friedman(self, *, greater_is_better: bool) -> many_pairs.FriedmanResult:
-        """Friedman's test; of clusters, on their sums, which are independent."""
-        return many_pairs.friedman_test(
-            self.units.sums(self.scores), greater_is_better=greater_is_better
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,15 +172,6 @@ class Lineup:
             values = run.scores[metric.name].to_numpy()
             matrix[:, column] = values if rows is None else values.take(rows)
         return matrix
-
-    def extreme_means(self, metric: Metric, pipeline: str) -> tuple[float, float]:
-        """The mean of all common queries if missing scores were as low, or high, as they can be."""
-        scores = self.scores(metric.name)[:, self.names.index(pipeline)]
-        low, high = (
-            Column.of(np.where(np.isnan(scores), bound, scores)).mean
-            for bound in require_bounds(metric)
-        )
-        return low, high
 
     def block(self, name: str) -> ScoreBlock:
         """The scores of one metric on the queries that every pipeline scored."""
@@ -267,7 +246,7 @@ def line_up(
     if any(len(run.scores) > len(ids) for run in runs):
         alone = dict.fromkeys(i for run in runs for i in run.scores.index.difference(ids))
         notes.append(note_on_lone_queries([*alone], len(alone)))
-    notes += [*note_on_lone_metrics(runs, metrics), *notes_on_bounds(runs, metrics.values())]
+    notes += note_on_lone_metrics(runs, metrics)
     units = resolve_units(first, clusters, is_common).select(is_common)
     return Lineup(runs, ids, rows, metrics, tuple(notes), missing, units)
 

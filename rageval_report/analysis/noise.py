@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations, product
+from itertools import combinations
 from statistics import median
 from typing import Any
 
@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import agreement, pairing
-from rageval_report.analysis.arguments import check_count, choose_metrics, kind_of_mean
-from rageval_report.analysis.history import DatedRun, config_changes, fields_of, pair_of
+from rageval_report.analysis.arguments import choose_metrics, kind_of_mean
+from rageval_report.analysis.history import DatedRun, config_changes, fields_of
 from rageval_report.errors import AlignmentError, DataError, check_choice, named
-from rageval_report.reports.sentences import join_names, number, pvalue_text, rounded_count
+from rageval_report.reports.sentences import join_names, number, pvalue_text
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored, join_details, query_ids, states
 from rageval_report.scores.correct import answers_by, describe_notions, shared_notions
@@ -32,7 +32,6 @@ from rageval_report.stats.components import (
     variance_components,
 )
 
-_REPEATS = (1, 2, 3, 5, 10)
 # If more runs than this would be worthwhile, queries hardly differ beyond the noise.
 _MOST_WORTH = 100
 _MOST_NAMED = 4
@@ -119,51 +118,17 @@ class Repeats(Result):
             return f"{'no' if parts is None else 'only one'} query is scored in every run"
         if parts.within == 0:
             return f"all {parts.k} runs give equal scores on all {parts.n} queries"
-        noise, error = parts.sd_within, number(parts.standard_error())
-        floor = number(math.sqrt(parts.between / parts.n))
-        advice = f"one run is enough: the standard error of the mean is {error}, at best {floor}"
-        if worth > _MOST_WORTH:
-            advice = f"every repeat helps the mean, whose standard error is {error}"
-        elif worth > 1:
-            more_runs = number(parts.standard_error(int(worth)))
-            more_queries = number(parts.standard_error(1, parts.n * int(worth)))
-            advice = (
-                f"{rounded_count(int(worth))} runs bring the standard error of the mean from "
-                f"{error} to {more_runs}; as many times the queries, run once, to {more_queries}"
-            )
+        noise, limit = parts.sd_within, number(noise_limit(parts, level))
+        limits = f"{number(noise.low)} to {number(noise.high)}"
         return (
             f"a query's score moves by {number(noise.estimate)} from run to run (SD, "
-            f"{100 * level:g} % CI {number(noise.low)} to {number(noise.high)}); means of two runs "
-            f"of {parts.n} queries differ by up to {number(noise_limit(parts, level))} by noise "
-            f"alone; {advice}"
+            f"{100 * level:g} % CI {limits}); means of two runs of {parts.n} queries differ by up "
+            f"to {limit} by noise alone; {_verdict(parts, worth)}"
         )
 
     def stability(self) -> Result:
         """The agreement of the runs on each query, the least stable first."""
         return stability(self.runs, self.correct)
-
-    def planning(
-        self, repeats: Iterable[int] = _REPEATS, *, n_queries: int | None = None
-    ) -> Result:
-        """The standard error of the mean with more runs of each query, or with more queries."""
-        counts = [check_count("repeats", count) for count in repeats]
-        fixed = None if n_queries is None else check_count("n_queries", n_queries)
-        level, rows = float(str(self.settings["confidence_level"])), []
-        for name, parts in self.components.items():
-            n = fixed or parts.n
-            # A single query has no variance between queries.
-            for count in counts if parts.n > 1 else ():
-                error = parts.standard_error(count, n)
-                row = {"metric": name, "repeats": count, "n_queries": n, "standard_error": error}
-                row |= {"variance": error**2, "noise_limit": noise_limit(parts, level, n * count)}
-                rows.append({**row, "with_more_queries": parts.standard_error(1, n * count)})
-        return Result(
-            f"Repeats of each query: {self.title}",
-            pd.DataFrame(rows),
-            {"confidence_level": level},
-            ("with_more_queries: one run of that many times the queries, at the same cost",),
-            grouped_by="metric",
-        )
 
 
 def repeats(
@@ -251,7 +216,7 @@ def repeats(
         runs_title("{n} runs of {names}", evaluations),
         frame,
         {"n_runs": len(evaluations), "confidence_level": level, "tolerance": tolerance},
-        (*common_queries_note(evaluations, ids), *_notes(evaluations, frame, components, level)),
+        (*common_queries_note(evaluations, ids), *_notes(evaluations, frame, level)),
         headline=(
             *("metric", "n", "mean", "sd_within", "noise_limit"),
             *("icc", "icc_ci_low", "icc_ci_high", "verdict"),
@@ -298,12 +263,12 @@ def repeats_worth(between: float, within: float, tolerance: float) -> float:
     return float(max(1, math.ceil(needed - 1e-9)))
 
 
-def noise_limit(parts: VarianceComponents, level: float, n: int | None = None) -> float:
-    """The difference between the means of two measurements of n scores by noise alone."""
+def noise_limit(parts: VarianceComponents, level: float) -> float:
+    """The difference between the means of two runs by noise alone."""
     from scipy.special import ndtri
 
     # Twice, because both measurements have noise of their own.
-    return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * parts.within / (n or parts.n))
+    return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * parts.within / parts.n)
 
 
 def _verdict(parts: VarianceComponents | None, worth: float) -> str:
@@ -319,7 +284,6 @@ def _verdict(parts: VarianceComponents | None, worth: float) -> str:
 def _notes(
     runs: Sequence[Scored],
     frame: pd.DataFrame,
-    components: Mapping[str, VarianceComponents],
     level: float,
 ) -> Iterator[str]:
     for row in frame[frame["run_effect_pvalue_adjusted"] <= 1.0 - level].to_dict("records"):
@@ -332,16 +296,10 @@ def _notes(
     }
     if changes:
         yield f"configurations differ or are unknown: {'; '.join(sorted(changes))}"
-    edited = dict.fromkeys(pair_of(first, run).gold_set for run in others)
-    if any("another reference" in change for change in edited):
-        yield f"the gold set is not the same in all runs: {'; '.join(filter(None, edited))}"
     dropped = frame[frame["n_dropped"] > 0]
     if len(dropped):
         counts = map("{} {}".format, dropped["metric"], dropped["n_dropped"])
         yield f"queries left out because some run did not score them: {', '.join(counts)}"
-    known = [(name, runs[0].metrics[name].kind, parts.within) for name, parts in components.items()]
-    if rough := [name for name, kind, within in known if kind == "binary" and within]:
-        yield f"{', '.join(rough)}: the interval of icc is rough for scores of 0 and 1"
 
 
 # -- query by query
@@ -457,48 +415,16 @@ def edit_distance(first: str, second: str) -> float:
         return 0.0
     if not (first and second):
         return 1.0
-    places: dict[str, int] = {}
-    for place, letter in enumerate(first):
-        places[letter] = places.get(letter, 0) | 1 << place
-    all_bits, last = (1 << len(first)) - 1, 1 << (len(first) - 1)
-    # The first column is 0, 1, 2, ...: every step goes up. Names follow Hyyrö: `matches` is his PM,
-    # `diagonal` D0, `rises` and `falls` the horizontal, `up` and `down` the vertical differences.
-    up, down, distance = all_bits, 0, len(first)
-    for letter in second:
-        matches = places.get(letter, 0)
-        diagonal = (((matches & up) + up) ^ up) | matches | down
-        rises = (down | ~(diagonal | up)) & all_bits
-        falls = up & diagonal
-        distance += bool(rises & last) - bool(falls & last)
-        rises = rises << 1 | 1  # the first row also rises from column to column
-        up = (falls << 1 | ~(diagonal | rises)) & all_bits
-        down = rises & diagonal & all_bits
-    return distance / max(len(first), len(second))
+    # Row by row of the table of all beginnings; each is made from left to right last.
+    letters, columns = np.array([*first]), np.arange(len(first) + 1)
+    row = columns
+    for place, letter in enumerate(second, 1):
+        least = np.append(place, np.minimum(row[:-1] + (letters != letter), row[1:] + 1))
+        row = np.minimum.accumulate(least - columns) + columns
+    return float(row[-1]) / max(len(first), len(second))
 
 
 _PLURALS = {"query": "queries", "run": "runs", "judge": "judges"}
-_HALF = 0.5  # an interval that is half as wide is what a reader can see in a report
-# More runs or judges than this are not a plan.
-_MOST = {"query": 1_000_000, "run": 100, "judge": 20}
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What one answer and one judgement cost, in any one unit; not both are 0."""
-
-    answer: float = 1.0
-    judgement: float = 1.0
-
-    def __post_init__(self) -> None:
-        for parameter, price in (("answer_cost", self.answer), ("judgement_cost", self.judgement)):
-            if not (math.isfinite(price) and price >= 0.0):
-                raise DataError(f"{parameter} must be a number >= 0; got {price}")
-        if self.answer == self.judgement == 0.0:
-            raise DataError("answer_cost or judgement_cost must be above 0; got 0 for both")
-
-    def of(self, n: Mapping[str, int]) -> float:
-        """What a design costs: every query answered in every run, and judged by every judge."""
-        return n["query"] * n["run"] * (self.answer + n["judge"] * self.judgement)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -507,11 +433,10 @@ class Variance(Result):
 
     components: Mapping[str, CrossedComponents] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()
-    prices: Prices = field(default_factory=Prices)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The mean of each metric, what moves it most, and what would make it more certain."""
+        """The mean of each metric, and what moves it most."""
         return tuple(self._sentence(row) for row in self.frame.to_dict("records"))
 
     def printed(self) -> Answer:
@@ -526,18 +451,10 @@ class Variance(Result):
             return f"{row['metric']}: all scores of each query are equal, and so are the queries"
         level = f"{100 * float(str(self.settings['confidence_level'])):g} % CI"
         limits = f"{level} {number(row['ci_low'])} to {number(row['ci_high'])}"
-        advice = "no number of queries, runs and judges that was tried halves the interval"
-        designs = self._designs(row["metric"], _HALF)
-        # The first of equal costs, because a change of one thing is easier than of several.
-        best = min((own for own in designs if own["cost"] > 0), key=lambda d: d["cost"], default={})
-        if best:
-            sizes = [f"{rounded_count(best[f'n_{name}'])} {name}" for name in _PLURALS.values()]
-            times = f"{best['cost_ratio']:.1f} times the cost"
-            advice = f"an interval half as wide costs least with {join_names(sizes)} ({times})"
         return (
             f"{row['metric']}: mean {number(row['mean'])} ({limits}, all sources counted); "
             f"{100 * row['largest_share']:.0f} % of the uncertainty comes from "
-            f"{_in_words(row['largest_source'])}; {advice}"
+            f"{_in_words(row['largest_source'])}"
         )
 
     def sources(self) -> Result:
@@ -559,66 +476,6 @@ class Variance(Result):
         title = f"Sources of noise: {self.title}"
         return Result(title, pd.DataFrame(rows), self.settings, (note,), grouped_by="metric")
 
-    def planning(self, width: float = _HALF) -> Result:
-        """What makes the interval narrower, and what it costs."""
-        if not 0.0 < width < 1.0:
-            raise DataError(f"width must be between 0 and 1, such as 0.5; got {width}")
-        rows = [design for metric in self.components for design in self._designs(metric, width)]
-        notes = (
-            f"cost: {self.prices.answer:g} per answer and {self.prices.judgement:g} per judgement",
-            "the sources are estimates, so the numbers are too; they are least certain for runs "
-            "and judges, of which there are few",
-        )
-        return Result(
-            f"Ways to {width:g} times the standard error: {self.title}",
-            pd.DataFrame(rows),
-            {**self.settings, "width": width},
-            notes,
-            grouped_by="metric",
-        )
-
-    def _designs(self, metric: str, width: float) -> list[dict[str, Any]]:
-        """The fewest queries, runs or judges that reach the aim alone, and the cheapest mixture."""
-        parts, fixed, prices = self.components[metric], self.fixed, self.prices
-        now, aim = dict(parts.n), width * parts.standard_error_of(parts.n, fixed)
-        if aim == 0:
-            return []
-        # Of a factor with one level the noise is unknown, so more of it promises nothing.
-        free = [factor for factor in _PLURALS if factor not in fixed and now[factor] > 1]
-        ways = {_PLURALS[factor]: _fewest(parts, now, factor, aim, fixed) for factor in free}
-        # At least two levels, because with one the next evaluation could not show this noise.
-        runs, judges = (
-            range(2, _MOST[factor] + 1) if factor in free else (now[factor],)
-            for factor in ("run", "judge")
-        )
-        mixtures = (
-            _fewest(parts, {**now, "run": n_runs, "judge": n_judges}, "query", aim, fixed)
-            for n_runs, n_judges in product(runs, judges)
-        )
-        ways["cheapest"] = min(filter(None, mixtures), key=prices.of, default=None)
-        rows: list[dict[str, Any]] = []
-        for change, n in ways.items():
-            row: dict[str, Any] = {"metric": metric, "change": change}
-            row |= {f"n_{plural}": n[own] if n else math.nan for own, plural in _PLURALS.items()}
-            error = parts.standard_error_of(n, fixed) if n else math.nan
-            cost = prices.of(n) if n else math.nan
-            row |= {"standard_error": error, "cost": cost, "cost_ratio": cost / prices.of(now)}
-            rows.append(row)
-        return rows
-
-
-def _fewest(
-    parts: CrossedComponents, n: Mapping[str, int], factor: str, aim: float, fixed: Sequence[str]
-) -> dict[str, int] | None:
-    """The design with the fewest levels of a factor that reaches the aim; None if none does."""
-    designs: list[Any] = [{**n, factor: count} for count in (1, math.inf)]
-    of_single, rest = (parts.standard_error_of(design, fixed) ** 2 for design in designs)
-    if aim**2 <= rest:
-        return None
-    # A quotient that is whole but for rounding must not be rounded up.
-    count = max(2, math.ceil((of_single - rest) / (aim**2 - rest) - 1e-9))
-    return {**n, factor: count} if count <= _MOST[factor] else None
-
 
 def variance(
     *evaluations: Scored,
@@ -626,8 +483,6 @@ def variance(
     runs: Sequence[object] | None = None,
     judges: Sequence[object] | None = None,
     fixed: str | Iterable[str] = (),
-    answer_cost: float = 1.0,
-    judgement_cost: float = 1.0,
     confidence_level: float = 0.95,
 ) -> Variance:
     """Split the noise of a mean into that of queries, runs and judges, and count all of it.
@@ -648,8 +503,6 @@ def variance(
     fixed : str or iterable of str
         ``"judge"`` or ``"run"``: the mean is about these very judges or runs, and others do not
         matter. Their own differences are then not counted.
-    answer_cost, judgement_cost : float
-        What one answer and one judgement cost, in any one unit; for `planning`.
     confidence_level : float
         The level of the intervals.
 
@@ -685,7 +538,7 @@ def variance(
     >>> round(float(frame["standard_error"][0]), 2)
     1.77
     """
-    level, prices = base.check_level(confidence_level), Prices(answer_cost, judgement_cost)
+    level = base.check_level(confidence_level)
     factors = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     for factor in factors:
         # With the queries fixed, too, a mean would have no noise that an interval could show.
@@ -707,17 +560,11 @@ def variance(
     return Variance(
         runs_title("Noise of {names}", evaluations),
         pd.DataFrame(rows),
-        {
-            "answer_cost": prices.answer,
-            "confidence_level": level,
-            "fixed": "+".join(factors) or "none",
-            "judgement_cost": prices.judgement,
-        },
+        {"confidence_level": level, "fixed": "+".join(factors) or "none"},
         (*common_queries_note(evaluations, ids), *_notes_on_sources(components, factors)),
         headline=("metric", "n", "mean", "standard_error", "ci_low", "ci_high", "verdict"),
         components=components,
         fixed=factors,
-        prices=prices,
     )
 
 

@@ -62,8 +62,6 @@ OutputFormat = Literal["json", "csv", "df"]
 HaystackReport = dict[str, list[Any]] | str | pd.DataFrame
 
 _MOST_REASONS, _LONGEST_REASON = 3, 80
-# A mean that falls to this share of itself without its largest score says little about the others.
-_DOMINATED = 0.8
 _DRAWN = ("bca", "percentile", "studentised")  # intervals that need a seed
 
 
@@ -252,13 +250,7 @@ def _typical_note(row: Mapping[str, Any], table: PipelineTable, level: float | N
         ends = f" ({100 * (level or 0.95):g} % CI {number(limits.low)} to {number(limits.high)})"
         is_known = level is not None and not math.isnan(limits.low + limits.high)
         parts.append(f"{name} {number(cut)}{ends if is_known else ''}")
-    note = f"{row['metric']}: {', '.join(parts)}"
-    if row["n"] > 1 and row["mean"] != 0.0:
-        without = (row["mean"] * row["n"] - row["max"]) / (row["n"] - 1)
-        if 0.0 <= without <= _DOMINATED * row["mean"]:
-            largest = f"without the largest, {number(row['max'])}, the mean is {number(without)}"
-            note += f"; one score dominates the mean: {largest}"
-    return note
+    return f"{row['metric']}: {', '.join(parts)}"
 
 
 def aggregated_scores(evaluation: Scored) -> pd.Series:
@@ -320,11 +312,8 @@ class UnscoredQueries:
 
 def _count_texts(texts: pd.Series, times: pd.Series | None) -> Counter[str]:
     """How often each text occurs, the most frequent first; of equal ones the first in the table."""
-    if times is None:
-        counts = texts.value_counts()
-    else:
-        counts = times[texts.index].groupby(texts, sort=False).sum()
-        counts = counts.sort_values(ascending=False, kind="stable")
+    often = pd.Series(1, index=texts.index) if times is None else times[texts.index]
+    counts = often.groupby(texts, sort=False).sum().sort_values(ascending=False, kind="stable")
     return Counter({str(text): int(n) for text, n in counts.items()})
 
 

@@ -146,10 +146,8 @@ def repeats(options: Options) -> None:
 
     The files are repeated runs on the same queries, with nothing changed between them, or one
     folder of run files. --queries shows in how many runs each query is answered correctly, the
-    least stable first; --planning what more runs would gain.
+    least stable first.
     """
-    if options.stability and options.planning:
-        raise click.UsageError("Choose one of --queries and --planning.")
     output = Output.of(options)
     runs = _repeated_runs(options, () if options.stability else options.metrics)
     if options.stability:
@@ -157,8 +155,7 @@ def repeats(options: Options) -> None:
         table = rr.repeats(*runs, correct=rule).stability()
         output.write(output.limit_rows(table, options.limit))
         return
-    noise_of = rr.repeats(*runs, **options.only("metrics", "confidence_level", "tolerance"))
-    output.write(noise_of.planning() if options.planning else noise_of)
+    output.write(rr.repeats(*runs, **options.only("metrics", "confidence_level", "tolerance")))
 
 
 @command("noise variance")
@@ -167,21 +164,17 @@ def variance(options: Options) -> None:
 
     The files are runs of one pipeline on the same queries, or one folder of run files. Scores by
     several judges count by judge. The interval of each mean counts all sources of noise; --sources
-    shows how large each is, --planning what makes the interval half as wide.
+    shows how large each is.
     """
-    if options.sources and options.planning:
-        raise click.UsageError("Choose one of --sources and --planning.")
     output = Output.of(options)
     noise_of = rr.variance(
         *_repeated_runs(options, options.metrics),
         runs=_names(options.run_names),
         judges=_names(options.judge_names),
         fixed=options.fixed,
-        **options.only("metrics", "answer_cost", "judgement_cost", "confidence_level"),
+        **options.only("metrics", "confidence_level"),
     )
-    views = {"sources": noise_of.sources, "planning": noise_of.planning}
-    chosen = [view() for name, view in views.items() if options.get(name)]
-    output.write(*(chosen or [noise_of]))
+    output.write(noise_of.sources() if options.sources else noise_of)
 
 
 noise = Family(

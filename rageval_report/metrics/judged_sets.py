@@ -33,7 +33,6 @@ from rageval_report.records.levels import (
     SECTION_FIELDS,
     LevelOption,
     choose_level,
-    count_levels,
     records_at_level,
 )
 from rageval_report.results import Result
@@ -175,7 +174,7 @@ def evaluate_judged_set(
     grade, grade_note = high_grade(answerable, grade)
     relevant = highly_relevant(answerable, grade=grade)
     mapped = _with_set_ids(relevant, mapping)
-    choice = choose_level(count_levels(mapped), level)
+    choice = choose_level(mapped, level)
     at_level = records_at_level(mapped, choice.level)
     cut_notes, counted = _cut_rankings(at_level, len(checked), k, duplicates, mapping)
     metrics = [f"recall@{k}", f"reachable_recall@{k}", "precision@1"]

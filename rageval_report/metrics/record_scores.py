@@ -47,10 +47,8 @@ from rageval_report.records.levels import (
     LevelOption,
     PassageField,
     choose_level,
-    count_levels,
     records_at_level,
 )
-from rageval_report.records.table import note_of_table
 from rageval_report.scores import METRICS, Catalogue, Metric, normalise_name
 from rageval_report.scores.catalogue.dialects import Dialect, DialectName, dialect_of_name
 from rageval_report.scores.states import ERROR, NOT_APPLICABLE, state_columns, states_of
@@ -252,7 +250,6 @@ class PreparedRecords:
     choices: Mapping[str, LevelChoice] = field(default_factory=dict)
     without_gold: tuple[str, ...] = ()
     n_repeats: int = 0
-    id_note: str = ""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -268,8 +265,8 @@ class PreparedRecords:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on ids, on the level, on repeats and on questions without gold."""
-        notes = [self.id_note, *(choice.note for choice in self.choices.values())]
+        """Notes on the level, on repeats and on questions without gold."""
+        notes = [choice.note for choice in self.choices.values()]
         if self.n_repeats:
             is_document = self.choices["rankings"].level == "document"
             notes.append(_note_on_repeats(self.n_repeats, self.tools.duplicates, is_document))
@@ -298,7 +295,7 @@ def prepare_records(records: pd.DataFrame, needs: set[str], tools: Tools) -> Pre
     if not tools.judges_unanswerable:
         fields = [name for name in ("relevant", "relevant_sections") if name in records]
         judged = records.assign(**{name: _answerable_gold(records, name) for name in fields})
-    choices = {view: choose_level(count_levels(judged, passages), tools.level, passages)
+    choices = {view: choose_level(judged, tools.level, passages)
                for view, passages in views.items()}  # fmt: skip
     tables = {view: records_at_level(judged, choice.level) for view, choice in choices.items()}
     is_relevant = has_relevant(next(iter(tables.values())), tools.relevance_level)
@@ -312,8 +309,7 @@ def prepare_records(records: pd.DataFrame, needs: set[str], tools: Tools) -> Pre
         is_usual = choice.level == "document" and choice.has_both
         tools = replace(tools, duplicates=tools.duplicates or ("best" if is_usual else "error"))
     without = tuple(map(str, records.index[~is_relevant]))
-    id_note = note_of_table(records) or ""
-    return PreparedRecords(tools, len(records), tables, choices, without, n_repeats, id_note)
+    return PreparedRecords(tools, len(records), tables, choices, without, n_repeats)
 
 
 def _answerable_gold(records: pd.DataFrame, column: str = "relevant") -> pd.Series:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,7 +27,6 @@ from rageval_report.metrics.scoring import build_evaluation
 from rageval_report.results import Result
 from rageval_report.runner.eval_config import JudgeSection
 
-_MOST_DISAGREEMENTS = 20  # as many as a page shows without hiding the other tables
 _RUBRIC_FILES = (".yaml", ".yml", ".json", ".toml")
 _PREFERENCE = "preference"
 
@@ -129,13 +128,11 @@ class JudgeSetup:
         section = self.section
         how = {
             "cache": self.cache(),
-            "per_minute": section.per_minute,
             "prices": self.prices(chats),
             "max_cost": section.max_cost,
-            "retry_unusable": section.retry_unusable,
             "progress": self.progress,
             "tell": self.tell,
-            **_stated(section, "concurrency", "max_cost_over", "give_up_after"),
+            **_stated(section, "concurrency", "give_up_after"),
         }
         return cast("CallOptions", how)
 
@@ -167,17 +164,10 @@ def noise_results(judged: Judged | None) -> dict[str, Result]:
 def judges_results(
     evaluation: RAGPipelineEvaluation, judged: Judged | Preferences | None
 ) -> dict[str, Result]:
-    """How far several judges agree, and where they differ most; nothing for one judge."""
+    """How far several judges agree; nothing for one judge."""
     if judged is None or not judged.by_judge:
         return {}
-    disagreements = evaluation.judges_disagreements()
-    n = len(disagreements.frame)
-    if n > _MOST_DISAGREEMENTS:
-        shown = f"the first {_MOST_DISAGREEMENTS} of {n}; judges_disagreements() gives all"
-        disagreements = replace(
-            disagreements, frame=disagreements.frame.head(_MOST_DISAGREEMENTS)
-        ).with_notes(shown)
-    return {"agreement": evaluation.judges_agreement(), "disagreements": disagreements}
+    return {"agreement": evaluation.judges_agreement()}
 
 
 def preference_results(

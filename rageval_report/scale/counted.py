@@ -187,8 +187,6 @@ class SideBySide:
         The treatment of an unscored query.
     clusters, by : str, optional
         The columns of the first table with the clusters and with the groups.
-    left_out : str, optional
-        A group whose queries are left out. The queries of all other groups are counted together.
     ranked : sequence of sequence of int, optional
         For each metric of a ranking the tables that are ranked.
     """
@@ -198,7 +196,6 @@ class SideBySide:
     missing: pairing.MissingTreatment = "drop"
     clusters: str | None = None
     by: str | None = None
-    left_out: str | None = None
     ranked: Sequence[Sequence[int]] | None = None
 
     def clustered(self, clusters: Clusters | None) -> SideBySide:
@@ -254,8 +251,6 @@ class SideBySide:
             own = table.frame.select(*columns)
             joined = own if joined is None else joined.join(own, on=QUERY_ID, how="inner")
         joined = joined.with_columns(nw.lit(0.0).alias(ROWS))
-        if self.left_out is not None:
-            joined = joined.filter(nw.col(GROUP) != self.left_out)
         kinds = joined.collect_schema()
         if "by_1" not in kinds.names():
             return joined  # type: ignore[no-any-return]
@@ -343,7 +338,7 @@ class SideBySide:
             numbers[OTHER_GROUP] = (nw.col(OTHER_GROUP), _ZERO)
         for i in range(len(self.metrics)):
             numbers |= self._columns(i, known)
-        by = [GROUP] if self.by is not None and self.left_out is None else []
+        by = [GROUP] if self.by is not None else []
         keys = [CLUSTER] if self.clusters else []
         are_listed = min(table.n_rows for table in self.tables) <= MOST_LISTED_ROWS
         # Of two tables the tests need the sums of the differences alone.
@@ -442,23 +437,14 @@ class SideBySide:
             extremes = self.pairs(i, group=group, kind="x"), self.pairs(i, group=group, kind="y")
         return pairing.MetricPairs(
             pairs,
-            pairing.LoneScores(lone[0], lone[1], self.groups[group] - n_known),
+            (lone[0], lone[1]),
+            self.groups[group] - n_known,
             self.unit_of_rows,
             n_not_applicable=n_without,
             n_filled=sum(self.n(f"f{i}_{p}", group) for p in (0, 1)),
             logarithms=self.pairs(i, group=group, kind="l") if has_logs else None,
             extremes=extremes,
         )
-
-    def shared_clusters(self) -> tuple[int, int]:
-        """The number of clusters with queries in several groups, and of all; none without any."""
-        if not self.clusters:
-            return 0, 0
-        group = nw.col(GROUP)
-        ends = self.rows.group_by(CLUSTER).agg(group.min().alias("a"), group.max().alias("z"))
-        is_shared = nw.when(nw.col("a") != nw.col("z")).then(1).otherwise(0)
-        counts = collect(ends.select(is_shared.sum().alias("shared"), nw.len().alias("n")))
-        return int(counts["shared"].iloc[0]), int(counts["n"].iloc[0])
 
 
 def _ranks(
@@ -555,7 +541,3 @@ class CountedTable(PipelineTable):
         sides = replace(self.sides, by=by)
         labels = order_of_groups(sides.groups)
         return {label: replace(self, sides=sides, group=label) for label in labels}
-
-    def shared_clusters(self, by: str) -> tuple[int, int]:
-        """The number of clusters with queries in several groups, and of all clusters."""
-        return replace(self.sides, by=by).shared_clusters()

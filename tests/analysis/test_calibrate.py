@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, calibrate, read_scores
-from rageval_report.errors import AlignmentError, DataError, UnknownNameError
+from rageval_report.errors import AlignmentError, DataError
 from rageval_report.stats import (
     JudgeErrors,
     cohen_kappa,
@@ -151,50 +151,6 @@ def test_disagreements_come_largest_first_with_question_answer_and_reason(judged
         "answer": "c",
         "reason": "wrong place",
     }
-
-
-# -- groups
-
-
-def test_groups_that_make_no_sense_are_refused(judged, labels, drawn):
-    truth, judge = drawn(100)
-    run = judged(judge, topic=["rare"] + ["b"] * 99)
-    with pytest.raises(DataError, match=r"the group 'rare' has 1 labels"):
-        calibrate(run, "faithfulness", labels(truth[:40]), strata="topic")
-    with pytest.raises(UnknownNameError, match="no column of the details is named 'nothing'"):
-        calibrate(run, "faithfulness", labels(truth[:40]), strata="nothing")
-    with pytest.raises(DataError, match="99 judged queries have no group"):
-        calibrate(run, "faithfulness", labels(truth[:40]), strata={"q0": "a"})
-
-
-def test_the_queries_to_label_next_are_where_the_judge_errs(judged, labels, drawn):
-    # Right about all ones, wrong about half of the zeros.
-    truth, judge = drawn(600, right_on_1=1.0, right_on_0=0.5)
-    found = calibrate(judged(judge), "faithfulness", labels(truth[:60]))
-    frame = found.to_label(50).frame
-    assert len(set(frame.index)) == 50
-    assert not set(frame.index) & {f"q{i}" for i in range(60)}
-    # Verdicts of 0 are always right, so nearly all labels go to verdicts of 1.
-    assert (frame["judge"] == 1).mean() > 0.9
-    assert frame["stratum"].isin(["judge 0", "judge 1"]).all()
-
-
-def test_the_queries_to_label_are_a_draw_with_a_seed(judged, labels, drawn):
-    truth, judge = drawn(300)
-    found = calibrate(judged(judge), "faithfulness", labels(truth[:40]))
-    first, again, other = (found.to_label(30, seed=seed).frame.index for seed in (1, 1, 2))
-    assert first.equals(again)
-    assert not first.equals(other)
-    assert "pass strata='judge' to calibrate then" in " ".join(found.to_label(30).notes)
-    for n in (0, 261, 2.5, True):
-        with pytest.raises(DataError, match="n must be an integer from 1 to 260"):
-            found.to_label(n)
-    # Numbers are grouped by quarters of the judge's scores.
-    rng = np.random.default_rng(0)
-    judge = rng.random(200)
-    people = labels(np.clip(judge[:60] + rng.normal(0, 0.1, 60), 0, 1))
-    frame = calibrate(judged(judge), "faithfulness", people).to_label(40).frame
-    assert frame["stratum"].nunique() == 4
 
 
 # -- two pipelines

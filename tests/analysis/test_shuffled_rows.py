@@ -72,22 +72,19 @@ CALLS = {
         compare(*runs, correction="westfall-young", clusters="document", **MANY).frame,
         "pvalue_adjusted",
     ),
-    "a ranking": lambda runs: drawn(
-        rank(*runs, correction="westfall-young", **MANY).pairs.frame, "pvalue_adjusted"
-    ),
     "a ranking's means": lambda runs: drawn(
         rank(*runs, metrics=["latency_ms"], **MANY).frame, "ci_low", "ci_high"
     ),
     "a weighted score": lambda runs: drawn(
-        rank(*runs).weighted({"recall@5": 1, "faithfulness": 2}, **MANY).frame,
+        rank(*runs, **MANY).weighted({"recall@5": 1, "faithfulness": 2}).frame,
         *("ci_low", "ci_high", "share_of_resamples"),
     ),
     "a weighted score of clusters": lambda runs: drawn(
-        rank(*runs, clusters="document").weighted({"recall@5": 1, "latency_ms": 1}, **MANY).frame,
+        rank(*runs, clusters="document", **MANY).weighted({"recall@5": 1, "latency_ms": 1}).frame,
         *("ci_low", "ci_high", "share_of_resamples"),
     ),
     "a Pareto front": lambda runs: drawn(
-        rank(*runs).pareto({"quality": ["recall@5"], "time": "p95(latency_ms)"}, **MANY).frame,
+        rank(*runs, **MANY).pareto({"quality": ["recall@5"], "time": "p95(latency_ms)"}).frame,
         *("probability_on_front", "quality_ci_low", "time_ci_low", "time_ci_high"),
     ),
     "agreement with people": lambda runs: drawn(
@@ -95,11 +92,6 @@ CALLS = {
         .frame.set_index("figure")
         .loc[["Krippendorff's alpha"]],
         *("ci_low", "ci_high"),
-    ),
-    "queries to label": lambda runs: (
-        calibrate(runs[0], "faithfulness", LABELS, threshold=0.7, **MANY)
-        .to_label(12, seed=3)
-        .frame.index.tolist()
     ),
 }
 

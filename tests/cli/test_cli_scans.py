@@ -99,7 +99,6 @@ def test_an_engine_changes_no_number(files, run, command):
 
 
 EVERY_SCORE = [
-    "rank {a} {b} --metric mrr --correction westfall-young",
     "rank --weighted {a} {b} --metric mrr",
     "rank --pareto {a} {b} --metric mrr --metric latency_ms",
 ]

@@ -500,16 +500,10 @@ def test_a_test_and_an_interval():
         for name, scores in (("old", old), ("new", new))
     ]
 
-    def made_by(result):
-        [row] = result.frame.to_dict("records")
-        return row["test"], row["ci_method"]
-
     [row] = compare(*sides, test="my_test").frame.to_dict("records")
     assert (row["pvalue"], row["ci_high"] - row["ci_low"]) == (PVALUE, pytest.approx(1.0))
-    assert made_by(compare(*sides, test="my_test", interval="t")) == ("my_test", "t")
-    assert made_by(compare(*sides, test="bare_test", interval="wide")) == ("bare_test", "wide")
     assert rank(*sides, test="my_test").pairs.frame["pvalue"].tolist() == [PVALUE]
-    with pytest.raises(DataError, match=r"'bare_test' has no interval of its own.*interval="):
+    with pytest.raises(DataError, match="'bare_test' has no interval of its own"):
         compare(*sides, test="bare_test")
     for side in sides:
         side.data.to_csv(f"{side.name}.csv", index=False)

@@ -7,10 +7,9 @@ Each scenario runs one of `JOBS` in a new folder, disturbs it once to three time
 or torn:
 
 - Every file with its final name is whole, at any time: the one that was there before, or the one
-  that a run without trouble writes. In the end all files are those, and no temporary file is left.
+  that a run without trouble writes. In the end all files are those, and no temporary file is left
+  but by processes that were killed.
 - What was answered and kept is not asked for again; a kill loses only answers in flight.
-- The ledger never knows of less than the server billed, unless it was said that it cannot be
-  written.
 - No traceback, and no command that does not end.
 """
 
@@ -61,7 +60,6 @@ class Job:
     outputs: dict[str, Callable[[Path], Any]]
     n_kept: Callable[[Path], int] | None = None
     again: str = ""
-    has_ledger: bool = False
 
     def read(self, folder: Path) -> dict[str, Any]:
         """Each output that exists, or the exception that reading it raises."""
@@ -107,28 +105,19 @@ def n_answers(folder: Path) -> int:
     return sum("format" not in entry and not entry.get("error") for entry in entries)
 
 
-def number_in(path: Path, query: str) -> int:
-    """A number in a database; of a copy, so that the log of a killed process stays as it is."""
+def n_replies(folder: Path) -> int:
+    """The replies in a cache; of a copy, so that the log of a killed process stays as it is."""
+    path = folder / "judges.sqlite"
     with tempfile.TemporaryDirectory() as folder:
         for file in path.parent.glob(f"{path.name}*"):
             shutil.copy(file, folder)
         with closing(sqlite3.connect(Path(folder) / path.name)) as database:
             try:
-                return int(database.execute(query).fetchone()[0] or 0)
+                return database.execute("SELECT COUNT(*) FROM replies").fetchone()[0]
             except sqlite3.OperationalError as exc:
                 if "no such table" in str(exc):  # killed before it was created
                     return 0
                 raise
-
-
-def n_replies(folder: Path) -> int:
-    return number_in(folder / "judges.sqlite", "SELECT COUNT(*) FROM replies")
-
-
-def n_committed(folder: Path) -> int:
-    """Millionths of a US dollar that the folder's ledger knows of."""
-    path = folder / "judges.sqlite.spending"
-    return number_in(path, "SELECT SUM(spent + reserved) FROM runs")
 
 
 def write_rows(path: Path, **columns: Callable[[int], object]) -> None:
@@ -148,8 +137,7 @@ def prepare_eval(folder: Path) -> None:
         reference=lambda i: f"It is {i % 9} é漢.",
         relevant=lambda i: [f"d{(number_of(question(i), N_DOCS) + i % 4) % N_DOCS}"],
     )
-    config = "retries:\n  connection: 1\n  timeout: 1\nstop_after: 4\n"
-    (folder / "eval.yaml").write_text(config)
+    (folder / "eval.yaml").write_text("retries: 1\nstop_after: 4\n")
 
 
 def prepare_judge(folder: Path) -> None:
@@ -157,7 +145,8 @@ def prepare_judge(folder: Path) -> None:
     write_rows(folder / "records.jsonl", query_id=lambda i: f"q{i}", **answer)
     rubric = {"name": "tone", "question": "Is the answer polite?", "scale": [1, 5]}
     rubric["prompt"] = f"{VERDICT}, from 1 to 5?\n{{question}}\n{{answer}}"
-    (folder / "tone.json").write_text(json.dumps(rubric))
+    lines = (f"{name} = {json.dumps(value)}\n" for name, value in rubric.items())
+    (folder / "tone.toml").write_text("".join(lines))
 
 
 def prepare_save(folder: Path) -> None:
@@ -175,7 +164,7 @@ TABLES = tuple(f"out{suffix}" for suffix in (".csv", ".tsv", ".jsonl", ".json", 
 JOBS = {
     "eval": Job(
         prepare_eval,
-        "eval --config eval.yaml --url URL/answer --records queries.jsonl -o run --table jsonl "
+        "eval --config eval.yaml --url URL/answer --records queries.jsonl -o run "
         f"--concurrency {IN_FLIGHT} --metric recall@5 --metric exact_match --metric token_f1",
         {
             "run/records.jsonl": rows_in,
@@ -188,12 +177,11 @@ JOBS = {
     ),
     "judge": Job(
         prepare_judge,
-        "judge records.jsonl --provider openai --model toy --base-url URL/v1 --rubric tone.json "
+        "judge records.jsonl --provider openai --model toy --base-url URL/v1 --rubric tone.toml "
         f"--cache judges.sqlite --concurrency {IN_FLIGHT} --price 1:1 --max-cost 5 "
         "--queries scores.json -o table.html --force",
         {"scores.json": scores_in, "table.html": page_in},
         n_replies,
-        has_ledger=True,
     ),
     "save": Job(
         prepare_save, f"save new.json {' '.join(TABLES)}", dict.fromkeys(TABLES, scores_in)
@@ -305,7 +293,6 @@ class Scenario:
     folder: Path
     faults: list[str] = field(default_factory=list)
     n_kills: int = 0
-    is_ledger_lost: bool = False  # and a warning said so
 
     def play(self, rng: random.Random) -> None:
         is_kill = self.trouble.startswith("kill")
@@ -341,17 +328,11 @@ class Scenario:
             if outputs.get(name) != value
         ]
         left = [path.name for path in self.folder.rglob("*") if TEMPORARY in path.name]
-        if left:
+        if left and not is_kill:
             self.faults.append(f"temporary files are left: {left}")
 
     def run(self, **options: Any) -> Ended:
-        ended = self.room.command(self.job, self.folder, **options)
-        self.is_ledger_lost |= "is not kept for later runs" in ended.output
-        if self.job.has_ledger and not self.is_ledger_lost:
-            known, billed = n_committed(self.folder), self.room.server.billed
-            if known < billed:
-                self.faults.append(f"the ledger knows of {known}, and {billed} were billed")
-        return ended
+        return self.room.command(self.job, self.folder, **options)
 
     def check_end(self, ended: Ended, codes: tuple[int, ...]) -> None:
         if ended.code is None:

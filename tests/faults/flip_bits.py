@@ -23,7 +23,6 @@ from attack import Found, main
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import RagevalError
 from rageval_report.judges import Cache, Reply
-from rageval_report.judges.ledger import Ledger
 from rageval_report.runner.run_journal import RunJournal
 
 N_ROWS = 40
@@ -56,20 +55,6 @@ def write_cache(path: Path) -> None:
 def read_cache(path: Path) -> tuple[Entries, list[str]]:
     with Cache(path) as cache:
         return {key: cache.get(key) for key in KEYS}, []
-
-
-def write_ledger(path: Path) -> None:
-    for n in range(N_ROWS):
-        ledger = Ledger(1.0, path, model="m")
-        ledger.reserve(1000)
-        ledger.settle(1000, 500 + n)
-        ledger.close()
-
-
-def read_ledger(path: Path) -> tuple[Entries, list[str]]:
-    ledger = Ledger(1.0, path)
-    ledger.close()
-    return {"earlier": ledger.earlier}, []
 
 
 def write_journal(path: Path) -> None:
@@ -105,7 +90,6 @@ def read_scores(path: Path) -> tuple[Entries, list[str]]:
 
 KINDS = {
     "cache": Kind("judges.sqlite", write_cache, read_cache),
-    "ledger": Kind("judges.sqlite.spending", write_ledger, read_ledger, asks_again=False),
     "journal of a run": Kind("journal.jsonl", write_journal, read_journal),
     "saved Parquet": Kind("a.parquet", write_scores, read_scores, asks_again=False),
 }

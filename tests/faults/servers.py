@@ -111,7 +111,7 @@ class MortalServer(Server):
     def forget(self) -> None:
         """Forget what was asked, and be well again."""
         self.answered: Counter[str] = Counter()
-        self.billed = self.n_asked = self.n_reset = 0
+        self.n_asked = self.n_reset = 0
         self.dies_at = self.resets = None
 
     def answer(self, handler: Any, first: str, asked: dict[str, Any]) -> None:
@@ -143,7 +143,6 @@ class MortalServer(Server):
         sent, received = len(prompt) // 4, 1 + number_of(prompt, 50)
         with self.lock:
             self.answered[prompt] += 1
-            self.billed += sent + received
         score = 1 + number_of(prompt, 5)
         return completion(json.dumps({"reasoning": "so", "score": score}), (sent, received))
 

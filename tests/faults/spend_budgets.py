@@ -4,9 +4,9 @@
 
 A scenario draws prices, a budget, texts of several scripts, and how often the server is late, cuts
 a body, answers 429 or 500, counts no tokens, refuses or talks nonsense. 32 threads judge records,
-twice with one cache: the second run has what the first one left of the budget. In every fourth
-scenario the server answers nothing before 32 requests are in it. It is a fault if a bill exceeds
-its budget, if the ledger knows of less than was billed, or if a run does not end.
+twice with one cache: the second run asks for what the first one left, with a budget of its own. In
+every fourth scenario the server answers nothing before 32 requests are in it. It is a fault if the
+bill of a run exceeds its budget, or if a run does not end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from attack import Found, main
 from servers import OUTCOMES, BillingServer
 
 from rageval_report.judges import Rubric, judge, openai_chat
-from rageval_report.judges.ledger import Ledger
 
 N_THREADS = 32
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
@@ -49,7 +48,7 @@ def run_scenario(name: str, rng: random.Random, found: Found, gather: bool) -> N
         {"query_id": f"q{n}", "question": f"{n} {text}", "answer": "Yes."}
         for n, text in enumerate(texts)
     ]
-    max_attempts, ended = rng.choice((1, 3, 5)), []
+    max_attempts, bills = rng.choice((1, 3, 5)), []
 
     def work(url: str, cache: Path) -> None:
         for _ in range(2):
@@ -63,7 +62,8 @@ def run_scenario(name: str, rng: random.Random, found: Found, gather: bool) -> N
             )
             costs = {"prices": {"m": prices}, "max_cost": budget, "give_up_after": 10**6}
             options = {"cache": cache, "concurrency": N_THREADS, "progress": False}
-            ended.append(judge(rows, TONE, chat, **costs, **options))
+            judge(rows, TONE, chat, **costs, **options)
+            bills.append(server.total - sum(bills))
 
     server = BillingServer(prices, weights, rng, N_THREADS if gather else 0)
     with tempfile.TemporaryDirectory() as folder, server:
@@ -71,20 +71,16 @@ def run_scenario(name: str, rng: random.Random, found: Found, gather: bool) -> N
         thread = threading.Thread(target=work, args=(server.url, cache), daemon=True)
         thread.start()
         thread.join(PATIENCE)
-        if len(ended) < 2:
-            found.fault(f"{name}: it did not end within {PATIENCE} seconds")
-            return
-        ledger = Ledger(budget, Path(f"{cache}.spending"))
-        ledger.close()
+    if len(bills) < 2:
+        found.fault(f"{name}: it did not end within {PATIENCE} seconds")
+        return
     limit = Fraction(repr(budget)) * 1_000_000
-    if server.total > limit:
-        found.fault(f"{name}: billed {float(server.total)}, budget {float(limit)}")
-    if ledger.earlier < server.total:
-        found.fault(f"{name}: the ledger knows of {ledger.earlier}, not {float(server.total)}")
+    if max(bills) > limit:
+        found.fault(f"{name}: billed {float(max(bills))}, budget {float(limit)}")
     if gather and server.most_in_flight < N_THREADS:
         found.fault(f"{name}: only {server.most_in_flight} were in flight")
     found.counts["scenarios"] += 1
-    found.counts["more than nine tenths of the budget billed"] += server.total > 0.9 * limit
+    found.counts["more than nine tenths of the budget billed"] += max(bills) > 0.9 * limit
     found.counts.update({f"outcome {name}": n for name, n in server.outcomes.items()})
 
 

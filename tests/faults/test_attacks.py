@@ -37,7 +37,8 @@ def room(tmp_path_factory):
         *(("save", "kill in a file", 5), ("judge", "disk full", 2), ("eval", "server dies", 4)),
     ],
 )
-def test_nothing_is_lost_doubled_or_torn(room, job, trouble, seed):
+def test_nothing_is_lost_doubled_or_torn(room, monkeypatch, job, trouble, seed):
+    monkeypatch.setattr(room, "found", Found())
     room.run(job, trouble, seed)
     assert room.found.faults == []
 

@@ -59,7 +59,7 @@ def test_the_parts_of_a_split_are_written_and_counted(demo_folder, run):
 
 
 def test_a_review_is_applied(demo_folder, run):
-    words = "golden review golden.jsonl --decisions review.csv --reviewer eve -o done.jsonl"
+    words = "golden review golden.jsonl --decisions review.json --reviewer eve -o done.jsonl"
     result = run(words)
     assert "1 accept" in result.stderr
     items = {one.query_id: one for one in read_golden("done.jsonl")}

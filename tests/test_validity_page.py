@@ -1,4 +1,4 @@
-"""docs/validation.md says what its script gives: copies are current, and comparisons hold again."""
+"""docs/validity.md says what its script gives: copies are current, and comparisons hold again."""
 
 import re
 import runpy
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = (DOCS / "validation.md").read_text(encoding="utf-8")
-SCRIPT = runpy.run_path(str(DOCS / "make_validation.py"))
+PAGE = (DOCS / "validity.md").read_text(encoding="utf-8")
+SCRIPT = runpy.run_path(str(DOCS / "make_validity.py"))
 WITNESSES = SCRIPT["WITNESSES"]
 FEW = 12
 
@@ -44,7 +44,7 @@ def test_every_witness_is_on_the_page_and_no_other():
 
 def test_copied_tables_are_those_of_the_pages_that_keep_them():
     assert SCRIPT["with_copies"](PAGE) == PAGE, (
-        "docs/validation.md is out of date: run `python docs/make_validation.py --copied`"
+        "docs/validity.md is out of date: run `python docs/make_validity.py --copied`"
     )
 
 
@@ -73,8 +73,10 @@ def test_a_digest_has_the_median_the_worst_row_and_the_rows_that_are_off():
 
 
 def test_a_heading_that_is_gone_is_named():
-    with pytest.raises(ValueError, match=r"docs/speed\.md: expected a section 'Nothing'"):
-        SCRIPT["section_of"]("speed.md", "Nothing")
+    with pytest.raises(
+        ValueError, match=r"benchmarks/results/stopping\.md: expected a section 'Nothing'"
+    ):
+        SCRIPT["section_of"]("stopping.md", "Nothing")
 
 
 def test_scripts_and_files_that_the_page_names_exist():
