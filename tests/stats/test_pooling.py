@@ -61,15 +61,6 @@ def test_many_groups_change_their_sign_with_the_pvalue_of_their_binomial_mixture
     assert 0.0 < found.crossing_pvalue < 1.0
 
 
-@pytest.mark.parametrize("factor", [1, -1, 1e300])
-def test_order_sign_and_scale_of_the_differences_change_nothing(groups, factor):
-    there = heterogeneity_test(groups)
-    back = heterogeneity_test([factor * values[::-1] for values in reversed(groups)])
-    assert (back.pvalue, back.crossing_pvalue) == pytest.approx(
-        (there.pvalue, there.crossing_pvalue), rel=1e-9
-    )
-
-
 def test_unscored_queries_and_empty_groups_are_left_out(groups):
     padded = [np.append(values, math.nan) for values in groups]
     found = heterogeneity_test([*padded, [], [math.nan]])
@@ -124,15 +115,6 @@ HARTER = {2: 0.56419, 3: 0.84628, 4: 1.02938, 5: 1.16296, 10: 1.53875, 20: 1.867
 def test_the_expected_maximum_is_that_of_the_published_table(k):
     assert round(gain_of_noise(1.0, k), 5) == HARTER[k]
     assert gain_of_noise(0.02, k) == pytest.approx(0.02 * HARTER[k], abs=1e-7)
-
-
-@pytest.mark.parametrize("k", [7, 1000, 100_000])
-def test_the_expected_maximum_is_the_integral_over_its_density(k):
-    def weighted(x):
-        return x * k * scipy.stats.norm.pdf(x) * math.exp((k - 1) * scipy.stats.norm.logcdf(x))
-
-    by_scipy = scipy.integrate.quad(weighted, -12, 12, points=[0, 2, 4, 6], epsabs=1e-12)[0]
-    assert gain_of_noise(1.0, k) == pytest.approx(by_scipy, abs=1e-9)
 
 
 def test_one_variant_gains_nothing_and_none_is_no_choice():
