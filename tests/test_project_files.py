@@ -41,29 +41,6 @@ def test_hooks_run_the_programs_of_the_environment_that_the_page_makes():
     assert all(hook["language"] == "system" for hook in repository["hooks"])
 
 
-@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_forms_of_issues_have_what_the_site_asks_for(path):
-    form = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if path.stem == "config":
-        assert form == {"blank_issues_enabled": True}
-        return
-    assert {"name", "description", "body"} <= form.keys()
-    for field in form["body"]:
-        assert field["type"] in {"markdown", "textarea", "input", "checkboxes"}
-        assert field["attributes"]
-    fields = [field for field in form["body"] if field["type"] != "markdown"]
-    labels = [field["attributes"]["label"] for field in fields]
-    assert len(labels) == len(set(labels)) >= 2
-    assert any(field.get("validations", {}).get("required") for field in fields)
-
-
-def test_the_citation_has_what_its_format_asks_for():
-    citation = yaml.safe_load(read("CITATION.cff"))
-    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
-    assert citation["license"] == "Apache-2.0"
-    assert all("name" in author or "family-names" in author for author in citation["authors"])
-
-
 def test_tests_that_the_run_names_exist():
     names = re.findall(r"[ =](tests/[\w/.]+)", read(".ci/run"))
     assert len(names) > 10

@@ -96,14 +96,6 @@ def test_each_fault_is_named(wheel, files, change, fault, capsys):
     assert fault in capsys.readouterr().err
 
 
-def test_placeholders_are_noted_and_stop_an_upload(wheel, capsys):
-    path = str(wheel())
-    assert check["main"]([path]) == 0
-    assert f"note: placeholder: Homepage, {URL}" in capsys.readouterr().out
-    assert check["main"]([path, "--upload"]) == 1
-    assert f"placeholder: Homepage, {URL}" in capsys.readouterr().err
-
-
 def test_the_version_is_in_one_place():
     assert check["version_of"]() == VERSION
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))

@@ -130,15 +130,6 @@ def test_the_survivors_of_a_report_run_once_more(house, outcomes):
     }
 
 
-def test_a_file_of_tests_that_cannot_be_collected_is_an_error(house, outcomes):
-    extra = house / "tests" / "stats" / "test_tiny_broken.py"
-    extra.write_text("import nothing_of_this_name")
-    done = run(house, "stats", "--sample", "1")
-    extra.unlink()
-    assert done.returncode == 1
-    assert "test_tiny_broken.py could not be run" in done.stderr
-
-
 def test_an_entry_without_a_reason_or_a_mutant_is_an_error(tmp_path):
     entry = '[[equivalent]]\nfile = "rageval_report/errors.py"\nfunction = "f"\nold = "a"\n'
     path = tmp_path / "equivalents.toml"

@@ -5,13 +5,11 @@ package: files of Parquet, recorded servers, a bucket in memory.
 """
 
 import contextlib
-import http.server
 import io
 import json
 import re
 import runpy
 import shlex
-import threading
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -288,33 +286,6 @@ def test_the_examples_of_files_and_object_stores_print_what_the_page_shows(tmp_p
     finally:
         memory.store.clear()
         memory.pseudo_dirs[:] = [""]
-    assert printed == shown
-
-
-def test_the_example_of_phoenix_prints_what_the_page_shows(monkeypatch):
-    pytest.importorskip("httpx2", reason="the extra http is not installed")
-    monkeypatch.delenv("PHOENIX_API_KEY", raising=False)
-    recorded = REPOSITORY / "tests" / "sources" / "recorded" / "phoenix.json"
-    documents = json.loads(recorded.read_text(encoding="utf-8"))
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            body = json.dumps(documents.get(self.path, {}).get("body")).encode()
-            self.send_response(200 if self.path in documents else 404)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args):
-            """Nothing is logged."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        place = f"127.0.0.1:{server.server_port}"
-        printed, shown = printed_by("Arize Phoenix", {}, "localhost:6006", place)
-        server.shutdown()
-        thread.join()
     assert printed == shown
 
 
