@@ -121,7 +121,6 @@ FORMS: Registry[Form] = Registry(
         ".htm": "rageval_report.reports.page:page",
         ".html": "rageval_report.reports.page:page",
         ".md": "rageval_report.reports.page:markdown",
-        ".tex": "rageval_report.reports.page:latex",
         ".txt": "rageval_report.reports.page:text",
     },
 )
@@ -163,8 +162,6 @@ class Report:
     ('Evaluation of hybrid', '<!doctype html>')
     >>> report.to_markdown().splitlines()[0], report.to_text().splitlines()[0]
     ('# Evaluation of hybrid', 'Evaluation of hybrid')
-    >>> "begin{document}" in report.to_latex()
-    True
     """
 
     title: str
@@ -186,10 +183,6 @@ class Report:
         """The verdicts and tables in Markdown."""
         return FORMS[".md"](self)
 
-    def to_latex(self) -> str:
-        """The verdicts and tables as a document of LaTeX (booktabs) that compiles as it is."""
-        return FORMS[".tex"](self)
-
     def to_text(self) -> str:
         """The verdicts and tables as plain text."""
         return FORMS[".txt"](self)
@@ -200,7 +193,7 @@ class Report:
         Parameters
         ----------
         path : str or Path
-            Ends in .html, .htm, .md, .tex or .txt. Only the HTML page has queries and pictures.
+            Ends in .html, .htm, .md or .txt. Only the HTML page has queries and pictures.
         force : bool
             Whether an existing file is replaced, as pandas does; else it is an error.
 
