@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from rageval_report._registry import Registry
 from rageval_report.analysis.arguments import engine_setting, is_scan
@@ -211,6 +212,19 @@ class Report:
         check_free(path, force=force)
         text = form(self)
         return write_atomically(path, text if text.endswith("\n") else f"{text}\n")
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        """The answer, and what the page holds, which is a file of its own."""
+        answer = self.headline.sentences if self.headline else [own.text for own in self.verdicts]
+        items = Markup("").join(Markup("<li>{}</li>").format(text) for text in answer[:5])
+        size = f"{len(self.sections)} sections and {len(self.queries.ids):,} queries"
+        page = f'A page of {size}: .save("report.html")'
+        return Markup("<p><strong>{}</strong></p><ul>{}</ul><p>{}</p>").format(
+            self.title, items, page
+        )
 
     def __repr__(self) -> str:
         return (
