@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 import sys
 from pathlib import Path
 
@@ -50,44 +49,6 @@ def test_t_at_a_margin_is_the_lower_test_of_statsmodels(benchmark):
             *(np.zeros(n), differences, 0.05), alternative="non-inferior", method="t"
         )
         assert found.pvalue == pytest.approx(pvalue, rel=1e-9)
-
-
-@pytest.mark.parametrize("method", ["percentile", "BCa", "studentized"])
-def test_a_data_set_in_a_block_has_the_interval_that_it_has_alone(benchmark, draws, method):
-    bootstrap = pytest.importorskip("arch.bootstrap")
-    low, high = benchmark("peer_intervals").PEERS[f"arch, {method}"].limits(draws, None)
-    error = {"std_err_func": lambda _mean, x: x.std(ddof=1) / x.size**0.5}
-    options = error if method == "studentized" else {}
-    for number, scores in enumerate(draws):
-        alone = bootstrap.IIDBootstrap(scores, seed=0).conf_int(
-            np.mean, 999, method=method.lower(), **options
-        )
-        assert alone.ravel() == pytest.approx([low[number], high[number]], rel=1e-12)
-
-
-def test_equal_scores_have_no_bca_interval_and_leave_the_others_theirs(benchmark, draws):
-    pytest.importorskip("arch")
-    limits = benchmark("peer_intervals").PEERS["arch, BCa"].limits
-    with_equal = np.vstack([draws[:3], np.ones((1, 20)), draws[3:]])
-    low, high = limits(with_equal, None)
-    assert np.isnan([low[3], high[3]]).all()
-    expected = limits(draws, None)
-    assert np.delete(low, 3) == pytest.approx(expected[0], rel=1e-12)
-    assert np.delete(high, 3) == pytest.approx(expected[1], rel=1e-12)
-
-
-def test_the_interval_of_evalstats_is_of_candidate_minus_baseline(benchmark):
-    pytest.importorskip("evalstats")
-    peers = benchmark("peer_tests")
-    rng = np.random.default_rng(1)
-    before = rng.uniform(0.3, 0.5, 20)
-    after = before + rng.uniform(0.1, 0.3, 20)
-    there, back = (
-        peers.compared_by_evalstats(*pair) for pair in ((before, after), (after, before))
-    )
-    assert there.low < float((after - before).mean()) < there.high
-    assert (there.low, there.high) == pytest.approx((-back.high, -back.low), abs=1e-3)
-    assert math.isnan(peers.compared_by_evalstats(before[:14], after[:14]).pvalue)
 
 
 def test_peers_find_a_clear_difference_and_none_between_equal_scores(benchmark):
