@@ -253,12 +253,6 @@ def scale_of(metric: Metric, mean: float, sd: float) -> float:
     return size if size > 0.0 else sd
 
 
-def usual_sizes(metric: Metric, mean: float, sd: float) -> tuple[float, ...]:
-    """Differences of 5 and 2 % of the range of a metric."""
-    scale = scale_of(metric, mean, sd)
-    return tuple(share * scale for share in USUAL_SHARES)
-
-
 def interval_of_mean(
     metric: Metric, scores: npt.ArrayLike | Column, plan: IntervalSettings, method: str = "auto"
 ) -> Interval:
@@ -306,13 +300,6 @@ def has_formal_bounds(metric: Metric) -> bool:
         return False
     known = Catalogue().find(metric.known_as)
     return known is not None and known.bounds == metric.bounds
-
-
-def check_count(parameter: str, count: int) -> int:
-    """A number of things to count, if it is an integer from 1 on."""
-    if isinstance(count, bool) or int(count) != count or count < 1:
-        raise DataError(f"{parameter} must be an integer >= 1; got {count!r}")
-    return int(count)
 
 
 def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:

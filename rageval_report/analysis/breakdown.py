@@ -13,13 +13,11 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import engine_setting, is_scan
-from rageval_report.analysis.pairing import check_unique_names
+from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.errors import (
     AlignmentError,
-    ArgumentKindError,
     DataError,
     UnknownNameError,
-    describe_kind,
 )
 from rageval_report.reports.sentences import counted
 from rageval_report.results import Result
@@ -225,7 +223,7 @@ def outcome_table(
     on: str | None = None,
 ) -> pd.DataFrame:
     """The ids of the queries that both, neither, or only one of two runs answers correctly."""
-    names = check_two_names(evaluation, other)
+    names = [run.name for run in check_evaluations((evaluation, other), "(other)")]
     if on is not None:
         other = match_queries(other, evaluation, on)
     pair = align(evaluation.scores.index, other.scores.index)
@@ -240,17 +238,6 @@ def outcome_table(
     ids = [own.tolist() for own in (*common, pair.only_baseline, pair.only_candidate)]
     by_outcome = dict(zip(outcome_columns(*names), ids, strict=True))
     return outcome_frame(by_outcome, notes=notes_on_notions((evaluation, other), notions))
-
-
-def check_two_names(evaluation: Scored, other: Scored) -> tuple[str, str]:
-    """The names of two runs, which are parts of the names of columns; `DataError` if equal."""
-    if not (hasattr(other, "scores") and hasattr(other, "metrics")):
-        raise ArgumentKindError(
-            f"other must be a RAGPipelineEvaluation; got {describe_kind(other)}. Make one with "
-            "RAGPipelineEvaluation(name, data)"
-        )
-    check_unique_names((evaluation, other))
-    return evaluation.name, other.name
 
 
 def outcome_columns(first: str, second: str) -> tuple[str, ...]:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from rageval_report.analysis.arguments import IntervalSettings, has_formal_bounds, usual_sizes
+from rageval_report.analysis.arguments import (
+    USUAL_SHARES,
+    IntervalSettings,
+    has_formal_bounds,
+    scale_of,
+)
 from rageval_report.analysis.pairing import (
     MISSING_TREATMENTS,
     MetricPairs,
@@ -102,17 +107,13 @@ class ComparisonPlan(IntervalSettings):
 
     def settings(self) -> dict[str, object]:
         """The settings as a result and its signature show them."""
-        optional = {
-            "margin": (self.margin, None),
-            "margin_method": (self.margin_method, "auto"),
-            "tried": (self.tried, 1),
-        }
+        optional = {"margin": None, "margin_method": "auto", "tried": 1}
         return {
             "test": self.test,
             "interval": self.interval,
             "confidence_level": self.confidence_level,
             "missing": self.missing,
-            **{name: value for name, (value, default) in optional.items() if value != default},
+            **{n: getattr(self, n) for n, usual in optional.items() if getattr(self, n) != usual},
             **self.draws,
         }
 
@@ -244,7 +245,8 @@ class MetricComparison:
         if is_tested and planned.is_usable:
             margin = plan.margin_of(self.metric)
             # Without a margin, 5 and 2 % of the metric's range.
-            usual = usual_sizes(self.metric, pairs.baseline.mean, pairs.std)
+            scale = scale_of(self.metric, pairs.baseline.mean, pairs.std)
+            usual = [share * scale for share in USUAL_SHARES]
             for place, size in enumerate(usual if margin is None else (margin,)):
                 n = planned.needed(size, alpha=level)
                 needed[place] = size, max(n, float(plan.fewest_units))

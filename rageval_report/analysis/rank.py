@@ -42,7 +42,7 @@ from rageval_report.scores import Metric, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.shown import DIRECTION_UNKNOWN
 from rageval_report.stats import planning, pooling
-from rageval_report.stats.base import Interval
+from rageval_report.stats.base import Interval, check_integer
 from rageval_report.stats.corrections import WESTFALL_YOUNG, shared_flips, uses_midp
 from rageval_report.stats.many_pairs import AllPairs, run_all_tests
 from rageval_report.stats.pairs import Pairs, interval_of_test, paired_interval
@@ -87,7 +87,7 @@ class RankPlan(RankSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        arguments.check_count("tried", self.tried)
+        check_integer("tried", self.tried, 1)
 
     @property
     def fewest_units(self) -> int:

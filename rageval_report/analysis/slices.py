@@ -218,7 +218,7 @@ def slice_comparison(
             "family_size": family.size,
         },
         (
-            *dict.fromkeys(note for part in sliced for note in part.notes(by)),
+            *dict.fromkeys(note for p in sliced for note in _notes_without_group(p.n_without, by)),
             f"p-values are adjusted ({correction}) over {family.size} tests",
             *false_discovery_notes(correction, n_shown, plan.alpha),
             *family.notes(),
@@ -237,21 +237,8 @@ def slice_comparison(
 class SlicedPairs:
     """Two runs in groups of queries: of each metric the groups, the largest first."""
 
-    names: tuple[str, str]
-    n_common: int
     tables: Sequence[dict[str, paired_metric.MetricComparison]]
     n_without: int
-    n_differing: int
-
-    def notes(self, by: str) -> Iterator[str]:
-        """How many queries have no group, or another one in the candidate."""
-        yield from _notes_without_group(self.n_without, by)
-        baseline, candidate = self.names
-        if self.n_differing:
-            yield (
-                f"{by} of {self.n_differing} of {self.n_common} common queries differs between "
-                f"{baseline!r} and {candidate!r}; groups are those of {baseline!r}"
-            )
 
 
 def _sliced(
@@ -267,23 +254,7 @@ def _sliced(
             known = MetricPairs.of_scores(ours, sides, plan.units, rows[places], plan.missing)
             own[label] = paired_metric.MetricComparison(pairing.names, ours, known, plan)
         tables.append(own)
-    n_without, n_differing = int((labels == NO_GROUP).sum()), _count_differing(pairing, by)
-    return SlicedPairs(pairing.names, pairing.n_common, tables, n_without, n_differing)
-
-
-def _count_differing(pairing: Pairing, by: str) -> int:
-    """The number of common queries that both runs put into a group, but not into the same one."""
-    if by not in pairing.candidate.details:
-        return 0
-    before, after = pairing.baseline.details[by], pairing.candidate.details[by]
-    alignment = pairing.alignment
-    if alignment.candidate_rows is None and before.equals(after):  # the usual case, at no cost
-        return 0
-    ours, theirs = pd.Series(alignment.baseline(before)), pd.Series(alignment.candidate(after))
-    differs = (ours.map(str) != theirs.map(str)) & ours.notna() & theirs.notna()
-    # 1 and 1.0 are one group. NaN, of a text that is not a number, equals nothing.
-    numbers = [pd.to_numeric(side[differs], errors="coerce") for side in (ours, theirs)]
-    return int((numbers[0] != numbers[1]).sum())
+    return SlicedPairs(tables, int((labels == NO_GROUP).sum()))
 
 
 def _records(
