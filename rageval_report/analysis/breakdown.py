@@ -230,11 +230,15 @@ def outcome_table(
     if not len(pair.ids):
         raise AlignmentError(f"{evaluation.name!r} and {other.name!r} share no query id")
     notions = notions_of((evaluation, other), correct, other_correct)
-    answers = (
+    ours, theirs = (
         answers_by(run, notion).reindex(pair.ids)
         for run, notion in zip((evaluation, other), notions, strict=True)
     )
-    common = [pair.ids[mask] for mask in _outcome_masks(*answers)]
+    known = (ours.notna() & theirs.notna()).to_numpy()
+    first, second = (side.fillna(False).to_numpy(dtype=bool) for side in (ours, theirs))
+    # Both answers are correct, neither, the first, the second, and not known.
+    masks = (first & second, ~first & ~second, first & ~second, ~first & second)
+    common = [pair.ids[mask] for mask in (*(known & mask for mask in masks), ~known)]
     ids = [own.tolist() for own in (*common, pair.only_baseline, pair.only_candidate)]
     by_outcome = dict(zip(outcome_columns(*names), ids, strict=True))
     return outcome_frame(by_outcome, notes=notes_on_notions((evaluation, other), notions))
@@ -246,17 +250,6 @@ def outcome_columns(first: str, second: str) -> tuple[str, ...]:
         *("both_correct", "both_incorrect", f"only_{first}_correct", f"only_{second}_correct"),
         *("unscored", f"only_in_{first}", f"only_in_{second}"),
     )
-
-
-def _outcome_masks(ours: pd.Series, theirs: pd.Series) -> list[BoolArray]:
-    """Where both answers are correct, neither, the first, the second, and where it is not known."""
-    known = (ours.notna() & theirs.notna()).to_numpy()
-    first, second = (side.fillna(False).to_numpy(dtype=bool) for side in (ours, theirs))
-    outcomes = ((True, True), (False, False), (True, False), (False, True))
-    return [
-        *(known & (first == ours_is) & (second == theirs_is) for ours_is, theirs_is in outcomes),
-        ~known,
-    ]
 
 
 def outcome_frame(

@@ -74,11 +74,9 @@ class _Watched:
         try:
             return sequential.combine_growth([self.bets.growth(scores) for scores in self.batches])
         except DataError as exc:
-            name = self.metric.name
             raise DataError(
-                f"metric {name!r}: {exc}. Give bounds that hold for the reference and for all "
-                f"batches when the reference is loaded: metrics={{{name!r}: {{'bounds': "
-                "(low, high)}}"
+                f"metric {self.metric.name!r}: {exc}. Give bounds that hold for the reference and "
+                "for all batches when the reference is loaded: metrics={...: {'bounds': ...}}"
             ) from exc
 
     def path(self, batches: Sequence[DatedRun], evalues: FloatArray, needed: float) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -359,10 +358,11 @@ def _citation_stability(citations: list[Any]) -> float:
     if len(citations) < 2:
         return math.nan
     cited = [
-        # As texts, because a dict cannot be a member of a set.
-        {json.dumps(citation, sort_keys=True) for citation in cell}
-        if isinstance(cell, list | tuple)
-        else set(str(cell).replace(",", " ").split())
+        set(
+            map(str, cell)
+            if isinstance(cell, list | tuple)
+            else str(cell).replace(",", " ").split()
+        )
         for cell in citations
     ]
     any_of = set().union(*cited)
@@ -387,10 +387,8 @@ def edit_distance(first: str, second: str) -> float:
     first, second = first[:MOST_LETTERS], second[:MOST_LETTERS]
     if first == second:
         return 0.0
-    if not (first and second):
-        return 1.0
     # Row by row of the table of all beginnings; each is made from left to right last.
-    letters, columns = np.array([*first]), np.arange(len(first) + 1)
+    letters, columns = np.array([*first], dtype="U1"), np.arange(len(first) + 1)
     row = columns
     for place, letter in enumerate(second, 1):
         least = np.append(place, np.minimum(row[:-1] + (letters != letter), row[1:] + 1))

@@ -123,7 +123,9 @@ def plan(
         raise DataError(f"correlation must lie between -1 and 1; got {correlation}")
     shared = USUAL_CORRELATION if correlation is None else float(correlation)
     n_planned = None if n is None else check_integer("n", n, 1)
+    source, hints = "" if mean is None else f", from a mean of {mean:g}", tuple[str, ...]()
     if baseline is not None:
+        source, hints = f", from {baseline.name}", arguments.unnamed_clusters(baseline, clusters)
         if mean is not None or sd is not None:
             raise DataError("mean and sd are for a plan without a baseline; its scores have both")
         units = arguments.resolve_units(baseline, clusters)
@@ -144,11 +146,6 @@ def plan(
         for each in known
         for difference in _differences_of(each, differences)
     ]
-    source = "" if mean is None else f", from a mean of {mean:g}"
-    hints: tuple[str, ...] = ()
-    if baseline is not None:
-        source = f", from {baseline.name}"
-        hints = arguments.unnamed_clusters(baseline, clusters)
     return Result(
         f"Queries needed{source}",
         pd.DataFrame(rows),

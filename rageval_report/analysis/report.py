@@ -16,7 +16,6 @@ from rageval_report.analysis import arguments
 from rageval_report.analysis.arguments import (
     check_percentiles,
     choose_metrics,
-    percentile_column,
     scores_of,
     threshold_value,
 )
@@ -78,7 +77,7 @@ def summarise(
 ) -> Result:
     """Describe each metric of a pipeline: one row per metric, those of one group together."""
     cuts, table = arguments.check_percentiles(percentiles), table_of(evaluation, clusters)
-    rule, names = percentile_method(table.sample), [*map(arguments.percentile_column, cuts)]
+    rule, names = percentile_method(table.sample), [f"p{cut:g}" for cut in cuts]
     known = sorted(
         arguments.choose_metrics(table.sample, metrics), key=lambda m: GROUPS.index(m.group)
     )
@@ -112,11 +111,8 @@ def summarise(
         **table.settings,
         **arguments.clusters_setting(clusters),
     }
-    title, shown = (
-        f"Evaluation of {table.sample.name}",
-        (*group_notes(notes, 0), *table.notes(known)),
-    )
-    return Result(title, pd.DataFrame(rows), settings, shown)
+    shown = (*group_notes(notes, 0), *table.notes(known))
+    return Result(f"Evaluation of {table.sample.name}", pd.DataFrame(rows), settings, shown)
 
 
 # -- the report
@@ -397,7 +393,7 @@ def find_thresholds(
     table = table_of(evaluation)
     sample, checked = table.sample, check_percentiles(percentiles)
     rule = method or percentile_method(sample)
-    names, chosen, rows = [*map(percentile_column, checked)], choose_metrics(sample, metrics), []
+    names, chosen, rows = [f"p{cut:g}" for cut in checked], choose_metrics(sample, metrics), []
     for metric in chosen:
         column = table.column(metric)
         cuts = percentiles_of(column, checked, method=rule)

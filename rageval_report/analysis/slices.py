@@ -197,8 +197,9 @@ def slice_comparison(
         sliced.append(
             source.sliced(by, chosen, plan) if is_scan else _sliced(pairing, by, chosen, plan)
         )
-    rows = [row for part in sliced for table in part.tables for row in table.values()]
-    frame = pd.DataFrame([r for part in sliced for t in part.tables for r in _records(t, column)])
+    tables = [table for own, _ in sliced for table in own]
+    rows = [row for table in tables for row in table.values()]
+    frame = pd.DataFrame([record for table in tables for record in _records(table, column)])
     raw = np.array([row.bounded_pvalue for row in rows])
     family = CorrectionFamily.of(row.metric for row in rows).tested(frame["metric"].tolist(), raw)
     # The best of several variants was chosen on the queries of all groups.
@@ -218,7 +219,7 @@ def slice_comparison(
             "family_size": family.size,
         },
         (
-            *dict.fromkeys(note for p in sliced for note in _notes_without_group(p.n_without, by)),
+            *dict.fromkeys(note for _, n in sliced for note in _notes_without_group(n, by)),
             f"p-values are adjusted ({correction}) over {family.size} tests",
             *false_discovery_notes(correction, n_shown, plan.alpha),
             *family.notes(),
@@ -233,12 +234,9 @@ def slice_comparison(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class SlicedPairs:
-    """Two runs in groups of queries: of each metric the groups, the largest first."""
-
-    tables: Sequence[dict[str, paired_metric.MetricComparison]]
-    n_without: int
+# Two runs in groups of queries: of each metric the groups, the largest first; and how many queries
+# have no group.
+SlicedPairs = tuple[list[dict[str, paired_metric.MetricComparison]], int]
 
 
 def _sliced(
@@ -254,7 +252,7 @@ def _sliced(
             known = MetricPairs.of_scores(ours, sides, plan.units, rows[places], plan.missing)
             own[label] = paired_metric.MetricComparison(pairing.names, ours, known, plan)
         tables.append(own)
-    return SlicedPairs(tables, int((labels == NO_GROUP).sum()))
+    return tables, int((labels == NO_GROUP).sum())
 
 
 def _records(

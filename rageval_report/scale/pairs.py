@@ -109,7 +109,7 @@ class CountedPairing(pairing.PairedRuns):
             }
             for i, (ours, _) in enumerate(metrics)
         ]
-        return SlicedPairs(tables, sides.groups.get(NO_GROUP, 0))
+        return tables, sides.groups.get(NO_GROUP, 0)
 
     def notes(self) -> tuple[str, ...]:
         """What only one has, bounds that do not hold, and grids."""
