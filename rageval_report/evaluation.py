@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.agreement import LabelColumns, People
     from rageval_report.analysis.arguments import Clusters, MeanKeywords, ReportKeywords
     from rageval_report.analysis.calibrate import CalibrateKeywords, Calibration
-    from rageval_report.analysis.compare import CompareKeywords, Comparison
+    from rageval_report.analysis.compare import Comparison
     from rageval_report.analysis.gate import GateResult
     from rageval_report.analysis.gate_figures import RunGateKeywords
     from rageval_report.analysis.objectives import ObjectiveMapping
@@ -1022,9 +1022,7 @@ class RAGPipelineEvaluation:
 
     # -- two pipelines
 
-    def comparative_summary(
-        self, other: RAGPipelineEvaluation, **options: Unpack[CompareKeywords]
-    ) -> Comparison:
+    def comparative_summary(self, other: RAGPipelineEvaluation, **options: Any) -> Comparison:
         """Compare this evaluation, the baseline, with another one, the candidate.
 
         Parameters

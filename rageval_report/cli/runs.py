@@ -54,14 +54,14 @@ def monitor(options: Options) -> int:
     """Watch batches of scores for a mean that gets worse; exit code 1 if there is an alarm.
 
     The runs are the reference, which was good, and after it the batches in the order of time. The
-    probability of a false alarm is 5 % in the whole life, of all metrics and slices together,
-    however often you look.
+    probability of a false alarm is 5 % in the whole life, of all metrics together, however
+    often you look.
     """
     output = Output.of(options)
     check_files(options.picture, force=options.force)
     result = rr.monitor(
         _scanned_runs(options) or _runs_of_files(options),
-        **options.only("reference", "metrics", "by", "pipeline", "alpha", "clusters"),
+        **options.only("reference", "metrics", "pipeline", "alpha", "clusters"),
         tolerance=dict(options.tolerance),
     )
     draw(result, "monitor", options.picture)
@@ -155,7 +155,7 @@ def repeats(options: Options) -> None:
         table = rr.repeats(*runs, correct=rule).stability()
         output.write(output.limit_rows(table, options.limit))
         return
-    output.write(rr.repeats(*runs, **options.only("metrics", "confidence_level", "tolerance")))
+    output.write(rr.repeats(*runs, **options.only("metrics", "confidence_level")))
 
 
 @command("noise variance")
@@ -171,7 +171,6 @@ def variance(options: Options) -> None:
         *_repeated_runs(options, options.metrics),
         runs=_names(options.run_names),
         judges=_names(options.judge_names),
-        fixed=options.fixed,
         **options.only("metrics", "confidence_level"),
     )
     output.write(noise_of.sources() if options.sources else noise_of)

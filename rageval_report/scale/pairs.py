@@ -21,7 +21,7 @@ from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparis
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
-from rageval_report.scale.counted import OTHER_GROUP, SideBySide, difference, grid_notes
+from rageval_report.scale.counted import SideBySide, difference, grid_notes
 from rageval_report.scale.frames import LazyTable, collect, count_rows, write_rows
 from rageval_report.scale.tables import MOST_WORST, ScannedTable
 from rageval_report.scores import Correct, Metric
@@ -108,9 +108,7 @@ class CountedPairing(pairing.PairedRuns):
             }
             for i, (ours, _) in enumerate(metrics)
         ]
-        n_differing = sum(sides.n(OTHER_GROUP, label) for label in labels)
-        n_without = sides.groups.get(NO_GROUP, 0)
-        return SlicedPairs(self.names, self.n_common, tables, n_without, n_differing)
+        return tables, sides.groups.get(NO_GROUP, 0)
 
     def notes(self) -> tuple[str, ...]:
         """What only one has, bounds that do not hold, and grids."""
@@ -162,7 +160,7 @@ def outcomes_of_scans(
 ) -> pd.DataFrame:
     """The ids of the queries that both, neither, or only one of two scans answers correctly."""
     heads, tables = (runs[0].head, runs[1].head), [run.table for run in runs]
-    names = outcomes.check_two_names(*heads)
+    names = [run.name for run in pairing.check_evaluations(heads, "(other)")]
     notions = outcomes.notions_of(heads, correct)
     first, second = (run.answers(notion) for run, notion in zip(runs, notions, strict=True))
     rows = first.join(second.rename({"is_right": "other"}), on=QUERY_ID, how="inner")
