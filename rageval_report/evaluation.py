@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from rageval_report.analysis.agreement import LabelColumns, People
     from rageval_report.analysis.arguments import Clusters, MeanKeywords, ReportKeywords
-    from rageval_report.analysis.calibrate import CalibrateKeywords, Calibration
+    from rageval_report.analysis.calibrate import Calibration
     from rageval_report.analysis.compare import Comparison
     from rageval_report.analysis.gate import GateResult
     from rageval_report.analysis.gate_figures import RunGateKeywords
@@ -947,47 +947,12 @@ class RAGPipelineEvaluation:
 
         return weighted_score(self, weights, objectives)
 
-    def judges_agreement(
-        self,
-        metrics: str | Iterable[str] | None = None,
-        *,
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
-    ) -> Result:
-        """How far several judges agree on each metric, and the mean of each.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The judged metrics; if omitted, all that several judges scored.
-        confidence_level, n_resamples, seed
-            As in `evaluation_report`.
-
-        Examples
-        --------
-        >>> from rageval_report import score
-        >>> from rageval_report.judges import Rubric, ScriptedChat
-        >>> rubric = Rubric("is_polite", "Polite?", "Polite? {answer}", kind="yes_no")
-        >>> said = {"strict": "YES YES NO NO", "kind": "YES YES YES NO"}
-        >>> chats = [ScriptedChat(text.split(), model=name) for name, text in said.items()]
-        >>> rows = [{"query_id": n, "answer": n} for n in "abcd"]
-        >>> run = score(rows, rubric, chat=chats, judging={"concurrency": 1})
-        >>> run.judges_agreement().frame["figure"].tolist()[:2]
-        ['mean score', 'mean score']
-        """
-        from rageval_report.analysis.agreement import judges_agreement
-        from rageval_report.analysis.arguments import IntervalSettings
-
-        plan = IntervalSettings(confidence_level, n_resamples, seed)
-        return judges_agreement(self, metrics, plan)
-
     def calibrate(
         self,
         metric: str,
         people: People,
         label: LabelColumns = None,
-        **options: Unpack[CalibrateKeywords],
+        **options: Any,
     ) -> Calibration:
         """Compare a judge with people who labelled some of the queries.
 
@@ -997,7 +962,7 @@ class RAGPipelineEvaluation:
             The judged metric, by any of its names.
         people : RAGPipelineEvaluation, Series, DataFrame, or mapping
             The labels by query id.
-        label, scale, threshold, label_bounds, errors, lam
+        label, scale, threshold, label_bounds, errors
             As in `rageval_report.calibrate`.
         correct : as in the constructor, optional
             If omitted, the rule of this evaluation.

@@ -587,14 +587,13 @@ def _is_id_or_ids(value: object) -> bool:
 
 def _write_judged_set(judged_set: JudgedSetEvaluation, options: Options) -> int:
     """Write all tables first, and evaluate the gates after them."""
-    from rageval_report.runner.judge_setup import judges_results, noise_results
+    from rageval_report.runner.judge_setup import noise_results
 
     evaluation = judged_set.evaluation
     results: dict[str, rr.Result] = {
         evaluation.name: evaluation.evaluation_report(),
         "retrieval by generation": judged_set.table,
         "queries": judged_set.queries,
-        **judges_results(evaluation, judged_set.judged),
         **noise_results(judged_set.judged),
     }
     gates = evaluation.gate(*options.rules) if options.rules else None

@@ -99,18 +99,17 @@ def _is_several(name: str) -> bool:
 def _scanned_runs(options: Options) -> Store | None:
     """The runs as scans; None if the files are read whole."""
     from rageval_report import run_history
-    from rageval_report.sources.files import address_of
+    from rageval_report.sources.files import address_of, list_files
 
     texts: Sequence[str] = options.runs
     is_folder = len(texts) == 1 and _is_several(texts[0])
     if is_folder and options.files_as != "parts" and address_of(texts[0]) is None:
         with contextlib.suppress(DataError):  # the code that reads the folder raises it
-            texts = tuple(run_history.list_tables(texts[0]))
+            texts = tuple(map(str, list_files(texts[0]).files))
     scans = scans_of(options, Loading(options), texts)
     if not scans:
         return None
-    store = run_history.to_store(scans)
-    return run_history.with_origin(store, options.runs[0]) if is_folder else store
+    return run_history.to_store(scans)
 
 
 def _runs_of_files(options: Options) -> Store | list[rr.RAGPipelineEvaluation]:

@@ -322,7 +322,9 @@ class CountedLineup(lineup.Lineup):
         if self.missing == "worst" and unscored.any():
             pairing.require_bounds(metric)
         return CountedBlock(
-            CountedColumns(sides, i, first),
+            sides=sides,
+            i=i,
+            first=first,
             metric=metric,
             names=tuple(self.names[p] for p in ranked),
             unscored=unscored,
@@ -332,9 +334,9 @@ class CountedLineup(lineup.Lineup):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class CountedColumns(lineup.RankedColumns):
-    """The scores of one metric on the queries that every pipeline scored, counted."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CountedBlock(lineup.RankedBlock):
+    """One metric on the queries that every pipeline scored, counted; it has no rows."""
 
     sides: SideBySide
     i: int
@@ -351,23 +353,11 @@ class CountedColumns(lineup.RankedColumns):
         places = combinations(self.sides.scored(self.i), 2)
         return [self.sides.pairs(self.i, p, q) for p, q in places]
 
-    @property
-    def are_clusters(self) -> bool:
-        """Whether queries belong together."""
-        return self.sides.unit_of_rows.are_clusters
-
     def error(self, place: int) -> units.ClusteredStandardError | None:
         """The standard error of the mean of a column by clusters."""
         return self.sides.error(f"s{self.i}_{self.sides.scored(self.i)[place]}")
 
-
-class CountedBlock:
-    """One metric of scans, with the fields and the columns of a `ScoreBlock`, but no rows."""
-
-    def __init__(self, columns: CountedColumns, **fields: object) -> None:
-        vars(self).update(fields, columns=columns)
-
     def __getattr__(self, name: str) -> Any:
         if name in ("values", "complete", "is_complete"):
-            raise self.columns.first.needs_memory("what resamples a ranking")
+            raise self.first.needs_memory("what resamples a ranking")
         raise AttributeError(name)
