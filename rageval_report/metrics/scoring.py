@@ -27,7 +27,6 @@ from rageval_report.metrics.ranking_scores import (
     DuplicateDocs,
     NoRelevant,
     doubts_about_rankings,
-    match_ranking_ids,
     ranked_metrics,
     ranking_dialect,
     score_table_of_rankings,
@@ -518,16 +517,14 @@ def score_rankings(
     source = Source(run) if _is_file(run) else None
     ranking = RankingFile(run) if source is None else run_file(source)
     judgments = judgments_file(Source(qrels)) if _is_file(qrels) else RankingFile(qrels)
-    contents: tuple[object, object] = ranking.content, judgments.content
     if match_ids:
-        *changed, match_note = match_ranking_ids(*contents, match_ids)
-        contents = changed[0], changed[1]
-        notes.append(match_note)
         config["retrieval"] = {"match_ids": [str(change) for change in parse_changes(match_ids)]}
     ranked = score_table_of_rankings(
-        *contents,
+        ranking.content,
+        judgments.content,
         requested,
         drop_self=drop_self,
+        match_ids=match_ids,
         **{option: value for option, value in options.items() if value is not None},
     )
     scores, details = ranked.scores, ranked.details
@@ -536,12 +533,11 @@ def score_rankings(
     pipeline = name or (ranking_name(fspath(run)) if isinstance(run, str | PathLike) else "run")
     notes = [*notes, *(source.notes if source else ()), *ranking.notes]
     notes += [*(f"qrels: {note}" for note in judgments.notes), *ranked.notes]
-    query_ids = list(ranked.scores.index)
     return build_evaluation(
         *(pipeline, scores, details, tuple(notes)),
         known=known or None,
         config=({} if ranking.tag is None else {"tag": ranking.tag}) | config,
-        doubts=doubts_about_rankings(*contents, ranked.hits, query_ids),
+        doubts=doubts_about_rankings(ranked.joined),
         strict=strict,
         allow=allow,
     )

@@ -35,9 +35,7 @@ def test_score_doubts_ids_of_two_forms_and_says_what_to_type():
     assert "0 of 8 gold ids (0%) were retrieved, and 8 (100%) after" in evaluation.notes[0]
     changes = "retrieved:cut:#"
     assert f"match_ids={changes!r}" in evaluation.notes[0]
-    again = rr.score(
-        rows_of(gold="doc{}", retrieved="doc{}#1"), ["recall@2"], match_ids=changes
-    )
+    again = rr.score(rows_of(gold="doc{}", retrieved="doc{}#1"), ["recall@2"], match_ids=changes)
     assert again.get_aggregated_scores("recall@2") == 1.0
     assert again.notes[0] == "ids are compared after retrieved:cut:#"
 
