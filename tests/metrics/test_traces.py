@@ -161,10 +161,8 @@ def test_a_refusal_with_a_full_stop_is_an_answer_unless_a_pattern_says_otherwise
 def test_what_is_not_defined_may_be_null_and_then_passes_no_gate():
     files = [gold("a")], [trace("a")]
     assert score_gold_and_traces(*files).passed
-    assert (
-        "under_refusal applies to no question; it is 0 by convention"
-        in score_gold_and_traces(*files).notes[-1]
-    )
+    note = "under_refusal applies to no question; it is 0 by convention"
+    assert score_gold_and_traces(*files).notes[-1] == note
     scored = score_gold_and_traces(*files, undefined="null")
     assert scored.report()["under_refusal"] is None
     assert scored.report()["gate_results"]["under"] == {
