@@ -314,7 +314,6 @@ EVERY_COMMAND = {
     "golden check": ["golden.jsonl --documents docs"],
     "golden sample": [
         "golden.jsonl --n 2 -o sample.jsonl",
-        "golden.jsonl --part dev.jsonl=0.5 --part test.jsonl=0.5",
     ],
     "golden make": [f"docs --factoid 2 --shortest 10 {MODEL} -o d.jsonl --rejected r.csv"],
     "golden references": [f"nfcorpus.zip {MODEL} -o truth.jsonl"],
