@@ -110,8 +110,11 @@ class Experiment:
 
         Parameters
         ----------
-        metrics, **options
-            As for `rageval_report.analysis.effects.main_effects`.
+        metrics : str or iterable of str, optional
+            The metrics; all if none is named.
+        **options
+            ``test``, ``correction`` and ``confidence_level``, as for
+            `rageval_report.analysis.effects.main_effects`.
 
         Raises
         ------
