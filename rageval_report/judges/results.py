@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import named
 from rageval_report.judges.chats import family_of
 from rageval_report.judges.ledger import MICROS_PER_USD
 from rageval_report.judges.sessions import INTERRUPTED, JudgeSession
@@ -82,8 +81,9 @@ def family_note(judge: str, records: pd.DataFrame, generator: str | None = None)
     relatives = [model for model in models if model and family and family_of(model) == family]
     if not relatives:
         return []
+    kin = ", ".join(dict.fromkeys(relatives))
     return [
-        f"the judge {judge} is of the same family as {named(dict.fromkeys(relatives))} ({family}), "
+        f"the judge {judge} is of the same family as {kin} ({family}), "
         f"which wrote {len(relatives)} of {len(records)} answers: judges tend to favour answers of "
         "their own family"
     ]
