@@ -59,6 +59,8 @@ _PARSING: dict[str, Any] = {"index_col": False, "keep_default_na": False, "na_va
 if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
     _PARSING["float_precision"] = "round_trip"
 
+_ERRORS = (ValueError, OverflowError, ParserWarning)  # of pandas
+
 
 # -- rows
 
@@ -93,7 +95,7 @@ def _lines(text: str) -> list[str]:
 
 def is_cut(row: DelimitedRow, delimiter: str) -> bool:
     """Whether a quote in a row is never closed: what is added falls into its last cell."""
-    [longer] = rows(f"{row.text.rstrip()}{delimiter}x", delimiter)
+    [longer] = rows(row.text.rstrip("\r\n") + f"{delimiter}x", delimiter)
     return len(longer.cells) == len(row.cells)
 
 
@@ -358,16 +360,14 @@ class _Table:
         table = self
         try:
             frame = table._parsed()
-            n_lines = table.body.count("\n") or table.body.count("\r")
-            is_ended = table.body.endswith(("\n", "\r"))
-            may_be_wrong = n_lines + (not is_ended) != len(frame) or frame.iloc[:, -1].hasnans
-        except (ValueError, OverflowError, ParserWarning):
-            may_be_wrong = True
-        if may_be_wrong:
+            is_doubtful = table._may_have_lost_cells(frame)
+        except _ERRORS:
+            is_doubtful = True
+        if is_doubtful:
             table = self.checked()
             try:
                 frame = table._parsed()
-            except (ValueError, OverflowError, ParserWarning) as exc:
+            except _ERRORS as exc:
                 raise self.source.error(f"the table cannot be parsed: {exc}") from exc
             if len(frame) != len(table.rows) and len(self.header) > 1:
                 raise self.source.error(
@@ -384,6 +384,15 @@ class _Table:
             texts = table._parsed(usecols=numbers, dtype="str")
             frame = frame.assign(**{name: texts[name] for name in numbers})
         return table, frame
+
+    def _may_have_lost_cells(self, frame: pd.DataFrame) -> bool:
+        """Whether a line is not one row, or the blanks of the last column may be short rows."""
+        n_lines = self.body.count("\n") or self.body.count("\r")
+        if n_lines + (not self.body.endswith(("\n", "\r"))) != len(frame):
+            return True
+        n_delimiters = len(frame) * (len(self.header) - 1)
+        is_counted = '"' not in self.body and self.body.count(self.delimiter) == n_delimiters
+        return bool(frame.iloc[:, -1].hasnans) and not is_counted
 
     def _parsed(self, **options: Any) -> pd.DataFrame:
         """The columns as pandas parses them."""
