@@ -102,8 +102,7 @@ class RAGPipelineEvaluation:
         The name of the pipeline in reports; with the data alone it is "pipeline".
     data : DataFrame, dict of lists, or iterable of dicts
         One row per query: ids, metrics, and any other columns. Frames of polars, pyarrow and other
-        libraries, structured arrays, dataclasses and pydantic models are accepted too; `load` reads
-        files.
+        libraries, dataclasses and pydantic models are accepted too; `load` reads files.
     query_id : str
         The column of ids. If it is missing, other usual names are tried, then an index of ids, then
         the text of the question.

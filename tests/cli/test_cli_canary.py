@@ -191,7 +191,7 @@ def test_eval_and_what_reads_its_files_write_no_key(room, asked):
     assert (room.folder / "page.html").exists()
 
 
-EXPORTED = ("csv", "jsonl", "json", "markdown", "review", "review-markdown")
+EXPORTED = ("csv", "jsonl", "json", "markdown", "review")
 
 
 @pytest.mark.parametrize("mode", ["not_json", "refusal", "failure", "moved", "escaped"])
