@@ -1,4 +1,4 @@
-"""Golden sets: the right answers to questions; checked, split, made from documents, reviewed.
+"""Golden sets: the right answers to questions; checked, sampled, made from documents, reviewed.
 
 A golden set is a file of JSON Lines, one object per question (`GoldenItem`). Its format is
 described in ``docs/golden.md``.
@@ -25,7 +25,7 @@ from rageval_report.records.golden_review import (
     read_review,
     review_page,
 )
-from rageval_report.records.golden_samples import sample_golden, split_golden
+from rageval_report.records.golden_samples import sample_golden
 
 __all__ = [
     "CHECKS",
@@ -42,6 +42,5 @@ __all__ = [
     "read_review",
     "review_page",
     "sample_golden",
-    "split_golden",
     "write_golden",
 ]

@@ -11,10 +11,9 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import IntervalSettings, choose_metrics, kind_of_mean
+from rageval_report.analysis.arguments import IntervalSettings, choose_metrics
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, check_choice, named
 from rageval_report.reports.sentences import group_notes
-from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, normalise_name, resolver
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.frames import to_pandas
@@ -294,17 +293,6 @@ def scale_of(
     return RatingScale(kind, _NUMBERS if kind == "continuous" else levels)
 
 
-def scale_of_judges(ratings: Ratings, metric: Metric) -> RatingScale:
-    """The scale of several judges of one metric, the others being the table of the first."""
-    if metric.kind == "binary" and _is_binary(ratings.judge) and _is_binary(ratings.table):
-        return RatingScale("binary", _BINARY)
-    levels = _levels(ratings)
-    is_steps = metric.kind == "ordinal" or 1 < levels.size <= ratings.n
-    if is_steps and levels.size <= _MOST_STEPS:
-        return RatingScale("ordinal", levels)
-    return RatingScale("continuous", _NUMBERS)
-
-
 def _levels(ratings: Ratings) -> FloatArray:
     """The ratings that occur; values that differ only by rounding are one."""
     values = np.concatenate([ratings.judge, ratings.table.ravel()])
@@ -335,20 +323,10 @@ FigureRow: TypeAlias = dict[str, Any]
 CorrelationKind: TypeAlias = Literal["pearson", "spearman", "kendall"]
 
 _PEOPLE = "people with each other"
-# Words for the size of a coefficient, each with the smallest value it applies to.
-_LANDIS, _KRIPPENDORFF, _COHEN = "Landis & Koch 1977", "Krippendorff 2004", "Cohen 1988"
-_LIMITS_OF_WORDS: dict[str, tuple[tuple[float, str], ...]] = {
-    _LANDIS: (
-        *((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair")),
-        *((0.0, "slight"), (-math.inf, "poor")),
-    ),
-    _KRIPPENDORFF: ((0.8, "reliable"), (0.667, "tentative"), (-math.inf, "unreliable")),
-    _COHEN: ((0.5, "large"), (0.3, "medium"), (0.1, "small"), (-math.inf, "none")),
-}
-_CORRELATIONS: dict[str, tuple[CorrelationKind, str | None]] = {
-    "Pearson correlation": ("pearson", _COHEN),
-    "Spearman correlation": ("spearman", _COHEN),
-    "Kendall's tau-b": ("kendall", None),
+_CORRELATIONS: dict[str, CorrelationKind] = {
+    "Pearson correlation": "pearson",
+    "Spearman correlation": "spearman",
+    "Kendall's tau-b": "kendall",
 }
 _WEIGHTS: tuple[measures.Weights, ...] = ("linear", "quadratic")
 _LEVELS: dict[ScaleKind, measures.MeasurementLevel] = {
@@ -360,22 +338,12 @@ _LEVELS: dict[ScaleKind, measures.MeasurementLevel] = {
 
 
 def figure(
-    part: str,
-    name: str,
-    interval: Interval,
-    n: int,
-    source: str | None = None,
-    reading: str | None = None,
-    verdict: str | None = None,
+    part: str, name: str, interval: Interval, n: int, verdict: str | None = None
 ) -> FigureRow:
-    """A row of a table of agreement; a benchmark that is named as the source gives its word."""
-    if source in _LIMITS_OF_WORDS:
-        words = (word for least, word in _LIMITS_OF_WORDS[source] if interval.estimate >= least)
-        reading = next(words, None)  # NaN has none
-        source = source if reading else None
+    """A row of a table of agreement."""
     row = {"part": part, "figure": name, "estimate": interval.estimate, "ci_low": interval.low}
-    row |= {"ci_high": interval.high, "n": n, "reading": reading, "source": source}
-    return {**row, "method": interval.method, "verdict": verdict, "notes": interval.notes}
+    row |= {"ci_high": interval.high, "n": n, "method": interval.method}
+    return {**row, "verdict": verdict, "notes": interval.notes}
 
 
 def interval_notes(rows: Iterable[FigureRow]) -> list[str]:
@@ -392,27 +360,23 @@ def pair_rows(
     """The measures of two ratings of the same queries, without gaps, that are for their scale."""
     level, is_steps = settings.confidence_level, scale.kind == "ordinal"
     own: dict[str, Any] = {"confidence_level": level, "categories": [*map(float, scale.categories)]}
-    intervals: dict[str, tuple[Interval, str | None]] = {}
+    intervals: dict[str, Interval] = {}
     if scale.kind == "continuous":
-        for name, (kind, source) in _CORRELATIONS.items():
-            intervals[name] = correlation(a, b, kind, confidence_level=level), source
+        for name, kind in _CORRELATIONS.items():
+            intervals[name] = correlation(a, b, kind, confidence_level=level)
     else:
         same = (a == b).astype(np.float64)
         share = mean_interval(same, bounds=(0.0, 1.0), confidence_level=level)
-        intervals["percent agreement"] = share, None
-        intervals["Cohen's kappa"] = measures.cohen_kappa(a, b, **own), _LANDIS
+        intervals["percent agreement"] = share
+        intervals["Cohen's kappa"] = measures.cohen_kappa(a, b, **own)
         for weights in _WEIGHTS if is_steps else ():
-            kappa = measures.cohen_kappa(a, b, weights, **own)
-            intervals[f"Cohen's kappa, {weights}"] = kappa, _LANDIS
-        intervals["Gwet's AC1"] = measures.gwet_ac1(a, b, **own), _LANDIS
+            name = f"Cohen's kappa, {weights}"
+            intervals[name] = measures.cohen_kappa(a, b, weights, **own)
+        intervals["Gwet's AC1"] = measures.gwet_ac1(a, b, **own)
         if is_steps:
-            intervals["Gwet's AC2, quadratic"] = (
-                measures.gwet_ac2(a, b, "quadratic", **own),
-                _LANDIS,
-            )
-    alpha = _alpha(np.column_stack([a, b]), scale, settings)
-    intervals["Krippendorff's alpha"] = alpha, _KRIPPENDORFF
-    return [figure(part, name, each, a.size, source) for name, (each, source) in intervals.items()]
+            intervals["Gwet's AC2, quadratic"] = measures.gwet_ac2(a, b, "quadratic", **own)
+    intervals["Krippendorff's alpha"] = _alpha(np.column_stack([a, b]), scale, settings)
+    return [figure(part, name, each, a.size) for name, each in intervals.items()]
 
 
 def _alpha(table: FloatArray, scale: RatingScale, settings: IntervalSettings) -> Interval:
@@ -467,24 +431,12 @@ def people_rows(
     ratings: Ratings, scale: RatingScale, settings: IntervalSettings
 ) -> Iterator[FigureRow]:
     """The agreement of people with each other: the most that can be expected of a judge."""
+    level = settings.confidence_level
     rated = np.column_stack([scale.label_categories(column) for column in ratings.table.T])
     has_several = (~np.isnan(rated)).sum(axis=1) > 1
     if not has_several.any():
         return
     table = rated[has_several]
-    yield from group_rows(_PEOPLE, table, scale, settings)
-    # If this is below people's own alpha, the judge agrees with them less than they with each
-    # other.
-    joined = np.column_stack([table, scale.judge_categories(ratings.judge)[has_several]])
-    alpha = _alpha(joined, scale, settings)
-    yield figure(_PEOPLE, "alpha, the judge as one more", alpha, len(table), _KRIPPENDORFF)
-
-
-def group_rows(
-    part: str, table: FloatArray, scale: RatingScale, settings: IntervalSettings
-) -> Iterator[FigureRow]:
-    """The agreement of several raters, one column each; each query has two ratings or more."""
-    level = settings.confidence_level
     if scale.kind != "continuous":
         # The mean over queries of the share of pairs of raters who agree.
         pairs = [table[:, list(pair)].T for pair in combinations(range(table.shape[1]), 2)]
@@ -494,15 +446,17 @@ def group_rows(
         share = mean_interval(
             n_same / n_pairs, bounds=(0.0, 1.0), kind=kind, confidence_level=level
         )
-        yield figure(part, "percent agreement", share, len(table))
+        yield figure(_PEOPLE, "percent agreement", share, len(table))
         # Fleiss' kappa needs an equal number of ratings: the usual one.
         n_ratings = (~np.isnan(table)).sum(axis=1)
-        rated = table[n_ratings == np.bincount(n_ratings).argmax()]
-        counts = np.column_stack([(rated == value).sum(axis=1) for value in scale.categories])
+        usual = table[n_ratings == np.bincount(n_ratings).argmax()]
+        counts = np.column_stack([(usual == value).sum(axis=1) for value in scale.categories])
         kappa = measures.fleiss_kappa(counts, confidence_level=level)
-        yield figure(part, "Fleiss' kappa", kappa, len(rated), _LANDIS)
-    alpha = _alpha(table, scale, settings)
-    yield figure(part, "Krippendorff's alpha", alpha, len(table), _KRIPPENDORFF)
+        yield figure(_PEOPLE, "Fleiss' kappa", kappa, len(usual))
+    # If the second is below the first, the judge agrees with people less than they with each other.
+    joined = np.column_stack([table, scale.judge_categories(ratings.judge)[has_several]])
+    for name, each in (("Krippendorff's alpha", table), ("alpha, the judge as one more", joined)):
+        yield figure(_PEOPLE, name, _alpha(each, scale, settings), len(table))
 
 
 # -- several judges
@@ -520,56 +474,6 @@ def votes_of(evaluation: Scored, metric: str | Metric) -> pd.DataFrame:
         )
     rows = [cell if isinstance(cell, Mapping) else {} for cell in cells]
     return pd.DataFrame(rows, index=evaluation.scores.index).astype(np.float64)
-
-
-def judges_agreement(
-    evaluation: Scored,
-    metrics: str | Iterable[str] | None = None,
-    settings: IntervalSettings | None = None,
-) -> Result:
-    """How far several judges agree on each metric; see `RAGPipelineEvaluation.judges_agreement`."""
-    settings = settings or IntervalSettings()
-    rows, notes = list[FigureRow](), list[str]()
-    known = choose_metrics(evaluation, metrics)
-    several = [each for each in known if f"{each.name}{VOTES}" in evaluation.details]
-    for metric in (several or known) if metrics is None else known:
-        votes = votes_of(evaluation, metric)
-        new = list(_rows_of_judges(votes, metric, settings))
-        rows += [{"metric": metric.name, **row} for row in new]
-        counts = ", ".join(f"{judge} {n}" for judge, n in votes.notna().sum().items())
-        notes.append(f"{metric.name}: of {len(votes)} queries, scored by {counts}")
-        notes += [f"{metric.name}: {note}" for note in interval_notes(new)]
-    return Result(
-        f"Agreement of judges: {evaluation.name}",
-        pd.DataFrame(rows).drop(columns=["verdict", "notes"]),
-        asdict(settings),
-        tuple(notes),
-        headline=("metric", "part", "figure", "estimate", "ci_low", "ci_high", "n", "reading"),
-        grouped_by="metric",
-    )
-
-
-def _rows_of_judges(
-    votes: pd.DataFrame, metric: Metric, settings: IntervalSettings
-) -> Iterator[FigureRow]:
-    level, kind = settings.confidence_level, kind_of_mean(metric)
-    for judge in votes:
-        scores = votes[judge].dropna().to_numpy()
-        mean = mean_interval(scores, bounds=metric.bounds, kind=kind, confidence_level=level)
-        yield figure(str(judge), "mean score", mean, len(scores))
-    table, judges = votes.to_numpy(), tuple(map(str, votes))
-    ratings = Ratings(votes.index, table[:, 0], table[:, 1:], judges[1:], votes.index[:0])
-    scale = scale_of_judges(ratings, metric)
-    categories = np.column_stack([scale.judge_categories(column) for column in table.T])
-    for (i, first), (j, second) in combinations(enumerate(judges), 2):
-        both = categories[:, [i, j]]
-        both = both[~np.isnan(both).any(axis=1)]
-        if len(both):
-            part = f"{first} and {second}"
-            yield from pair_rows(part, both[:, 0], both[:, 1], scale, settings)
-    has_several = (~np.isnan(table)).sum(axis=1) > 1
-    if len(judges) > 2 and has_several.any():
-        yield from group_rows("all judges", categories[has_several], scale, settings)
 
 
 def text_columns(evaluation: Scored, metric: Metric) -> pd.DataFrame:

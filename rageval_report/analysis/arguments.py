@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -76,13 +76,8 @@ _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 # -- runs: evaluations in memory, and scans, whose scores stay in their files
 
 
-class Scanned(Protocol):
-    """The scores of a pipeline in files: `rageval_report.scale.scan.EvaluationScan`."""
-
-    def collect(self) -> Any:
-        """The evaluation of all rows, in memory."""
-
-
+# The scores of a pipeline in files: `rageval_report.scale.scan.EvaluationScan`.
+Scanned: TypeAlias = Any
 # What functions take that work in memory and over files alike.
 ScoredOrScanned: TypeAlias = Scored | Scanned
 
@@ -216,18 +211,17 @@ def _equal_questions(run: Scored) -> str | None:
 
 def choose_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> list[Metric]:
     """The metrics of an evaluation, by any of their names; all of them if `metrics` is None."""
-    names = None if metrics is None or isinstance(metrics, str) else list(metrics)
-    if names == []:
-        raise DataError("metrics must name at least one metric; got none")
-    return pick(evaluation.metrics, names or metrics)
+    return pick(evaluation.metrics, metrics)
 
 
 def pick(known: Mapping[str, T], metrics: str | Iterable[str] | None) -> list[T]:
     """The members of a mapping by any names of their metrics; all of them if `metrics` is None."""
     if metrics is None:
         return list(known.values())
-    resolve = resolver(known)
-    return [known[resolve(name)] for name in ([metrics] if isinstance(metrics, str) else metrics)]
+    names, resolve = [metrics] if isinstance(metrics, str) else list(metrics), resolver(known)
+    if not names:
+        raise DataError("metrics must name at least one metric; got none")
+    return [known[resolve(name)] for name in names]
 
 
 def scores_of(evaluation: Scored, metric: Metric) -> FloatArray:
@@ -251,12 +245,6 @@ def scale_of(metric: Metric, mean: float, sd: float) -> float:
         return bounds[1] - bounds[0]
     size = abs(mean)
     return size if size > 0.0 else sd
-
-
-def usual_sizes(metric: Metric, mean: float, sd: float) -> tuple[float, ...]:
-    """Differences of 5 and 2 % of the range of a metric."""
-    scale = scale_of(metric, mean, sd)
-    return tuple(share * scale for share in USUAL_SHARES)
 
 
 def interval_of_mean(
@@ -308,24 +296,12 @@ def has_formal_bounds(metric: Metric) -> bool:
     return known is not None and known.bounds == metric.bounds
 
 
-def check_count(parameter: str, count: int) -> int:
-    """A number of things to count, if it is an integer from 1 on."""
-    if isinstance(count, bool) or int(count) != count or count < 1:
-        raise DataError(f"{parameter} must be an integer >= 1; got {count!r}")
-    return int(count)
-
-
 def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     """The percentiles, if each lies between 0 and 100."""
     wrong = [p for p in percentiles if not 0 <= p <= 100]
     if wrong:
         raise DataError(f"a percentile must be between 0 and 100; got {wrong[0]:g}")
     return tuple(float(p) for p in percentiles)
-
-
-def percentile_column(percentile: float) -> str:
-    """The name of the column of a percentile."""
-    return f"p{percentile:g}"
 
 
 def is_percentile(threshold: float | str) -> bool:

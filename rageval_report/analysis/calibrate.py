@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,9 +49,9 @@ _FEW = 30
 _FEWEST_MOVED = 5
 # If labelled and other queries differ at this p-value, the former are hardly a random sample.
 _NOT_RANDOM = 0.01
-# The paradox of kappa: agreement is this frequent, and kappa is this far below AC1 (Feinstein &
-# Cicchetti 1990 describe it; the limits are ours).
-_AGREE, _BELOW = 0.8, 0.2
+# The paradox of kappa: agreement and the largest category are this frequent, and kappa is this far
+# below AC1 (Feinstein & Cicchetti 1990 describe it; the limits are ours).
+_AGREE, _PREVALENT, _BELOW = 0.8, 0.8, 0.2
 
 
 def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
@@ -96,7 +96,6 @@ class Calibration(Drawn):
     ratings: Ratings = field(kw_only=True)
     scale: RatingScale = field(kw_only=True)
     means: JudgeMeans = field(kw_only=True)
-    lam: float | str = field(kw_only=True)
     plan: IntervalSettings = field(kw_only=True)
 
     @property
@@ -177,7 +176,8 @@ class Calibration(Drawn):
         is_labelled = is_judged & ~np.isnan(labels).any(axis=0)
         rest = is_judged & ~is_labelled
         judged, labelled, both = judge[:, is_judged], labels[:, is_labelled], judge[:, is_labelled]
-        n, n_judged, lam = int(is_labelled.sum()), int(is_judged.sum()), self.lam
+        n, n_judged = int(is_labelled.sum()), int(is_judged.sum())
+        lam: float | str = "auto"
         if n < 2:
             names = f"{self.evaluation.name!r} and {name!r}"
             raise AlignmentError(
@@ -191,7 +191,7 @@ class Calibration(Drawn):
         if rest.sum() >= 2:
             sides = zip(labelled, both, judge[:, rest], strict=True)
             level = self.plan.confidence_level
-            corrected = ppi.ppi_difference(*sides, lam=lam, confidence_level=level)
+            corrected = ppi.ppi_difference(*sides, confidence_level=level)
             lam = corrected.lam
             # The difference itself is corrected, so there are no corrected means of the two sides.
             gaps.append((CORRECTED, n_judged, math.nan, math.nan, corrected))
@@ -201,8 +201,8 @@ class Calibration(Drawn):
                 notes.append(
                     f"people do not confirm the difference that the judge sees on {metric.name}"
                 )
-        columns = ("figure", "n", "baseline_mean", "candidate_mean", "difference")
-        columns += ("ci_low", "ci_high")
+        means = ("baseline_mean", "candidate_mean", "difference")
+        columns = ("figure", "n", *means, "ci_low", "ci_high")
         rows = [
             (*row, gap.estimate, gap.low, gap.high, gap.method, _verdict(gap, row[0], name, metric))
             for *row, gap in gaps
@@ -233,8 +233,8 @@ def _is_significant(difference: Interval) -> bool:
 
 def _turned(interval: Interval) -> Interval:
     """The interval of the negative value."""
-    ends = {"low": -interval.high, "high": -interval.low}
-    return replace(interval, estimate=-interval.estimate, **ends)
+    low, high = -interval.high, -interval.low
+    return replace(interval, estimate=-interval.estimate, low=low, high=high)
 
 
 def _verdict(difference: Interval, figure: object, candidate: str, metric: Metric) -> str:
@@ -243,20 +243,6 @@ def _verdict(difference: Interval, figure: object, candidate: str, metric: Metri
     way = "better" if (difference.estimate > 0) == metric.greater_is_better else "worse"
     size = difference if difference.estimate > 0 else _turned(difference)
     return f"{figure}: {candidate} is {way} on {metric.name} by {_text(size)}"
-
-
-class CalibrateKeywords(TypedDict, total=False):
-    """The keywords of `calibrate`."""
-
-    scale: ScaleArgument
-    threshold: float | None
-    label_bounds: tuple[float, float] | None
-    errors: JudgeErrors | None
-    correct: Correct | None
-    lam: float | str
-    confidence_level: float
-    n_resamples: int
-    seed: int
 
 
 def calibrate(
@@ -270,7 +256,6 @@ def calibrate(
     label_bounds: tuple[float, float] | None = None,
     errors: JudgeErrors | None = None,
     correct: Correct | None = None,
-    lam: float | str = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     seed: int = 0,
@@ -301,8 +286,6 @@ def calibrate(
         How often the judge is right, counted on another set: for Rogan and Gladen's share.
     correct : see `rageval_report.scores.correctness`, optional
         If it has a threshold for the metric, that is the default of `threshold`.
-    lam : float or "auto"
-        The weight of the judge in the corrected mean, as in `rageval_report.stats.ppi_mean`.
     confidence_level : float
         The level of the intervals.
     n_resamples, seed : int
@@ -312,15 +295,14 @@ def calibrate(
     -------
     Calibration
         One row per figure: ``part``, ``figure``, ``estimate``, ``ci_low``, ``ci_high``, ``n``,
-        ``reading`` (a word for the estimate), ``source`` (of that word), ``method``, ``verdict``.
-        Its methods give the confusion matrix, the disagreements, and the difference of two
-        pipelines.
+        ``method``, ``verdict``. Its methods give the confusion matrix, the disagreements, and the
+        difference of two pipelines.
 
     Notes
     -----
     The corrected mean is unbiased however bad the judge is, if the labelled queries are a random
-    sample of all; a bad judge only makes its interval wide. A word like "substantial" is a
-    convention: look at the interval, and at the agreement of people with each other.
+    sample of all; a bad judge only makes its interval wide. How much agreement is enough, the
+    agreement of people with each other says, and no word for a coefficient.
 
     Examples
     --------
@@ -339,7 +321,7 @@ def calibrate(
     ratings = ratings_of(evaluation, known, people, label, label_bounds)
     chosen = scale_of(ratings, known, scale=scale, threshold=threshold, correct=correct)
     labels = chosen.agreed_labels(ratings.table)
-    means = _means_of(ratings, chosen, known, plan, lam)
+    means = _means_of(ratings, chosen, known, plan)
     rows = _agreement_rows(ratings, chosen, labels, plan)
     notes = [*_weaknesses(ratings, chosen, labels, rows)]
     rows += agreement.people_rows(ratings, chosen, plan)
@@ -354,8 +336,7 @@ def calibrate(
         "scale": chosen.kind,
         "threshold": chosen.threshold,
         "categories": tuple(chosen.categories.tolist()) or None,
-        # The weight that was used: "auto" would not say what moved the numbers.
-        "lam": lam if means.corrected is None else means.corrected.lam,
+        "lam": "auto" if means.corrected is None else means.corrected.lam,
         "label_bounds": None if label_bounds is None else tuple(map(float, label_bounds)),
         "external_errors": None if errors is None else "{}/{},{}/{}".format(*astuple(errors)),
         **asdict(plan),
@@ -365,24 +346,19 @@ def calibrate(
         pd.DataFrame(rows).drop(columns="notes", errors="ignore"),
         {name: value for name, value in settings.items() if value is not None},
         (*notes, *agreement.interval_notes(rows)),
-        headline=("figure", "estimate", "ci_low", "ci_high", "n", "reading"),
+        headline=("figure", "estimate", "ci_low", "ci_high", "n"),
         grouped_by="part",
         evaluation=evaluation,
         metric=known,
         ratings=ratings,
         scale=chosen,
         means=means,
-        lam=lam,
         plan=plan,
     )
 
 
 def _means_of(
-    ratings: Ratings,
-    scale: RatingScale,
-    metric: Metric,
-    plan: IntervalSettings,
-    lam: float | str,
+    ratings: Ratings, scale: RatingScale, metric: Metric, plan: IntervalSettings
 ) -> JudgeMeans:
     """The means of the scores themselves, whatever the scale."""
     people, judge = ratings.labels[ratings.both], ratings.judge[ratings.both]
@@ -390,7 +366,7 @@ def _means_of(
     own: dict[str, Any] = {"bounds": metric.bounds, "confidence_level": plan.confidence_level}
     corrected = errors = None
     if len(people) >= 2 and others.size >= 2:
-        corrected = ppi.ppi_mean(people, judge, others, lam=lam, **own)
+        corrected = ppi.ppi_mean(people, judge, others, **own)
     naive, alone = (
         mean_interval(scores, bounds=metric.bounds, kind=kind_of_mean(metric), **asdict(plan))
         for scores in (ratings.judge, people)
@@ -420,8 +396,7 @@ def _agreement_rows(
     row = next(by_name[name] for name in _LEADING if name in by_name)
     estimate, low, high = (row[name] for name in ("estimate", "ci_low", "ci_high"))
     text = _text(Interval(estimate, low, high, math.nan, row["method"], plan.confidence_level))
-    word = f", {row['reading']} ({row['source']})" if row["reading"] else ""
-    row["verdict"] = f"{sentence}{':' if same is None else ';'} {row['figure']} {text}{word}"
+    row["verdict"] = f"{sentence}{':' if same is None else ';'} {row['figure']} {text}"
     return rows
 
 
@@ -449,13 +424,11 @@ def _rows_of_means(
     yield figure(MEAN, LABELLED, means.people, ratings.n)
     if (corrected := means.corrected) is not None:
         worth = means.labels_worth
-        reading = None if math.isnan(worth) else f"worth {worth:.0f} labels"
         sentence = (
             f"the mean of {name}, corrected using {corrected.n} labels, is {_text(corrected)}; "
             f"the judge alone says {number(means.naive.estimate)}"
-        ) + (f"; {reading} without a judge" if reading else "")
-        source = "Angelopoulos et al. 2023"
-        yield figure(MEAN, CORRECTED, corrected, n_judged, source, reading, sentence)
+        ) + ("" if math.isnan(worth) else f"; worth {worth:.0f} labels without a judge")
+        yield figure(MEAN, CORRECTED, corrected, n_judged, sentence)
 
 
 def _corrected_shares(
@@ -469,9 +442,9 @@ def _corrected_shares(
     """Rogan and Gladen's shares; why there is none is added to the notes."""
     verdicts = scale.judge_categories(ratings.judge)
     # Errors counted on these queries correct the unlabelled ones, external errors all.
-    for name, rates, used, reading in (
-        ("Rogan-Gladen", own, ratings.unlabelled, "share of 1, unlabelled"),
-        ("Rogan-Gladen, external", external, ratings.is_judged, "share of 1"),
+    for name, rates, used in (
+        ("Rogan-Gladen", own, ratings.unlabelled),
+        ("Rogan-Gladen, external", external, ratings.is_judged),
     ):
         if rates is not None and used.any():
             try:
@@ -479,7 +452,7 @@ def _corrected_shares(
             except DataError as exc:
                 notes.append(f"no {name}: {exc}")
             else:
-                yield figure(MEAN, name, share, int(used.sum()), "Rogan & Gladen 1978", reading)
+                yield figure(MEAN, name, share, int(used.sum()))
 
 
 def _text(interval: Interval) -> str:
@@ -533,8 +506,8 @@ def _weaknesses(
     measures = ("percent agreement", "Cohen's kappa", "Gwet's AC1")
     same, kappa, ac1 = (known.get(name, math.nan) for name in measures)
     people = labels[ratings.both & ~np.isnan(labels)]
-    if same >= _AGREE and ac1 - kappa >= _BELOW:
-        shares = np.array([(people == category).mean() for category in scale.categories])
+    shares = np.array([(people == category).mean() for category in scale.categories])
+    if same >= _AGREE and ac1 - kappa >= _BELOW and shares.max() >= _PREVALENT:
         yield (
             f"{shares.max():.0%} of people's labels are {scale.categories[shares.argmax()]:g}, "
             f"which makes kappa low ({number(kappa)}) although {same:.0%} agree; use Gwet's AC1 "

@@ -65,14 +65,8 @@ _PRINTED = (
     *("pvalue_adjusted", "difference_lowest", "difference_highest", "verdict"),
 )
 _WORDS = (
-    shown.BETTER,
-    shown.WORSE,
-    shown.DIRECTION_UNKNOWN,
-    shown.EQUIVALENT,
-    shown.NOT_WORSE,
-    shown.UNDECIDED,
-    shown.IDENTICAL,
-    shown.TOO_FEW,
+    *(shown.BETTER, shown.WORSE, shown.DIRECTION_UNKNOWN, shown.EQUIVALENT, shown.NOT_WORSE),
+    *(shown.UNDECIDED, shown.IDENTICAL, shown.TOO_FEW),
 )
 _MOST_NOTES = 3
 
@@ -379,23 +373,6 @@ class Comparison(Result):
         pairing = by_name[candidate] if candidate is not None else self.pairings[0]
         known = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
         return (pairing, *known[resolver(known)(metric)])
-
-
-class CompareKeywords(TypedDict, total=False):
-    """The keywords of `compare`."""
-
-    metrics: str | Iterable[str] | None
-    test: str
-    correction: str
-    confidence_level: float
-    missing: MissingTreatment
-    clusters: arguments.Clusters | None
-    seed: int
-    margin: paired_metric.Margin | None
-    margin_method: MarginMethod
-    n_resamples: int
-    on: str | None
-    tried: int
 
 
 def compare(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import NoReturn
 
-import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import (
@@ -22,7 +21,7 @@ from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.analysis.pairing import check_evaluations, on_one_scale, pair_runs
 from rageval_report.errors import DataError, doubts_of, named
 from rageval_report.reports.sentences import join_names
-from rageval_report.scores import Metric, Scored, states
+from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings
 
 SettingValue = str | int | float | bool | None
@@ -181,22 +180,8 @@ class Grid:
             # A mean of several 0 and 1 is a share.
             kind = "proportion" if scale.kind == "binary" and len(runs) > 1 else scale.kind
             metrics[name] = replace(runs[0].metrics[name], kind=kind, bounds=scale.bounds)
-        details = self._details(runs, names)
+        details = runs[0].details.loc[self.ids]
         return EvaluationSubset(_words(chosen.items()), total / len(runs), details, metrics)
-
-    def _details(self, runs: Sequence[Scored], names: Sequence[str]) -> pd.DataFrame:
-        """The details of the first run, with the states of averages: what applies to no run."""
-        first, kind_of = runs[0].details.loc[self.ids], states.state_column_kind
-        details = first[[name for name in first if kind_of(str(name), names) is None]]
-        for name in names:
-            applies = np.zeros(len(self.ids), dtype=bool)
-            for run in runs:
-                at_ids = run.scores.loc[self.ids, name], run.details.loc[self.ids]
-                applies |= ~states.not_applicable(*at_ids, name)
-            if not applies.all():
-                words = np.where(applies, states.MISSING, states.NOT_APPLICABLE)
-                details = details.assign(**{f"{name}{states.STATE}": words})
-        return details
 
     def notes(self) -> Iterator[str]:
         """How many pipelines there are, and the queries that not all of them have."""
@@ -237,14 +222,12 @@ def _factors(
             )
         if name not in varied:
             raise DataError(f"factors: {name!r} has one value in all evaluations; it has no effect")
-    if chosen:
-        return chosen
-    if not known:
-        raise DataError(f"evaluations must have their settings in config, such as {_HOW}")
-    raise DataError(
-        f"evaluations must differ in a setting of their config, such as {_HOW}; theirs: "
-        f"{named(known)}"
-    )
+    if not chosen:
+        raise DataError(
+            f"evaluations must differ in a setting of their config, such as {_HOW}; theirs: "
+            f"{named(known) or 'none'}"
+        )
+    return chosen
 
 
 def _words(settings: Iterable[tuple[str, SettingValue]]) -> str:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, Self, TypeAlias, Unpack, get_args
 
 import numpy as np
@@ -87,15 +88,48 @@ class Outcome:
             or (measured.n_clusters or measured.n) >= units.FEWEST_UNITS
         ):
             return ""
-        clusters = counted(measured.n_clusters, "cluster")
-        return (
-            f"only {clusters if measured.n_clusters else counted(measured.n, 'query', 'queries')}"
-        )
+        n, n_clusters = counted(measured.n, "query", "queries"), measured.n_clusters
+        return f"only {counted(n_clusters, 'cluster') if n_clusters else n}"
 
-    @property
+    @cached_property
     def why(self) -> str:
         """One sentence: the value, the threshold, and the scores behind it."""
-        return _sentence(self)
+        request, measured, is_pair = self.request, self.measurement, self.request.is_pair
+        n, n_unscored = measured.n, measured.n_unscored
+        unscored = f", {n_unscored} {'left out' if is_pair else 'unscored'}" if n_unscored else ""
+        if not self.is_evaluated:
+            where = f" on {request.metric.name}" if request.metric else ""
+            nothing = "no query is scored in both runs" if is_pair else "nothing is scored"
+            reason = f"{n} scores give no such value{where}" if n else f"{nothing}{where}{unscored}"
+            reason = measured.notes[0] if measured.is_impossible else measured.too_few or reason
+            return f"{request.text} is {self.state}: {reason}"
+        clusters = f" in {measured.n_clusters} clusters" if measured.n_clusters else ""
+        basis = f"{n} {'paired' if is_pair else 'scored'}{clusters}{unscored}"
+        if not (math.isnan(measured.low) or math.isnan(measured.high) or request.limit):
+            test, level = measured.test, self.level
+            name = (
+                f"{100 * level:g} % CI"
+                if test is None
+                else paired_metric.interval_name(test, level)
+            )
+            basis += f"; {name} {number(measured.low)} to {number(measured.high)}"
+        more = _more_to_decide(self) if self.state == UNDECIDED else ""
+        if request.is_claim:
+            return f"{_claim_sentence(self)} ({basis}){more}"
+        if self.state == UNDECIDED and measured.without_spread:
+            return (
+                f"{request.text} is undecided: all {measured.without_spread} are equal, which does "
+                f"not show how much others may differ: {number(measured.value)} ({basis})"
+            )
+        value, limit = distinct(measured.value, request.threshold)
+        negation = "" if self.passed else "not "
+        sentence = (
+            f"{request.text} is {value}, {negation}{_PHRASES[request.operator]} {limit} ({basis})"
+        )
+        if self.state == UNDECIDED:
+            return f"not enough queries to tell: {sentence}{more}"
+        straddles = "the interval contains the threshold" if self.straddles else ""
+        return "; ".join(filter(None, (sentence, straddles, self.few_queries)))
 
     def row(self) -> dict[str, object]:
         """The row of the table."""
@@ -128,20 +162,8 @@ class Outcome:
             yield declare_counts(run.sample, notion, run.count_correct(notion))
         if run.settings.missing == "worst" and not (request.is_pair or figure.counts_missing):
             yield from (f"{name}: {note}" for note in filled_notes(measured.n_unscored))
-        if arguments.is_percentile(request.name):
-            method = dialects.percentile_method(run.evaluation)
-            yield from dialects.note_on_percentiles(run.evaluation, method)
         if self.few_queries:
             yield f"{text}: {self.few_queries}; at least {units.FEWEST_UNITS} are needed"
-        if self.straddles:
-            end = "ci_low" if ">" in request.operator else "ci_high"
-            inner, limit = name if request.name == "mean" else text, f"{request.threshold:g}"
-            other = "fail" if self.passed else "pass"
-            yield (
-                f"{text}: the interval {number(measured.low)} to {number(measured.high)} contains "
-                f"the threshold {limit}, so another sample could {other}; "
-                f"stricter: {end}({inner}) {request.operator} {limit}"
-            )
         yield from (f"{text}: {note}" for note in measured.notes)
 
 
@@ -153,8 +175,7 @@ def _judge(
     n_claims: int,
 ) -> Outcome:
     """What becomes of a rule, once the p-values of all claims are adjusted."""
-    # Rounded, because 1 - 0.95 is 0.050000000000000044.
-    alpha = round(1.0 - run.settings.confidence_level, 12)
+    alpha = run.settings.alpha
     operator, threshold = request.operator, request.threshold
     passed, is_open, straddles = holds(measured.value, operator, threshold), False, False
     if request.is_claim:
@@ -190,54 +211,23 @@ def distinct(value: float, threshold: float) -> tuple[str, str]:
     return f"{value:.{next(digits, 4)}g}", f"{threshold:g}"
 
 
-def _sentence(outcome: Outcome) -> str:
-    request, measured, is_pair = outcome.request, outcome.measurement, outcome.request.is_pair
+def _claim_sentence(outcome: Outcome) -> str:
+    """The answer of a claim with its numbers, such as "v2 loses less than 0.1 on f1"."""
+    request, test = outcome.request, outcome.measurement.test
+    margin, name = number(request.arguments["margin"]), outcome.run.name
     where = f" on {request.metric.name}" if request.metric else ""
-    n, n_unscored = measured.n, measured.n_unscored
-    unscored = f", {n_unscored} {'left out' if is_pair else 'unscored'}" if n_unscored else ""
-    if not outcome.is_evaluated:
-        nothing = "no query is scored in both runs" if is_pair else "nothing is scored"
-        reason = f"{n} scores give no such value{where}" if n else f"{nothing}{where}{unscored}"
-        reason = measured.notes[0] if measured.is_impossible else measured.too_few or reason
-        return f"{request.text} is {outcome.state}: {reason}"
-    clusters = f" in {measured.n_clusters} clusters" if measured.n_clusters else ""
-    basis = f"{n} {'paired' if is_pair else 'scored'}{clusters}{unscored}"
-    if not (math.isnan(measured.low) or math.isnan(measured.high) or request.limit):
-        test, level = measured.test, outcome.level
-        name = f"{100 * level:g} % CI" if test is None else paired_metric.interval_name(test, level)
-        basis += f"; {name} {number(measured.low)} to {number(measured.high)}"
-    if request.is_claim:
-        return _claim_sentence(outcome, where, basis)
-    if outcome.state == UNDECIDED and measured.without_spread:
-        return (
-            f"{request.text} is undecided: all {measured.without_spread} are "
-            f"{number(measured.value)} ({basis}), which does not show how much others may differ"
-        )
-    value, limit = distinct(measured.value, request.threshold)
-    negation = "" if outcome.passed else "not "
-    sentence = (
-        f"{request.text} is {value}, {negation}{_PHRASES[request.operator]} {limit} ({basis})"
-    )
-    if outcome.state == UNDECIDED:
-        return f"not enough queries to tell: {sentence}{_more_to_decide(outcome)}"
-    straddles = "the interval contains the threshold" if outcome.straddles else ""
-    return "; ".join(filter(None, (sentence, straddles, outcome.few_queries)))
-
-
-def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
-    test, margin = outcome.measurement.test, number(outcome.request.arguments["margin"])
-    name, numbers = outcome.run.name, f"difference {number(outcome.measurement.value)} ({basis})"
-    if test is not None and test.untestable:
-        return f"whether {name} is worse{where} by {margin} is open: {numbers}; {test.untestable}"
+    change = "loses less than" if request.rises else "rises by less than"
+    loss = f"too few queries: the true loss of {name}{where} may be above or below {margin}"
+    answers = {
+        PASSED: f"{name} {change} {margin}{where}",
+        FAILED: f"{name} is worse{where} by more than {margin}",
+    }
     kind = f"Holm-adjusted over {outcome.n_claims} rules p" if outcome.n_claims > 1 else "p"
-    numbers = f"{numbers}, {kind} {pvalue_text(outcome.pvalue)}"
-    if outcome.state == UNDECIDED:
-        loss = f"the true loss of {name}{where} may be above or below {margin}"
-        return f"too few queries: {loss}: {numbers}{_more_to_decide(outcome)}"
-    if outcome.passed:
-        change = "loses less than" if outcome.request.rises else "rises by less than"
-        return f"{name} {change} {margin}{where}: {numbers}"
-    return f"{name} is worse{where} by more than {margin}: {numbers}"
+    shown = f"{kind} {pvalue_text(outcome.pvalue)}"
+    if test is not None and test.untestable:
+        loss, shown = f"whether {name} is worse{where} by {margin} is open", test.untestable
+    difference = number(outcome.measurement.value)
+    return f"{answers.get(outcome.state, loss)}: difference {difference}, {shown}"
 
 
 def _more_to_decide(outcome: Outcome) -> str:
@@ -317,22 +307,20 @@ class GateResult(Result):
     @property
     def summary(self) -> str:
         """How many gates fail, and which."""
-        frame, n, is_single = self.frame, len(self.frame), not self.grouped_by
-        who = frame["pipeline"].iloc[0] if is_single else "The candidates"
+        frame, n, parts = self.frame, len(self.frame), list[str]()
+        who = "The candidates" if self.grouped_by else frame["pipeline"].iloc[0]
         if self.passed:
-            return f"{who} {'passes' if is_single else 'pass'} {_gates(n, n)}."
-        broken, parts = frame[~frame["passed"]], []
+            return f"{who} {'pass' if self.grouped_by else 'passes'} {_gates(n, n)}."
+        broken = frame[~frame["passed"]]
         for state in STATES[:-1]:
             own = broken[broken["state"] == state]
             rules = own["rule"].unique().tolist()
-            reasons = f" ({', '.join(rules[:3])}{', ...' if len(rules) > 3 else ''})"
-            reasons = f": {broken['why'].item()}" if len(broken) == 1 else reasons
-            fails = f"{who} {'fails' if is_single else 'fail'} {_gates(len(own), n)}"
+            why = f" ({', '.join(rules[:3])}{', ...' if len(rules) > 3 else ''})"
+            why = f": {broken['why'].item()}" if len(broken) == 1 else why
+            fails = f"{who} {'fail' if self.grouped_by else 'fails'} {_gates(len(own), n)}"
             others = f"{_gates(len(own), n)} {'is' if len(own) == 1 else 'are'} {state}"
-            if len(own):
-                parts.append((fails if state == FAILED else others) + reasons)
-        sentence = "; ".join(parts)
-        return f"{sentence if is_single else sentence[0].upper() + sentence[1:]}."
+            parts += [(fails if state == FAILED else others) + why] if len(own) else []
+        return f"{'; '.join(parts)}."
 
     def printed(self) -> Result:
         """The answer, one table whose last column is the state, and at most three notes."""

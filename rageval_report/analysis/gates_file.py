@@ -134,9 +134,8 @@ def _parse_yaml(text: str, path: str | Path) -> object:
     return {str(key): document[key] for key in document} if isinstance(document, dict) else document
 
 
-# By type: True is an int in Python, but not a number in a file.
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float)
+    return type(value) in (int, float)  # by type: True is an int in Python, but none in a file
 
 
 def _is_correct(value: object) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +15,7 @@ import pandas as pd
 
 from rageval_report.analysis import agreement, pairing
 from rageval_report.analysis.arguments import choose_metrics, kind_of_mean
-from rageval_report.analysis.history import DatedRun, config_changes, fields_of
-from rageval_report.errors import AlignmentError, DataError, check_choice, named
+from rageval_report.errors import AlignmentError, DataError, named
 from rageval_report.reports.sentences import join_names, number, pvalue_text
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored, join_details, query_ids, states
@@ -26,12 +24,13 @@ from rageval_report.scores.saved_columns import plain_value
 from rageval_report.stats import base, corrections
 from rageval_report.stats.components import (
     CrossedComponents,
-    NoiseSource,
     VarianceComponents,
     crossed_components,
     variance_components,
 )
 
+# Runs are worthwhile until the standard error is within this share of its value without noise.
+_TOLERANCE = 0.05
 # If more runs than this would be worthwhile, queries hardly differ beyond the noise.
 _MOST_WORTH = 100
 _MOST_NAMED = 4
@@ -114,10 +113,8 @@ class Repeats(Result):
 
     def _sentence(self, metric: str, worth: float) -> str:
         parts, level = self.components.get(metric), float(str(self.settings["confidence_level"]))
-        if parts is None or parts.n < 2:
-            return f"{'no' if parts is None else 'only one'} query is scored in every run"
-        if parts.within == 0:
-            return f"all {parts.k} runs give equal scores on all {parts.n} queries"
+        if parts is None or parts.n < 2 or parts.within == 0:
+            return _verdict(parts, worth)
         noise, limit = parts.sd_within, number(noise_limit(parts, level))
         limits = f"{number(noise.low)} to {number(noise.high)}"
         return (
@@ -136,7 +133,6 @@ def repeats(
     metrics: str | Iterable[str] | None = None,
     correct: Correct | None = None,
     confidence_level: float = 0.95,
-    tolerance: float = 0.05,
 ) -> Repeats:
     """Measure the noise in repeated runs of one pipeline.
 
@@ -150,9 +146,6 @@ def repeats(
         What a correct answer is, for the stability of each query; if omitted, as in `correctness`.
     confidence_level : float
         The level of the intervals.
-    tolerance : float
-        Repeats are worthwhile until the standard error of the mean is within this share of its
-        value without noise.
 
     Returns
     -------
@@ -184,8 +177,6 @@ def repeats(
     (0.5, 0.969)
     """
     level = base.check_level(confidence_level)
-    if not (math.isfinite(tolerance) and tolerance > 0):
-        raise DataError(f"tolerance must be a number above 0, such as 0.05; got {tolerance}")
     if len(evaluations) < 2:
         raise DataError(
             "expected at least 2 runs of one pipeline, to measure how they differ; "
@@ -206,7 +197,7 @@ def repeats(
             parts = variance_components(table, bounds=bounds, confidence_level=level)
             components[metric.name] = parts
         head = metric.name, metric.title, len(table), len(ids) - len(table)
-        rows.append(head + _numbers(parts, tolerance, level))
+        rows.append(head + _numbers(parts, level))
     frame = pd.DataFrame(rows, columns=_COLUMNS)
     pvalues = frame["run_effect_pvalue"].to_numpy(dtype=np.float64)
     frame["run_effect_pvalue_adjusted"] = corrections.adjust_pvalues(pvalues)
@@ -215,8 +206,8 @@ def repeats(
     return Repeats(
         runs_title("{n} runs of {names}", evaluations),
         frame,
-        {"n_runs": len(evaluations), "confidence_level": level, "tolerance": tolerance},
-        (*common_queries_note(evaluations, ids), *_notes(evaluations, frame, level)),
+        {"n_runs": len(evaluations), "confidence_level": level},
+        (*common_queries_note(evaluations, ids), *_notes(frame, level)),
         headline=(
             *("metric", "n", "mean", "sd_within", "noise_limit"),
             *("icc", "icc_ci_low", "icc_ci_high", "verdict"),
@@ -235,7 +226,7 @@ _COLUMNS = (
 )
 
 
-def _numbers(parts: VarianceComponents | None, tolerance: float, level: float) -> tuple[float, ...]:
+def _numbers(parts: VarianceComponents | None, level: float) -> tuple[float, ...]:
     """The numbers of a row from ``n_runs`` on; NaN if no query was scored in every run."""
     if parts is None:
         return (math.nan,) * (len(_COLUMNS) - 4)
@@ -245,12 +236,12 @@ def _numbers(parts: VarianceComponents | None, tolerance: float, level: float) -
         math.sqrt(parts.between) if is_known else math.nan,
         *(icc.estimate, icc.low, icc.high, parts.share_between, 1.0 - parts.share_between),
         parts.standard_error() if is_known else math.nan,
-        *(repeats_worth(parts.between, parts.within, tolerance), parts.run_effect_pvalue),
+        *(repeats_worth(parts.between, parts.within), parts.run_effect_pvalue),
         noise_limit(parts, level),
     )
 
 
-def repeats_worth(between: float, within: float, tolerance: float) -> float:
+def repeats_worth(between: float, within: float) -> float:
     """The fewest runs that bring the standard error near to its value without noise."""
     if math.isnan(between):
         return math.nan
@@ -258,7 +249,7 @@ def repeats_worth(between: float, within: float, tolerance: float) -> float:
         return 1.0
     if between == 0:
         return math.inf
-    needed = within / between / ((1.0 + tolerance) ** 2 - 1.0)
+    needed = within / between / ((1.0 + _TOLERANCE) ** 2 - 1.0)
     # A quotient that is whole but for rounding must not be rounded up.
     return float(max(1, math.ceil(needed - 1e-9)))
 
@@ -281,21 +272,10 @@ def _verdict(parts: VarianceComponents | None, worth: float) -> str:
     return "one run is enough" if worth == 1 else f"worth {worth:.0f} runs"
 
 
-def _notes(
-    runs: Sequence[Scored],
-    frame: pd.DataFrame,
-    level: float,
-) -> Iterator[str]:
+def _notes(frame: pd.DataFrame, level: float) -> Iterator[str]:
     for row in frame[frame["run_effect_pvalue_adjusted"] <= 1.0 - level].to_dict("records"):
         pvalue = pvalue_text(row["run_effect_pvalue_adjusted"])
         yield f"{row['metric']}: whole runs are shifted (Holm-adjusted p {pvalue})"
-    first, *others = [DatedRun.of(run, config=getattr(run, "config", None)) for run in runs]
-    fields = fields_of([first, *others])
-    changes = {
-        str(change) for run in others for change in config_changes(first.config, run.config, fields)
-    }
-    if changes:
-        yield f"configurations differ or are unknown: {'; '.join(sorted(changes))}"
     dropped = frame[frame["n_dropped"] > 0]
     if len(dropped):
         counts = map("{} {}".format, dropped["metric"], dropped["n_dropped"])
@@ -342,8 +322,6 @@ def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
     keys = [name for name in ("agreement", "answer_distance") if name in frame]
     if keys:
         frame = frame.sort_values(keys, ascending=[k == "agreement" for k in keys], kind="stable")
-    if "answer_distance" in frame:
-        notes.append(f"only the first {MOST_LETTERS} letters of answers are compared")
     return Result(
         runs_title("Stability of each query over {n} runs of {names}", runs),
         frame,
@@ -366,12 +344,7 @@ def _refusals(run: Scored) -> pd.Series | None:
         return known
     if outcome is not None and outcome.isin(_OUTCOMES).all():
         return outcome.map({"refused": True, "answered": False})
-    names = {metric.known_as: name for name, metric in run.metrics.items()}
-    if not {"false_refusal", "hallucinated_answer"} <= set(names):
-        return None
-    # Each question has one of the two: the first if it has an answer, the second if it has none.
-    invented = run.scores[names["hallucinated_answer"]]
-    return run.scores[names["false_refusal"]].fillna(1.0 - invented)
+    return None
 
 
 def _refusal_agreement(refusals: list[Any]) -> float:
@@ -385,10 +358,11 @@ def _citation_stability(citations: list[Any]) -> float:
     if len(citations) < 2:
         return math.nan
     cited = [
-        # As texts, because a dict cannot be a member of a set.
-        {json.dumps(citation, sort_keys=True) for citation in cell}
-        if isinstance(cell, list | tuple)
-        else set(str(cell).replace(",", " ").split())
+        set(
+            map(str, cell)
+            if isinstance(cell, list | tuple)
+            else str(cell).replace(",", " ").split()
+        )
         for cell in citations
     ]
     any_of = set().union(*cited)
@@ -413,10 +387,8 @@ def edit_distance(first: str, second: str) -> float:
     first, second = first[:MOST_LETTERS], second[:MOST_LETTERS]
     if first == second:
         return 0.0
-    if not (first and second):
-        return 1.0
     # Row by row of the table of all beginnings; each is made from left to right last.
-    letters, columns = np.array([*first]), np.arange(len(first) + 1)
+    letters, columns = np.array([*first], dtype="U1"), np.arange(len(first) + 1)
     row = columns
     for place, letter in enumerate(second, 1):
         least = np.append(place, np.minimum(row[:-1] + (letters != letter), row[1:] + 1))
@@ -432,7 +404,6 @@ class Variance(Result):
     """The noise of each metric's mean by source: one row per metric."""
 
     components: Mapping[str, CrossedComponents] = field(default_factory=dict)
-    fixed: tuple[str, ...] = ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -461,14 +432,13 @@ class Variance(Result):
         """The variance that each source adds, to a score and to the mean."""
         rows = []
         for metric, parts in self.components.items():
-            counted = parts.counted(self.fixed)
             of_score = sum(source.variance for source in parts.sources) or math.nan
-            of_mean = sum(source.of_mean for source in counted) or math.nan
+            of_mean = sum(source.of_mean for source in parts.sources) or math.nan
             for source in parts.sources:
-                of_this = source.of_mean / of_mean if source in counted else math.nan
                 row = {"metric": metric, "source": source.name, "sd": math.sqrt(source.variance)}
-                row |= {"share": source.variance / of_score, "share_of_mean": of_this}
-                rows.append({**row, "df": source.df, "is_counted": source in counted})
+                row |= {"share": source.variance / of_score}
+                row |= {"share_of_mean": source.of_mean / of_mean, "df": source.df}
+                rows.append(row)
         note = (
             "a share of 0 with few degrees of freedom means little: two runs or two judges can be "
             "near each other by chance"
@@ -482,7 +452,6 @@ def variance(
     metrics: str | Iterable[str] | None = None,
     runs: Sequence[object] | None = None,
     judges: Sequence[object] | None = None,
-    fixed: str | Iterable[str] = (),
     confidence_level: float = 0.95,
 ) -> Variance:
     """Split the noise of a mean into that of queries, runs and judges, and count all of it.
@@ -500,9 +469,6 @@ def variance(
     judges : sequence, optional
         The judge of each evaluation, such as ``judges=["gpt", "claude", "gpt", "claude"]``; if
         omitted, the judges that the details name, or one.
-    fixed : str or iterable of str
-        ``"judge"`` or ``"run"``: the mean is about these very judges or runs, and others do not
-        matter. Their own differences are then not counted.
     confidence_level : float
         The level of the intervals.
 
@@ -539,10 +505,6 @@ def variance(
     1.77
     """
     level = base.check_level(confidence_level)
-    factors = (fixed,) if isinstance(fixed, str) else tuple(fixed)
-    for factor in factors:
-        # With the queries fixed, too, a mean would have no noise that an interval could show.
-        check_choice("fixed", factor, ("run", "judge"))
     if not evaluations:
         raise DataError("expected evaluations: runs of one pipeline, or scores by several judges")
     for parameter, labels in (("runs", runs), ("judges", judges)):
@@ -556,15 +518,14 @@ def variance(
     for own in metrics_in_all_runs(evaluations, metrics):
         cells = crossed_cells(evaluations, own, ids, run_of, judges)
         parts = components[own[0].name] = crossed_components(*cells)
-        rows.append(_row(own[0], parts, factors, level))
+        rows.append(_row(own[0], parts, level))
     return Variance(
         runs_title("Noise of {names}", evaluations),
         pd.DataFrame(rows),
-        {"confidence_level": level, "fixed": "+".join(factors) or "none"},
-        (*common_queries_note(evaluations, ids), *_notes_on_sources(components, factors)),
+        {"confidence_level": level},
+        (*common_queries_note(evaluations, ids), *_notes_on_sources(components)),
         headline=("metric", "n", "mean", "standard_error", "ci_low", "ci_high", "verdict"),
         components=components,
-        fixed=factors,
     )
 
 
@@ -597,18 +558,16 @@ def _in_words(source: str) -> str:
     return " x ".join(words.get(part, part) for part in source.split(" x "))
 
 
-def _row(
-    metric: Metric, parts: CrossedComponents, fixed: tuple[str, ...], level: float
-) -> dict[str, object]:
-    interval, counted = parts.interval(confidence_level=level, fixed=fixed), parts.counted(fixed)
-    naive, total = parts.naive_standard_error, sum(source.of_mean for source in counted)
-    largest: NoiseSource = max(counted, key=lambda source: source.of_mean)
+def _row(metric: Metric, parts: CrossedComponents, level: float) -> dict[str, object]:
+    interval, sources = parts.interval(confidence_level=level), parts.sources
+    naive, total = parts.naive_standard_error, sum(source.of_mean for source in sources)
+    largest = max(sources, key=lambda source: source.of_mean)
     share = largest.of_mean / total if total else math.nan
     row: dict[str, object] = {"metric": metric.name, "title": metric.title, "n": parts.n["query"]}
     row |= {"n_runs": parts.n["run"], "n_judges": parts.n["judge"]}
     row |= {"n_scores": parts.n_scores, "n_missing": parts.n_missing, "mean": parts.mean}
     row |= {"standard_error": interval.standard_error, "ci_low": interval.low}
-    row |= {"ci_high": interval.high, "df": parts.degrees_of_freedom(fixed)}
+    row |= {"ci_high": interval.high, "df": parts.degrees_of_freedom()}
     row |= {"naive_standard_error": naive}
     row |= {"ratio": interval.standard_error / naive if naive > 0 else math.nan}
     row |= {"largest_source": largest.name if total else "", "largest_share": share}
@@ -616,9 +575,7 @@ def _row(
     return row | {"verdict": verdict}
 
 
-def _notes_on_sources(
-    components: Mapping[str, CrossedComponents], fixed: tuple[str, ...]
-) -> Iterator[str]:
+def _notes_on_sources(components: Mapping[str, CrossedComponents]) -> Iterator[str]:
     missing = [f"{name} {parts.n_missing}" for name, parts in components.items() if parts.n_missing]
     if missing:
         yield f"combinations of query, run and judge without a score: {', '.join(missing)}"
@@ -627,7 +584,7 @@ def _notes_on_sources(
         few = [name for name, n in counts.items() if 1 < n < 4]
         single = [name for name, n in counts.items() if n == 1]
         levels = _PLURALS[factor]
-        if few and factor not in fixed:
+        if few:
             yield (
                 f"{_which(few, components)}fewer than 4 {levels}, so how much {levels} differ is "
                 "hardly known, and the interval can be very wide or too narrow"

@@ -182,8 +182,8 @@ def choose_objectives(
     if isinstance(objectives, Mapping):
         known = {name: objective_of(value) for name, value in objectives.items()}
         # A default one may name metrics of other frameworks' files.
-        own = (each for each in known.values() if each not in OBJECTIVES.values())
-        for name in (name for objective in own for name in objective.metrics):
+        others = (each for each in known.values() if each not in OBJECTIVES.values())
+        for name in (name for objective in others for name in objective.metrics):
             if Catalogue().find(name) is None:  # misspelt, and not only missing in these runs
                 resolver(metrics)(name)
     if weights is None:
@@ -389,15 +389,11 @@ class Aim:
     @property
     def description(self) -> str:
         """Its statistic and metrics, such as "mean of recall@5, ndcg@10"."""
-        names = [self._label(part.block.metric) for part in self.parts]
-        return f"{self.parts[0].statistic} of {', '.join(names)}" if names else self.missing
-
-    def _label(self, metric: Metric) -> str:
-        if metric is _CORRECT:
+        names = [part.block.metric.name for part in self.parts]
+        if self.notions:  # whether an answer is correct stands first
             words = dict.fromkeys(notion.words for notion in self.notions)
-            return f"{metric.name} ({', '.join(words)})"
-        is_obvious = metric.greater_is_better or metric.group == "performance"  # such as latency
-        return metric.name if is_obvious else f"{metric.name} (lower is better)"
+            names[0] = f"{names[0]} ({', '.join(words)})"
+        return f"{self.parts[0].statistic} of {', '.join(names)}" if names else self.missing
 
     @property
     def is_spent(self) -> bool:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from rageval_report.analysis.arguments import IntervalSettings, has_formal_bounds, usual_sizes
+from rageval_report.analysis.arguments import (
+    USUAL_SHARES,
+    IntervalSettings,
+    has_formal_bounds,
+    scale_of,
+)
 from rageval_report.analysis.pairing import (
     MISSING_TREATMENTS,
     MetricPairs,
@@ -102,17 +107,13 @@ class ComparisonPlan(IntervalSettings):
 
     def settings(self) -> dict[str, object]:
         """The settings as a result and its signature show them."""
-        optional = {
-            "margin": (self.margin, None),
-            "margin_method": (self.margin_method, "auto"),
-            "tried": (self.tried, 1),
-        }
+        optional = {"margin": None, "margin_method": "auto", "tried": 1}
         return {
             "test": self.test,
             "interval": self.interval,
             "confidence_level": self.confidence_level,
             "missing": self.missing,
-            **{name: value for name, (value, default) in optional.items() if value != default},
+            **{n: getattr(self, n) for n, usual in optional.items() if getattr(self, n) != usual},
             **self.draws,
         }
 
@@ -125,63 +126,48 @@ DEFAULT_PLAN = ComparisonPlan()
 
 @dataclass(frozen=True, eq=False)
 class MetricComparison:
-    """One metric of two runs, paired, and tested when its test is first asked for."""
+    """One metric of two runs, paired and tested if there are enough independent units."""
 
     names: tuple[str, str]
     metric: Metric
     known: MetricPairs
     plan: ComparisonPlan = DEFAULT_PLAN
+    # The scores that both sides have, by unit, the largest difference that there can be, the test
+    # of the mean difference, and its interval.
+    pairs: Pairs = field(init=False)
+    is_tested: bool = field(init=False)
+    widest: float = field(init=False)
+    test: base.PairedResult = field(init=False)
+    interval: Interval = field(init=False)
+
+    def __post_init__(self) -> None:
+        plan, pairs, bounds = self.plan, self.known.pairs, self.metric.bounds
+        widest = math.inf if bounds is None else bounds[1] - bounds[0]
+        is_tested, level = pairs.n >= plan.fewest_units, plan.level_of_one
+        if is_tested:
+            unit = "cluster-" if self.known.units.are_clusters else ""
+            test = paired_test(pairs, test=plan.test, **plan.draws)
+            test = replace(test, test=f"{unit}{test.test}")
+            known: dict[str, Any] = {"method": plan.interval, "confidence_level": level}
+            found = paired_interval(pairs, **known, **plan.draws)
+            low, high = max(found.low, -widest), min(found.high, widest)
+            interval = replace(found, low=low, high=high, method=f"{unit}{found.method}")
+        else:
+            # Pairs that are identical have a p-value of 1 all the same. Differences of the queries
+            # of a cluster may cancel; these are not identical.
+            pvalue = 1.0 if pairs.n > 0 and not pairs.by_query.n_changed else math.nan
+            counts = pairs.n, pairs.wins, pairs.ties, pairs.losses
+            test = base.PairedResult(pairs.mean, math.nan, pvalue, UNTESTED, *counts)
+            interval = Interval(pairs.mean, math.nan, math.nan, math.nan, UNTESTED, level)
+        made = {"pairs": pairs, "is_tested": is_tested, "widest": widest}
+        for name, value in {**made, "test": test, "interval": interval}.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(cls, pairing: Any, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
         """The metric of two runs, paired by the settings."""
         known = pairing.measured(ours, theirs, plan.missing, plan.units)
         return cls(pairing.names, ours, known, plan)
-
-    @property
-    def pairs(self) -> Pairs:
-        """The scores that both sides have, by independent unit."""
-        return self.known.pairs
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether there are enough independent units for a test."""
-        return self.pairs.n >= self.plan.fewest_units
-
-    @property
-    def widest(self) -> float:
-        """The largest difference that there can be."""
-        bounds = self.metric.bounds
-        return math.inf if bounds is None else bounds[1] - bounds[0]
-
-    @cached_property
-    def test(self) -> base.PairedResult:
-        """The test of the mean difference."""
-        pairs = self.pairs
-        if self.is_tested:
-            test = paired_test(pairs, test=self.plan.test, **self.plan.draws)
-            return (
-                replace(test, test=f"cluster-{test.test}")
-                if self.known.units.are_clusters
-                else test
-            )
-        # Pairs that are identical have a p-value of 1 all the same. Differences of the queries of a
-        # cluster may cancel; these are not identical.
-        pvalue = 1.0 if pairs.n > 0 and not pairs.by_query.n_changed else math.nan
-        counts = pairs.n, pairs.wins, pairs.ties, pairs.losses
-        return base.PairedResult(pairs.mean, math.nan, pvalue, UNTESTED, *counts)
-
-    @cached_property
-    def interval(self) -> Interval:
-        """The interval of the mean difference, none of which is larger than the metric's range."""
-        plan, level, pairs = self.plan, self.plan.level_of_one, self.pairs
-        if not self.is_tested:
-            return Interval(pairs.mean, math.nan, math.nan, math.nan, UNTESTED, level)
-        known: dict[str, Any] = {"method": plan.interval, "confidence_level": level}
-        interval = paired_interval(pairs, **known, **plan.draws)
-        low, high = max(interval.low, -self.widest), min(interval.high, self.widest)
-        method = f"cluster-{interval.method}" if self.known.units.are_clusters else interval.method
-        return replace(interval, low=low, high=high, method=method)
 
     @cached_property
     def bounded_pvalue(self) -> float:
@@ -244,7 +230,8 @@ class MetricComparison:
         if is_tested and planned.is_usable:
             margin = plan.margin_of(self.metric)
             # Without a margin, 5 and 2 % of the metric's range.
-            usual = usual_sizes(self.metric, pairs.baseline.mean, pairs.std)
+            scale = scale_of(self.metric, pairs.baseline.mean, pairs.std)
+            usual = [share * scale for share in USUAL_SHARES]
             for place, size in enumerate(usual if margin is None else (margin,)):
                 n = planned.needed(size, alpha=level)
                 needed[place] = size, max(n, float(plan.fewest_units))
@@ -260,20 +247,18 @@ class MetricComparison:
 
     def against_margin(self) -> dict[str, object]:
         """The margin, and the interval and the p-values of the tests against it."""
-        unknown = math.nan
-        row: dict[str, object] = {"margin": unknown, "margin_method": UNTESTED}
-        row |= {"equivalence_low": unknown, "equivalence_high": unknown}
-        row |= {"equivalence_pvalue": unknown, "equivalence_pvalue_adjusted": unknown}
-        row |= {"non_inferiority_pvalue_adjusted": unknown, "equivalence_note": ""}
+        unknown = ("margin", "equivalence_low", "equivalence_high", "equivalence_pvalue")
+        adjusted = ("equivalence_pvalue_adjusted", "non_inferiority_pvalue_adjusted")
+        row: dict[str, object] = dict.fromkeys((*unknown, *adjusted), math.nan)
+        row |= {"margin_method": UNTESTED, "equivalence_note": ""}
         if (test := self.claims.get("equivalence")) is None:
             return row
         row |= {"margin": test.margin, "margin_method": test.method}
         row |= {"equivalence_pvalue": test.pvalue}
         if test.untestable:
             return row | {"equivalence_note": f": {test.untestable}"}
-        note = "".join(f"; {text}" for text in test.notes)
         row |= {"equivalence_low": test.low, "equivalence_high": test.high}
-        return row | {"equivalence_note": note}
+        return row | {"equivalence_note": "".join(f"; {text}" for text in test.notes)}
 
     def notes(self) -> Iterator[str]:
         """What a reader must know of the metric; a table of slices does not show it."""

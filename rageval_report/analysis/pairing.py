@@ -77,9 +77,10 @@ class MetricPairs:
         # A query to which the metric does not apply is not missing: it has no unknown score.
         if missing == "bounds" and (applies & ~complete).any():
             all_units, (low, high) = units.select(rows[applies]), require_bounds(metric)
+            concerned = np.array([before[applies], after[applies]])
             first, second = (
-                pairs_of(*_filled(before[applies], after[applies], *ends), all_units)
-                for ends in ((high, low), (low, high))
+                pairs_of(*np.where(np.isnan(concerned), ends, concerned), all_units)
+                for ends in ([[high], [low]], [[low], [high]])
             )
             extremes = first, second
         return cls(
@@ -111,15 +112,6 @@ class MetricPairs:
         lowest = gained + (before.n + n_neither) * low - (after.n + n_neither) * high
         highest = gained + (before.n + n_neither) * high - (after.n + n_neither) * low
         return lowest / n, highest / n
-
-
-def _filled(
-    before: FloatArray, after: FloatArray, no_before: float, no_after: float
-) -> tuple[FloatArray, FloatArray]:
-    return (
-        np.where(np.isnan(before), no_before, before),
-        np.where(np.isnan(after), no_after, after),
-    )
 
 
 def pairs_of(before: FloatArray, after: FloatArray, units: Units) -> Pairs:
@@ -207,15 +199,6 @@ class Pairing(PairedRuns):
             self.alignment.candidate(self.candidate.scores[theirs.name]),
         )
 
-    def applies(self, ours: Metric, theirs: Metric) -> BoolArray:
-        """Whether the metric applies to each common query, by the states of either run."""
-        before, after = (
-            pd.Series(not_applicable(run.scores[metric.name], run.details, metric.name))
-            for run, metric in ((self.baseline, ours), (self.candidate, theirs))
-        )
-        neither = self.alignment.baseline(before) & self.alignment.candidate(after)
-        return np.asarray(~neither, dtype=bool)
-
     def sides(
         self, ours: Metric, theirs: Metric, missing: MissingTreatment
     ) -> tuple[FloatArray, FloatArray, BoolArray]:
@@ -223,11 +206,16 @@ class Pairing(PairedRuns):
         before, after = self.both(ours, theirs)
         if not (np.isnan(before).any() or np.isnan(after).any()):
             return before, after, np.ones(before.size, dtype=bool)
-        applies = self.applies(ours, theirs)
+        # By the states of either run.
+        of_ours, of_theirs = (
+            pd.Series(not_applicable(run.scores[metric.name], run.details, metric.name))
+            for run, metric in ((self.baseline, ours), (self.candidate, theirs))
+        )
+        applies = ~(self.alignment.baseline(of_ours) & self.alignment.candidate(of_theirs))
         if missing == "worst":
             worst = require_bounds(ours)[0 if ours.greater_is_better else 1]
             before, after = (
-                np.where(applies, side, np.nan) for side in _filled(before, after, worst, worst)
+                np.where(applies & np.isnan(side), worst, side) for side in (before, after)
             )
         return before, after, applies
 
@@ -271,9 +259,10 @@ class Pairing(PairedRuns):
 def overall_changes(pairing: Pairing) -> pd.Series:
     """The mean improvement of each query over all metrics, as shares of their ranges."""
     ranges = {
-        ours.name: ours.bounds[1] - ours.bounds[0] for ours, _ in pairing.metrics if ours.bounds
+        ours.name: width
+        for ours, _ in pairing.metrics
+        if ours.bounds and math.isfinite(width := ours.bounds[1] - ours.bounds[0])
     }
-    ranges = {name: width for name, width in ranges.items() if math.isfinite(width)}
     shares = []
     for ours, theirs in pairing.metrics:
         before, after = pairing.both(ours, theirs)

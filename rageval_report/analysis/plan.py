@@ -16,7 +16,7 @@ from rageval_report.reports.sentences import rounded_count
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored
 from rageval_report.stats import planning
-from rageval_report.stats.base import check_level, check_positive, check_probability
+from rageval_report.stats.base import check_integer, check_level, check_positive, check_probability
 from rageval_report.stats.columns import Column
 from rageval_report.stats.units import FEWEST_UNITS, Units
 
@@ -122,8 +122,10 @@ def plan(
     if correlation is not None and not -1.0 < correlation < 1.0:
         raise DataError(f"correlation must lie between -1 and 1; got {correlation}")
     shared = USUAL_CORRELATION if correlation is None else float(correlation)
-    n_planned = None if n is None else arguments.check_count("n", n)
+    n_planned = None if n is None else check_integer("n", n, 1)
+    source, hints = "" if mean is None else f", from a mean of {mean:g}", tuple[str, ...]()
     if baseline is not None:
+        source, hints = f", from {baseline.name}", arguments.unnamed_clusters(baseline, clusters)
         if mean is not None or sd is not None:
             raise DataError("mean and sd are for a plan without a baseline; its scores have both")
         units = arguments.resolve_units(baseline, clusters)
@@ -137,18 +139,13 @@ def plan(
             if value is not None:
                 raise DataError(f"{name} needs a baseline: plan(baseline, {name}=...)")
         known = [_assume(metrics, mean, sd, n_planned, shared)]
-    tests = len(known) if n_tests is None else arguments.check_count("n_tests", n_tests)
+    tests = len(known) if n_tests is None else check_integer("n_tests", n_tests, 1)
     is_guessed = correlation is None and candidate is None
     rows = [
         _row(each, difference, (1.0 - level) / tests, power, is_guessed=is_guessed)
         for each in known
         for difference in _differences_of(each, differences)
     ]
-    source = "" if mean is None else f", from a mean of {mean:g}"
-    hints: tuple[str, ...] = ()
-    if baseline is not None:
-        source = f", from {baseline.name}"
-        hints = arguments.unnamed_clusters(baseline, clusters)
     return Result(
         f"Queries needed{source}",
         pd.DataFrame(rows),
@@ -359,21 +356,23 @@ def _verdict(row: Mapping[str, Any]) -> str:
         why = "the mean cannot move so far, or no set is large enough"
         return f"a difference of {size} cannot be resolved: {why}"
     needed = f"{rounded_count(int(row['n_needed']))} queries"
+    n, word = row["n"], "queries"
     if in_clusters:
+        n, word = row["n_clusters"], "clusters"
         n_clusters = rounded_count(int(row["n_clusters_needed"]))
         needed = f"{n_clusters} clusters of {row['cluster_size']:.3g} queries, {needed} in all"
     sentence = f"to detect {size}, ask about {needed}"
     if not math.isnan(row["n_needed_low"]):
-        low, high = (_count_or_many(row[name]) for name in ("n_needed_low", "n_needed_high"))
+        low, high = row["n_needed_low"], row["n_needed_high"]
+        most = "more than ten million" if math.isnan(high) else rounded_count(int(high))
         unit = " queries" if in_clusters else ""
-        sentence += f" ({low} to {high}{unit} if the pipelines' scores are more or less alike)"
-    if math.isnan(row["n"]):
+        alike = f"{unit} if the pipelines' scores are more or less alike"
+        sentence += f" ({rounded_count(int(low))} to {most}{alike})"
+    if math.isnan(n):
         return sentence
-    word = "clusters" if in_clusters else "queries"
-    n = int(row["n_clusters"] if in_clusters else row["n"])
     if n < FEWEST_UNITS:
-        return f"{sentence}; {n} {word} are too few for any test"
-    these = f"the {n}{' clusters' if in_clusters else ''} of this set"
+        return f"{sentence}; {int(n)} {word} are too few for any test"
+    these = f"the {int(n)}{' clusters' if in_clusters else ''} of this set"
     if row["n"] >= row["n_needed"]:
         return f"{sentence}; {these} are enough"
     chance = f"would show it in {100 * row['power']:.0f} % of the comparisons"
@@ -381,10 +380,6 @@ def _verdict(row: Mapping[str, Any]) -> str:
     if row["power"] < 0.5:
         return f"{sentence}; it cannot be resolved with {these}, which {chance}"
     return f"{sentence}; {these} {chance}"
-
-
-def _count_or_many(count: float) -> str:
-    return "more than ten million" if math.isnan(count) else rounded_count(int(count))
 
 
 def _notes(

@@ -27,10 +27,8 @@ from rageval_report.analysis.weighted import (
     pareto_front,
     weighted_scores,
 )
-from rageval_report.errors import MOST_NAMED, DataError, check_options, is_doubt
-from rageval_report.plots import plot
-from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
+from rageval_report.errors import MOST_NAMED, check_options, is_doubt
+from rageval_report.plots.drawn import Drawn
 from rageval_report.reports import ranking_sentences, sentences
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
@@ -43,8 +41,6 @@ from rageval_report.stats.pairs import Pairs, interval_of_test, paired_interval
 from rageval_report.types import BoolArray
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from rageval_report.reports.report import Report
 
 _HEADLINE = (
@@ -57,7 +53,7 @@ _PAIR_HEADLINE = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking(Result):
+class Ranking(Drawn):
     """Pipelines in order: one row per metric and pipeline, the best of each metric first.
 
     Parameters
@@ -91,7 +87,9 @@ class Ranking(Result):
     1  latency_ms     320.247      True
     """
 
-    lineup: Lineup | None = None
+    own_plot = "leaderboard"
+
+    lineup: Lineup = field(kw_only=True)
     blocks: Mapping[str, ScoreBlock] = field(default_factory=dict)
     tests: Mapping[str, AllPairs] = field(default_factory=dict)
     levels: Mapping[str, float] = field(default_factory=dict)
@@ -236,7 +234,7 @@ class Ranking(Result):
         >>> ranking.weighted({"recall@5": 1, "faithfulness": 2}).frame["pipeline"].tolist()
         ['hybrid', 'bm25']
         """
-        return weighted_scores(self._aims(objectives, weights))
+        return weighted_scores(Aims.of(self.lineup, self.plan, objectives, weights))
 
     def pareto(
         self,
@@ -270,38 +268,8 @@ class Ranking(Result):
         >>> front.frame["pipeline"].tolist()
         ['hybrid', 'bm25']
         """
-        return pareto_front(self._aims(objectives, weights), as_quality=objectives is None)
-
-    def plot(
-        self,
-        kind: RankingPlot | Plot = "leaderboard",
-        *args: MetricNames,
-        ax: Axes | None = None,
-        **options: Unpack[PlotOptions],
-    ) -> Axes:
-        """Draw the ranking; see `rageval_report.plots`.
-
-        Parameters
-        ----------
-        kind : str or Plot
-            "heat", "leaderboard", "pareto", or an entry of
-            ``rageval_report.plots.PLOTS``.
-        *args : str or iterable of str
-            The metrics, by any of their names.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if omitted.
-        **options
-            The options of the plot.
-
-        Examples
-        --------
-        >>> from matplotlib.figure import Figure
-        >>> from rageval_report.demo import demo_evaluations
-        >>> ranking = rank(*demo_evaluations(), metrics="recall@5")
-        >>> ranking.plot("leaderboard", ax=Figure().subplots()).get_title()
-        'hybrid, bm25: Recall@5'
-        """
-        return plot(self, kind, *args, ax=ax, **options)
+        aims = Aims.of(self.lineup, self.plan, objectives, weights)
+        return pareto_front(aims, as_quality=objectives is None)
 
     def report(self, **options: Unpack[arguments.RankingReportKeywords]) -> Report:
         """The report file: the leaderboard, what quality costs, every pair, and every query.
@@ -321,12 +289,6 @@ class Ranking(Result):
         check_options("Ranking.report()", options, arguments.RankingReportKeywords.__annotations__)
         report: Report = load("rageval_report.reports:report_ranking")(self, **options)
         return report
-
-    def _aims(self, objectives: ObjectivesArgument, weights: Mapping[str, float] | None) -> Aims:
-        """The objectives of a call, with their data."""
-        if self.lineup is None:
-            raise DataError("this Ranking has no scores; create it with rank()")
-        return Aims.of(self.lineup, self.plan, objectives, weights)
 
 
 def rank(
@@ -439,13 +401,12 @@ class _RankedBlocks:
         """The tests of all pairs, not yet corrected; none of a metric that cannot be ranked."""
         tests, plan = dict[str, AllPairs](), self.plan
         for name, block in self.blocks.items():
-            columns = block.columns
-            if len(block.names) > 1 and columns.n > 0:
-                pairs = run_all_tests(columns.pairs, test=plan.test, **plan.draws)
-                if columns.n_units < plan.fewest_units:
+            if len(block.names) > 1 and block.n > 0:
+                pairs = run_all_tests(block.pairs, test=plan.test, **plan.draws)
+                if block.n_units < plan.fewest_units:
                     pvalue = np.where((pairs.wins == 0) & (pairs.losses == 0), 1.0, np.nan)
-                    untested = {"pvalue_adjusted": pvalue, "tests": ("none",) * pvalue.size}
-                    pairs = replace(pairs, pvalue=pvalue, **untested)
+                    none = ("none",) * pvalue.size
+                    pairs = replace(pairs, pvalue=pvalue, pvalue_adjusted=pvalue, tests=none)
                 tests[name] = pairs
         return tests
 
@@ -530,7 +491,7 @@ class _RankedBlocks:
         if tests is None:
             yield from (self._row(block, name) for name in self.lineup.names)
             return
-        standing, columns = Standing(block, tests, self.plan.alpha), block.columns
+        standing = Standing(block, tests, self.plan.alpha)
         is_known, order, beats = metric.direction_is_known, standing.order, standing.beats
         intervals = self._mean_intervals(block)
         first = ranking_sentences.standing_sentence(block, standing, intervals[order[0]], settings)
@@ -541,7 +502,7 @@ class _RankedBlocks:
             yield self._row(
                 *(block, block.names[place]),
                 rank=int(standing.ranks[place]) if is_known else math.nan,
-                n=columns.n,
+                n=block.n,
                 mean=interval.estimate,
                 ci_low=interval.low,
                 ci_high=interval.high,
@@ -557,12 +518,12 @@ class _RankedBlocks:
 
     def _mean_intervals(self, block: ScoreBlock) -> list[Interval]:
         """The interval of the mean of each pipeline."""
-        columns, metric = block.columns, block.metric
-        if not columns.are_clusters:
-            return [arguments.interval_of_mean(metric, own, self.plan) for own in columns.columns]
+        metric, plan = block.metric, self.plan
+        if not block.units.are_clusters:
+            return [arguments.interval_of_mean(metric, own, plan) for own in block.columns]
         return [
-            arguments.interval_of_clusters(metric, own, columns.error(place), self.plan)
-            for place, own in enumerate(columns.columns)
+            arguments.interval_of_clusters(metric, own, block.error(place), plan)
+            for place, own in enumerate(block.columns)
         ]
 
     # -- notes
@@ -578,14 +539,14 @@ class _RankedBlocks:
 
     def _left_out(self, block: ScoreBlock) -> Iterator[str]:
         """The queries and the pipelines that are left out on a metric."""
-        n_common, n_units = self.lineup.n_queries, block.columns.n_units
+        n_common, n_units = self.lineup.n_queries, block.n_units
         fewest, n = self.plan.fewest_units, n_common - block.n_not_applicable
         if block.n_not_applicable:
             yield f"does not apply to {block.n_not_applicable} of {n_common} common queries"
         if block.empty:
             are = "is" if len(block.empty) == 1 else "are"
             yield f"not scored at all by {', '.join(block.empty)}, which {are} not ranked"
-        left_out = n - block.columns.n
+        left_out = n - block.n
         if left_out and block.names:
             order = np.argsort(-block.unscored, kind="stable")
             counts = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
@@ -606,8 +567,8 @@ class Standing:
     """The order of the pipelines on one metric, and which pairs are shown to differ."""
 
     def __init__(self, block: ScoreBlock, tests: AllPairs, alpha: float) -> None:
-        columns, sign = block.columns, 1.0 if block.metric.greater_is_better else -1.0
-        means, tie = sign * columns.means, columns.tie
+        sign = 1.0 if block.metric.greater_is_better else -1.0
+        means, tie = sign * block.means, block.tie
         ahead = means[:, np.newaxis] - means > tie
         # Means that differ by rounding alone get the same key and keep the order of the caller.
         self.order: list[int] = np.argsort(-np.round(means / tie) * tie, kind="stable").tolist()
@@ -659,12 +620,12 @@ def letters_of(differs: npt.ArrayLike) -> list[str]:
 def _pair_rows(
     block: ScoreBlock, tests: AllPairs, level: float, plan: RankSettings
 ) -> Iterator[dict[str, object]]:
-    metric, is_tested = block.metric, block.columns.n_units >= plan.fewest_units
+    metric, is_tested = block.metric, block.n_units >= plan.fewest_units
     wins, losses = tests.wins.tolist(), tests.losses.tolist()
     if not metric.greater_is_better:  # the tests count larger scores, a table of wins better ones
         wins, losses = losses, wins
     for place, (i, j, both) in enumerate(
-        zip(tests.first.tolist(), tests.second.tolist(), block.columns.pairs, strict=True)
+        zip(tests.first.tolist(), tests.second.tolist(), block.pairs, strict=True)
     ):
         low = high = detectable = math.nan
         if is_tested:

@@ -197,8 +197,9 @@ def slice_comparison(
         sliced.append(
             source.sliced(by, chosen, plan) if is_scan else _sliced(pairing, by, chosen, plan)
         )
-    rows = [row for part in sliced for table in part.tables for row in table.values()]
-    frame = pd.DataFrame([r for part in sliced for t in part.tables for r in _records(t, column)])
+    tables = [table for own, _ in sliced for table in own]
+    rows = [row for table in tables for row in table.values()]
+    frame = pd.DataFrame([record for table in tables for record in _records(table, column)])
     raw = np.array([row.bounded_pvalue for row in rows])
     family = CorrectionFamily.of(row.metric for row in rows).tested(frame["metric"].tolist(), raw)
     # The best of several variants was chosen on the queries of all groups.
@@ -218,7 +219,7 @@ def slice_comparison(
             "family_size": family.size,
         },
         (
-            *dict.fromkeys(note for part in sliced for note in part.notes(by)),
+            *dict.fromkeys(note for _, n in sliced for note in _notes_without_group(n, by)),
             f"p-values are adjusted ({correction}) over {family.size} tests",
             *false_discovery_notes(correction, n_shown, plan.alpha),
             *family.notes(),
@@ -233,25 +234,9 @@ def slice_comparison(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class SlicedPairs:
-    """Two runs in groups of queries: of each metric the groups, the largest first."""
-
-    names: tuple[str, str]
-    n_common: int
-    tables: Sequence[dict[str, paired_metric.MetricComparison]]
-    n_without: int
-    n_differing: int
-
-    def notes(self, by: str) -> Iterator[str]:
-        """How many queries have no group, or another one in the candidate."""
-        yield from _notes_without_group(self.n_without, by)
-        baseline, candidate = self.names
-        if self.n_differing:
-            yield (
-                f"{by} of {self.n_differing} of {self.n_common} common queries differs between "
-                f"{baseline!r} and {candidate!r}; groups are those of {baseline!r}"
-            )
+# Two runs in groups of queries: of each metric the groups, the largest first; and how many queries
+# have no group.
+SlicedPairs = tuple[list[dict[str, paired_metric.MetricComparison]], int]
 
 
 def _sliced(
@@ -267,23 +252,7 @@ def _sliced(
             known = MetricPairs.of_scores(ours, sides, plan.units, rows[places], plan.missing)
             own[label] = paired_metric.MetricComparison(pairing.names, ours, known, plan)
         tables.append(own)
-    n_without, n_differing = int((labels == NO_GROUP).sum()), _count_differing(pairing, by)
-    return SlicedPairs(pairing.names, pairing.n_common, tables, n_without, n_differing)
-
-
-def _count_differing(pairing: Pairing, by: str) -> int:
-    """The number of common queries that both runs put into a group, but not into the same one."""
-    if by not in pairing.candidate.details:
-        return 0
-    before, after = pairing.baseline.details[by], pairing.candidate.details[by]
-    alignment = pairing.alignment
-    if alignment.candidate_rows is None and before.equals(after):  # the usual case, at no cost
-        return 0
-    ours, theirs = pd.Series(alignment.baseline(before)), pd.Series(alignment.candidate(after))
-    differs = (ours.map(str) != theirs.map(str)) & ours.notna() & theirs.notna()
-    # 1 and 1.0 are one group. NaN, of a text that is not a number, equals nothing.
-    numbers = [pd.to_numeric(side[differs], errors="coerce") for side in (ours, theirs)]
-    return int((numbers[0] != numbers[1]).sum())
+    return tables, int((labels == NO_GROUP).sum())
 
 
 def _records(

@@ -335,17 +335,7 @@ def _row(request: StopRequest, state: _State) -> dict[str, object]:
     if holds:
         shown = request.parsed.kind.description
         verdict = f"{text} holds after {decided_at:.0f} queries: {shown}, {numbers}"
-    return {
-        "rule": text,
-        "holds": holds,
-        "metric": request.metric.name,
-        "n": n,
-        "estimate": interval.estimate,
-        "ci_low": interval.low,
-        "ci_high": interval.high,
-        "confidence_level": level,
-        "evidence": evidence,
-        "needed": needed,
-        "decided_at": decided_at,
-        "verdict": verdict,
-    }
+    row: dict[str, object] = {"rule": text, "holds": holds, "metric": request.metric.name, "n": n}
+    row |= {"estimate": interval.estimate, "ci_low": interval.low, "ci_high": interval.high}
+    row |= {"confidence_level": level, "evidence": evidence, "needed": needed}
+    return row | {"decided_at": decided_at, "verdict": verdict}

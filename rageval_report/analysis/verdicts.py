@@ -296,8 +296,9 @@ class CorrectionFamily:
     @property
     def size(self) -> int:
         """The number of tests of quality metrics."""
-        is_member = [name in self.members for name in self.names]
-        return int((np.array(is_member) & np.isfinite(self.pvalues)).sum())
+        is_test = np.isfinite(self.pvalues).tolist()
+        tests = zip(self.names, is_test, strict=True)
+        return sum(tested and name in self.members for name, tested in tests)
 
     def levels_left(self, correction: str, alpha: float, hidden: float = 0.0) -> FloatArray:
         """The level that a correction leaves to each test that is not shown."""

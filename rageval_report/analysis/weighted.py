@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,18 +19,13 @@ from rageval_report.analysis.objectives import (
     RankSettings,
 )
 from rageval_report.errors import DataError
-from rageval_report.plots import plot
-from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
+from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import join_names, number
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.types import BoolArray, FloatArray
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BEST, MAY_BE_BEST, WORSE = "best", "may be best", "worse"
 WHOLE, QUALITY = "weighted score", "quality"
@@ -43,20 +38,9 @@ _PARTS = ("objective", "weight", "effective_weight", "value", "contribution", "m
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedScores(Result):
-    """One row per pipeline, the highest score first."""
+    """One row per pipeline, the highest score first; `contributions` has one per objective, too."""
 
-    objectives: pd.DataFrame | None = None
-
-    @property
-    def contributions(self) -> Result:
-        """The part of each objective in each pipeline's score."""
-        return Result(
-            "What the weighted scores are made of",
-            pd.DataFrame() if self.objectives is None else self.objectives,
-            self.settings,
-            headline=("pipeline", *_PARTS[1:]),
-            grouped_by="objective",
-        )
+    contributions: pd.DataFrame = field(kw_only=True)
 
 
 def weighted_scores(aims: Aims) -> WeightedScores:
@@ -95,7 +79,7 @@ def weighted_scores(aims: Aims) -> WeightedScores:
         aims.shown_settings(weights={aim.name: aim.weight for aim in aims.every}),
         tuple(_notes(aims, whole)),
         headline=(*_COLUMNS, *(aim.name for aim in with_data)),
-        objectives=_contributions(aims, values),
+        contributions=_contributions(aims, values),
     )
 
 
@@ -123,7 +107,7 @@ def weighted_score(
     scores = weighted_scores(Aims.of(lineup, RankSettings(), objectives or None, weights or None))
     whole = scores.frame[["score", "ci_low", "ci_high"]].rename(columns={"score": "value"})
     whole = whole.assign(objective=WHOLE, contribution=whole["value"])
-    rows = [*whole.to_dict("records"), *scores.contributions.frame.to_dict("records")]
+    rows = [*whole.to_dict("records"), *scores.contributions.to_dict("records")]
     return Result(
         f"Weighted score of {evaluation.name}",
         pd.DataFrame(rows, columns=[*_PARTS, "ci_low", "ci_high"]),
@@ -204,8 +188,10 @@ ON_FRONT, DOMINATED = "on the front", "dominated"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ParetoFront(Result):
+class ParetoFront(Drawn):
     """One row per pipeline, those on the front first."""
+
+    own_plot = "pareto"
 
     axes: tuple[Figure, ...] = ()
 
@@ -213,16 +199,6 @@ class ParetoFront(Result):
     def front(self) -> tuple[str, ...]:
         """The pipelines on the front of these queries."""
         return tuple(self.frame.loc[self.frame["on_front"], "pipeline"])
-
-    def plot(
-        self,
-        kind: FrontPlot | Plot = "pareto",
-        *args: MetricNames,
-        ax: Axes | None = None,
-        **options: Unpack[PlotOptions],
-    ) -> Axes:
-        """Draw the front; parameters as in `Ranking.plot`."""
-        return plot(self, kind, *args, ax=ax, **options)
 
 
 def pareto_front(aims: Aims, *, as_quality: bool) -> ParetoFront:

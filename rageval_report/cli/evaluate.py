@@ -175,7 +175,7 @@ def _score_traces(options: Options, output: Output) -> int:
         strict=options.strict,
         allow=options.allow,
     )
-    output.write(result, result.diagnosis, names=[result.title, "diagnosis"])
+    output.write(result, names=[result.title])
     if options.report_path is not None:
         write_file(options.report_path, json.dumps(result.report(), indent=2) + "\n")
     _save_queries(result.evaluation, options.queries)

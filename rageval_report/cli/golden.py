@@ -31,7 +31,6 @@ from rageval_report.errors import (
     MissingDependencyError,
     RagevalError,
     is_doubt,
-    named,
 )
 
 if TYPE_CHECKING:
@@ -158,18 +157,9 @@ def _documents(options: Options) -> Documents | None:
 
 @command("golden sample")
 def sample(options: Options) -> None:
-    """Draw questions of each type, or split a golden set into parts.
-
-    The order of the file does not matter. With --part, near-duplicates stay in the same part, and
-    a table shows what each part has.
-    """
+    """Draw questions of each type; the order of the file does not matter."""
     from rageval_report.golden import sample_golden
 
-    if (options.n is None) == (not options.parts):
-        raise click.UsageError("Give --n N to draw questions, or --part FILE=SHARE to split.")
-    if options.parts:
-        _split(options)
-        return
     check_files(options.path, force=options.force)
     items = sample_golden(
         _read_items(options.file),
@@ -177,45 +167,6 @@ def sample(options: Options) -> None:
         **options.only("by", "how", "unanswerable_ratio", "seed"),
     )
     write_items(items, options.path)
-
-
-def _split(options: Options) -> None:
-    """Write the parts, and the table of what each has."""
-    import pandas as pd
-
-    from rageval_report.datasets import dataset_counts
-    from rageval_report.golden import golden_records, split_golden
-    from rageval_report.records.golden_samples import shared_documents
-
-    output = Output.of(options)
-    check_files(*map(Path, options.parts), force=options.force)
-    parts = split_golden(
-        _read_items(options.file),
-        options.parts,
-        together=options.together,
-        **options.only("by", "near", "seed"),
-    )
-    empty = [name for name, items in parts.items() if not items]
-    if empty:
-        raise DataError(f"too few questions for so many parts: nothing is left for {named(empty)}")
-    for name, items in parts.items():
-        write_items(items, Path(name))
-    counts = [
-        dataset_counts(golden_records(items)).assign(part=name) for name, items in parts.items()
-    ]
-    shared = shared_documents(parts)
-    leak = (
-        f"questions of several parts are about the same {len(shared)} documents: {named(shared)}; "
-        "keep them in one part with --together document"
-    )
-    result = rr.Result(
-        f"Parts of {Path(options.file).name}",
-        pd.concat(counts, ignore_index=True),
-        {name: options.get(name) for name in ("near", "seed", "by", "together")},
-        (leak,) if shared else (),
-        headline=("part", "by", "value", "n", "share"),
-    )
-    output.write(result, names=[options.file])
 
 
 @command("golden records")
@@ -587,14 +538,13 @@ def _is_id_or_ids(value: object) -> bool:
 
 def _write_judged_set(judged_set: JudgedSetEvaluation, options: Options) -> int:
     """Write all tables first, and evaluate the gates after them."""
-    from rageval_report.runner.judge_setup import judges_results, noise_results
+    from rageval_report.runner.judge_setup import noise_results
 
     evaluation = judged_set.evaluation
     results: dict[str, rr.Result] = {
         evaluation.name: evaluation.evaluation_report(),
         "retrieval by generation": judged_set.table,
         "queries": judged_set.queries,
-        **judges_results(evaluation, judged_set.judged),
         **noise_results(judged_set.judged),
     }
     gates = evaluation.gate(*options.rules) if options.rules else None

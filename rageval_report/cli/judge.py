@@ -167,7 +167,7 @@ def _preference_rubric(options: Options) -> Rubric | str:
 
 def _judge_records(options: Options, setup: JudgeSetup, output: Output) -> int:
     from rageval_report.metrics.scoring import score_and_judge
-    from rageval_report.runner.judge_setup import judges_results, noise_results
+    from rageval_report.runner.judge_setup import noise_results
 
     chats = setup.chats()
     records, rubrics = _read(options, options.records), setup.rubrics(_DEFAULT)
@@ -181,7 +181,6 @@ def _judge_records(options: Options, setup: JudgeSetup, output: Output) -> int:
     evaluation = scored.evaluation
     results = {
         evaluation.name: evaluation.evaluation_report(),
-        **judges_results(evaluation, scored.judged),
         **noise_results(scored.judged),
     }
     output.write(*results.values(), names=results)
@@ -206,7 +205,6 @@ def _prefer(options: Options, setup: JudgeSetup, output: Output) -> int:
         preferences,
         baseline=_stem(options.against),
         candidate=options.name or _stem(options.records),
-        question=candidate.get("question"),
     )
     output.write(*results.values(), names=results)
     if options.queries is not None:

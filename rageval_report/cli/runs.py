@@ -54,14 +54,14 @@ def monitor(options: Options) -> int:
     """Watch batches of scores for a mean that gets worse; exit code 1 if there is an alarm.
 
     The runs are the reference, which was good, and after it the batches in the order of time. The
-    probability of a false alarm is 5 % in the whole life, of all metrics and slices together,
-    however often you look.
+    probability of a false alarm is 5 % in the whole life, of all metrics together, however
+    often you look.
     """
     output = Output.of(options)
     check_files(options.picture, force=options.force)
     result = rr.monitor(
         _scanned_runs(options) or _runs_of_files(options),
-        **options.only("reference", "metrics", "by", "pipeline", "alpha", "clusters"),
+        **options.only("reference", "metrics", "pipeline", "alpha", "clusters"),
         tolerance=dict(options.tolerance),
     )
     draw(result, "monitor", options.picture)
@@ -99,18 +99,17 @@ def _is_several(name: str) -> bool:
 def _scanned_runs(options: Options) -> Store | None:
     """The runs as scans; None if the files are read whole."""
     from rageval_report import run_history
-    from rageval_report.sources.files import address_of
+    from rageval_report.sources.files import address_of, list_files
 
     texts: Sequence[str] = options.runs
     is_folder = len(texts) == 1 and _is_several(texts[0])
     if is_folder and options.files_as != "parts" and address_of(texts[0]) is None:
         with contextlib.suppress(DataError):  # the code that reads the folder raises it
-            texts = tuple(run_history.list_tables(texts[0]))
+            texts = tuple(map(str, list_files(texts[0]).files))
     scans = scans_of(options, Loading(options), texts)
     if not scans:
         return None
-    store = run_history.to_store(scans)
-    return run_history.with_origin(store, options.runs[0]) if is_folder else store
+    return run_history.to_store(scans)
 
 
 def _runs_of_files(options: Options) -> Store | list[rr.RAGPipelineEvaluation]:
@@ -155,7 +154,7 @@ def repeats(options: Options) -> None:
         table = rr.repeats(*runs, correct=rule).stability()
         output.write(output.limit_rows(table, options.limit))
         return
-    output.write(rr.repeats(*runs, **options.only("metrics", "confidence_level", "tolerance")))
+    output.write(rr.repeats(*runs, **options.only("metrics", "confidence_level")))
 
 
 @command("noise variance")
@@ -171,7 +170,6 @@ def variance(options: Options) -> None:
         *_repeated_runs(options, options.metrics),
         runs=_names(options.run_names),
         judges=_names(options.judge_names),
-        fixed=options.fixed,
         **options.only("metrics", "confidence_level"),
     )
     output.write(noise_of.sources() if options.sources else noise_of)

@@ -183,9 +183,9 @@ class Cache:
         """Delete all replies, or those of one judge; returns their number."""
 
         def delete(database: sqlite3.Connection) -> int:
-            where, values = ("", ()) if judge is None else (" WHERE judge = ?", (judge,))
             with database:
-                n = database.execute(f"DELETE FROM replies{where}", values).rowcount  # noqa: S608
+                which = "DELETE FROM replies WHERE judge = COALESCE(?, judge)"
+                n = database.execute(which, (judge,)).rowcount
             # SQLite keeps the space of deleted rows otherwise, and the text of the replies in it.
             database.execute("VACUUM")
             return n

@@ -25,7 +25,6 @@ from rageval_report.types import Sleep
 Ending = Literal["end", "length", "refusal"]
 JsonSchema = Mapping[str, Any]
 MAX_TOKENS = 1024  # enough for a verdict with its reasoning
-PROVIDER = "RAG_EVAL_PROVIDER"
 # Words by what they mean, by what they are looked for in.
 WORDS: dict[str, dict[str, list[str]]] = {
     kind: {meaning: words.split() for meaning, words in table.items()}
@@ -438,7 +437,7 @@ def chat_from_environment(
     """
     # Without any setting nothing leaves the machine.
     usual = "openai" if options.get("base_url") else "ollama"
-    name = provider or os.environ.get(PROVIDER) or usual
+    name = provider or os.environ.get("RAG_EVAL_PROVIDER") or usual
     make_chat = CHATS[name]
     variable = f"RAG_EVAL_{name.upper().replace('-', '_')}_MODEL"
     model_name = model or os.environ.get(variable)

@@ -182,10 +182,8 @@ def judge(
     (1.0, 'To the point.')
     """
     check_options("judge", options, JudgeOptions.__annotations__)
-    check_count("n_repeats", n_repeats)
-    rubrics, table = check_records(records, judges)
     with growing_judging(chat, n_repeats=n_repeats, generator=generator, **options) as growing:
-        return growing.judge(table, rubrics)
+        return growing.judge(records, judges)
 
 
 def check_records(records: object, judges: Judges) -> tuple[list[Rubric], pd.DataFrame]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -32,8 +32,7 @@ from rageval_report.records import record_table
 from rageval_report.scores.states import SCORED, VOTES
 from rageval_report.types import FloatArray
 
-AnswerOrder = Literal["baseline_first", "candidate_first"]
-ORDERS: tuple[AnswerOrder, ...] = get_args(AnswerOrder)
+ORDERS = ("baseline_first", "candidate_first")
 _NAME = "preference"
 _CHOICES = {0.0: "first", 0.5: "tie", 1.0: "second"}
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Unpack
 from urllib.parse import quote
 
@@ -41,7 +42,6 @@ from rageval_report.judges.chats import (
     Ask,
     AskInAttempts,
     ChatOptions,
-    Ending,
     Message,
     Reply,
     RunAttempt,
@@ -53,33 +53,11 @@ from rageval_report.types import Sleep
 JsonBody = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class WireProtocol:
-    """How the servers of a provider are spoken to: a table of ``wires.toml``, which explains it."""
-
-    provider: str
-    home: str
-    url_variables: tuple[str, ...]
-    key_variables: tuple[str, ...]
-    key_header: tuple[str, str]
-    endpoint: str
-    body: JsonBody
-    limits: tuple[str, ...]
-    required: str
-    expected: str
-    text: str
-    stop: str
-    endings: Mapping[str, Ending]
-    sent: tuple[str, ...]
-    received: tuple[str, ...]
-    base_endings: str = ""
-    refusal: str = ""
-    counts: tuple[str, ...] = ()
-
-
+# How the servers of each provider are spoken to: the tables of ``wires.toml``, which explains them.
+_OMITTED: dict[str, Any] = {"base_endings": "", "refusal": "", "counts": ()}
 _FILE = Path(__file__).with_name("wires.toml")
-WIRES = {
-    name: WireProtocol(name, **table)
+WIRES: dict[str, Any] = {
+    name: SimpleNamespace(provider=name, **{**_OMITTED, **table})
     for name, table in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
 }
 
@@ -88,7 +66,7 @@ WIRES = {
 class HttpChat:
     """A model behind a server."""
 
-    wire: WireProtocol = field(repr=False)
+    wire: Any = field(repr=False)  # of `WIRES`
     model: str
     url: str
     key_variable: str | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -78,16 +77,15 @@ def family_note(judge: str, records: pd.DataFrame, generator: str | None = None)
     """A note that the judge belongs to the model family that wrote the answers, if it does."""
     family = family_of(judge)
     cells = records["model"].tolist() if "model" in records else [generator] * len(records)
-    models = Counter(cell if isinstance(cell, str) else generator for cell in cells)
-    relatives = {
-        model: n for model, n in models.items() if model and family and family_of(model) == family
-    }
+    models = [cell if isinstance(cell, str) else generator for cell in cells]
+    relatives = [model for model in models if model and family and family_of(model) == family]
     if not relatives:
         return []
+    kin = ", ".join(dict.fromkeys(relatives))
     return [
-        f"the judge {judge} is of the same family as {', '.join(relatives)} ({family}), which "
-        f"wrote {sum(relatives.values())} of {len(records)} answers: judges tend to favour answers "
-        "of their own family"
+        f"the judge {judge} is of the same family as {kin} ({family}), "
+        f"which wrote {len(relatives)} of {len(records)} answers: judges tend to favour answers of "
+        "their own family"
     ]
 
 

@@ -6,7 +6,6 @@ A judge is a metric that asks a chat model; the rubrics that come with the libra
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -207,23 +206,16 @@ class Rubric:
         return Message(f"{text}\n\n{instruction}", self.system, schema)
 
 
-def _parse_scale(scale: object) -> GradeScale:
+def _parse_scale(scale: Any) -> GradeScale:
     if isinstance(scale, GradeScale):
         return scale
-    limits = list(scale) if isinstance(scale, list | tuple) else []
-    numbers = [limit for limit in limits if _is_finite(limit)]
-    if len(limits) == len(numbers) == 2:
-        whole = all(isinstance(limit, int) for limit in limits)
-        return GradeScale(float(limits[0]), float(limits[1]), whole)
-    raise DataError(f"scale must be the worst and the best grade, e.g. (1, 5); got {scale!r}")
-
-
-def _is_finite(number: object) -> bool:
     try:
-        is_number = isinstance(number, int | float) and not isinstance(number, bool)
-        return is_number and math.isfinite(number)  # type: ignore[arg-type]
-    except OverflowError:  # an integer that no float holds
-        return False
+        low, high = map(float, () if isinstance(scale, str) else scale)
+    except (TypeError, ValueError, OverflowError) as exc:
+        raise DataError(
+            f"scale must be the worst and the best grade, e.g. (1, 5); got {scale!r}"
+        ) from exc
+    return GradeScale(low, high, all(isinstance(limit, int) for limit in scale))
 
 
 def is_filled(value: object) -> bool:
@@ -334,12 +326,12 @@ def read_rubric(path: str | Path) -> Rubric:
 # -- the table of judges
 
 
-def _shipped() -> dict[str, Rubric | str]:
-    tables = tomllib.loads(Path(__file__).with_name("rubrics.toml").read_text(encoding="utf-8"))
-    return {name: Rubric(name, **table) for name, table in tables.items()}
-
-
-JUDGES: Registry[Rubric] = Registry("judge", _shipped(), group="rageval_report.judges")
+_SHIPPED = tomllib.loads(Path(__file__).with_name("rubrics.toml").read_text(encoding="utf-8"))
+JUDGES: Registry[Rubric] = Registry(
+    "judge",
+    {name: Rubric(name, **table) for name, table in _SHIPPED.items()},
+    group="rageval_report.judges",
+)
 
 
 def judge_of(name: str) -> str | None:

@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError, UnknownNameError, check_choice
@@ -115,27 +114,18 @@ def tools_in_dialect(
 ) -> Tools:
     """The tools with the rules of a dialect, or with the usual ones for what is None."""
     rules = dialect_of_name(dialect)
-    if rules is None:
-        return Tools(embed, prices, refusals, duplicates, level or "auto", no_relevant or "skip")
-    if rules.name == "wfgy" and refusals is not None:
-        raise DataError(
-            'refusals contradicts dialect="wfgy", in which only "not in context" is a refusal; '
-            "leave out one of the two"
-        )
-    settled: dict[str, Any] = rules.settle(
-        duplicates=duplicates, level=level, no_relevant=no_relevant
-    )
-    if rules.name == "ragbench" and refusals is None:
-        refusals = LiteralRefusals()
-    return Tools(
-        embed,
-        prices,
-        refusals,
-        settled["duplicates"],
-        settled["level"] or "auto",
-        settled["no_relevant"] or "skip",
-        rules,
-    )
+    chosen: dict[str, Any] = {"duplicates": duplicates, "level": level, "no_relevant": no_relevant}
+    if rules is not None:
+        chosen = rules.settle(**chosen)
+        if rules.name == "wfgy" and refusals is not None:
+            raise DataError(
+                'refusals contradicts dialect="wfgy", in which only "not in context" is a refusal; '
+                "leave out one of the two"
+            )
+        if rules.name == "ragbench" and refusals is None:
+            refusals = LiteralRefusals()
+    settled = {name: value for name, value in chosen.items() if value is not None}
+    return Tools(embed, prices, refusals, dialect=rules, **settled)
 
 
 @dataclass(frozen=True)
@@ -354,6 +344,7 @@ def can_have_reference(records: pd.DataFrame) -> BoolArray:
 Lacking = Literal["error", "unscored"]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
+_MAP: Map = map
 _LACKING: tuple[Lacking, ...] = ("error", "unscored")
 
 
@@ -403,7 +394,7 @@ def score_records(
         (metric, views[metric.needs], cutoff_of(name if rules is None else metric.known_as))
         for name, metric in computed.items()
     ]
-    results = (map or _map_with_bar)(_compute_metric, jobs)
+    results = (map or _MAP)(_compute_metric, jobs)
     columns = dict.fromkeys(requested, np.full(len(table), np.nan))
     columns.update(zip(computed, results, strict=True))
     scores = pd.DataFrame(columns, index=table.index)
@@ -542,9 +533,3 @@ def _compute_metric(job: tuple[Metric, object, int | None]) -> FloatArray:
         stem = metric.name.partition("@")[0]
         raise DataError(f"{stem!r} has no cutoff: write it without @{cutoff}")
     return np.asarray(function(view), dtype=np.float64)
-
-
-def _map_with_bar(function: Callable[[Any], Any], jobs: Iterable[Any]) -> Iterable[Any]:
-    """The built-in map, with a progress bar if standard error is a terminal and it takes long."""
-    bar = tqdm(list(jobs), desc="metrics", leave=False, delay=2, disable=None)
-    return [function(job) for job in bar]

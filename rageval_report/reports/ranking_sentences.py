@@ -37,12 +37,12 @@ def standing_sentence(
     block: Any, standing: Any, interval: Any, settings: Mapping[str, object]
 ) -> str:
     """The verdict on the best pipeline of a metric, as a person can repeat it."""
-    columns, name, names = block.columns, block.metric.name, block.names
+    name, names = block.metric.name, block.names
     leader, n_first = standing.order[0], int((standing.ranks == 1).sum())
     rivals = standing.order[n_first:]
-    counted_units = counted(columns.n, "query", "queries")
+    counted_units = counted(block.n, "query", "queries")
     if block.units.are_clusters:
-        counted_units += f" in {counted(columns.n_units, 'cluster')}"
+        counted_units += f" in {counted(block.n_units, 'cluster')}"
     level = f"{100 * interval.confidence_level:g} % CI"
     limits = f"{level} {number(interval.low)} to {number(interval.high)}, "
     shown_limits = "" if math.isnan(interval.low) else limits

@@ -120,14 +120,14 @@ class WorkerPool:
 
     def _seconds_after(self, failure: TargetError, attempts: int) -> float | None:
         """The seconds before the next attempt; None if there is none."""
-        longest, asked = self.config.max_wait, failure.retry_after
+        longest, requested = self.config.max_wait, failure.retry_after
         is_last = failure.kind not in TEMPORARY or attempts > self.config.retries
-        if is_last or (asked or 0.0) > longest:
+        if is_last or (requested or 0.0) > longest:
             return None
         # Up to a second is added, so that queries that failed together do not return together.
         jitter = random.random()  # noqa: S311  (no secret)
-        if asked is not None:
-            return asked + jitter
+        if requested is not None:
+            return requested + jitter
         return min(longest, _FIRST_WAIT * 2.0 ** (attempts - 1) + jitter)
 
     def _count(self, entry: dict[str, Any], bar: tqdm[Any]) -> None:

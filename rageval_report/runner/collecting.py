@@ -38,6 +38,7 @@ ANSWER_COLUMNS = (
     "cited_sections latency_ms prompt_tokens completion_tokens cost_usd model attempts asked_at "
     "error error_kind"
 ).split()
+_ALWAYS = ("answer", "latency_ms", "error", "error_kind")
 
 
 @dataclass(frozen=True)
@@ -352,7 +353,11 @@ def _write_records(path: Path, queries: Sequence[Query], journal: RunJournal) ->
                 if entry is not None:
                     answered = {name: entry.get(name) for name in ANSWER_COLUMNS}
                     cells = {**query.kept_fields(), **answered}
-                    row = {name: cell for name, cell in cells.items() if cell is not None}
+                    row = {
+                        name: cell
+                        for name, cell in cells.items()
+                        if cell is not None or name in _ALWAYS
+                    }
                     file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
 
     return write_with(path, write)

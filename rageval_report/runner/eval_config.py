@@ -30,7 +30,7 @@ from rageval_report.scores.catalogue.dialects import DialectName
 from rageval_report.scores.correct import parse_correct
 
 Settings: TypeAlias = str | Path | Mapping[str, Any]
-_Section: TypeAlias = Mapping[str, Any]
+_TargetSettings: TypeAlias = Mapping[str, Any]
 _Names: TypeAlias = str | Sequence[str]
 
 _GATE_FILES = (".toml", ".yaml", ".yml")
@@ -154,9 +154,9 @@ class EvaluateOptions(TypedDict, total=False):
     split: str | None
     query_ids: _Names
     target: str | Sequence[str] | Callable[[Any], Any] | None
-    http: _Section
-    callable: _Section
-    command: _Section
+    http: _TargetSettings
+    callable: _TargetSettings
+    command: _TargetSettings
     metrics: str | Rubric | Iterable[str | Rubric] | Mapping[str, Any]
     judge: str | bool | Chat | Callable[[str], Any] | Sequence[Any] | Mapping[str, Any] | None
     prices: Prices

@@ -39,7 +39,7 @@ from rageval_report.runner.eval_config import (
     settings_of,
 )
 from rageval_report.runner.eval_queries import QuerySource, check_gold, query_source
-from rageval_report.runner.judge_setup import JudgeSetup, judges_results, noise_results
+from rageval_report.runner.judge_setup import JudgeSetup, noise_results
 from rageval_report.runner.scoring import SCORES as SCORES
 from rageval_report.runner.scoring import (
     RunScorer,
@@ -135,8 +135,7 @@ class EvaluationRun:
         """The tables besides that of the scores, by name, e.g. noise, weighted, gates, costs."""
         names = ["stopping", "weighted", "gates"]
         names += ["costs"] if self.costs.frame["cost_usd"].notna().any() else []
-        judged = {**judges_results(self.evaluation, self.judged), **noise_results(self.judged)}
-        return {**judged, **self._results(*names)}
+        return {**noise_results(self.judged), **self._results(*names)}
 
     def _results(self, *names: str) -> dict[str, Result]:
         results = {name: getattr(self, name) for name in names}

@@ -105,12 +105,19 @@ class Experiment:
         """The leaderboard of the combinations; all metrics if none is named."""
         return rank(*self.evaluations, metrics=metrics)
 
-    def effects(self, metrics: str | Iterable[str] | None = None, **options: Any) -> MainEffects:
+    def effects(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        *,
+        test: str = "auto",
+        correction: str = "holm",
+        confidence_level: float = 0.95,
+    ) -> MainEffects:
         """The effect of each setting, averaged over the others, query by query.
 
         Parameters
         ----------
-        metrics, **options
+        metrics, test, correction, confidence_level
             As for `rageval_report.analysis.effects.main_effects`.
 
         Raises
@@ -124,6 +131,8 @@ class Experiment:
                 f"{named(self.failures)}. Ask again with resume=True"
             )
         varied = [name for name, values in self.grid.items() if len(values) > 1]
+        options: Any = {"test": test, "correction": correction}
+        options["confidence_level"] = confidence_level
         return main_effects(self.evaluations, varied, metrics=metrics, **options)
 
     def __repr__(self) -> str:

@@ -10,7 +10,6 @@ from typing import Any, cast
 import pandas as pd
 
 from rageval_report import judges
-from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import (
     CallOptions,
     ChatOptions,
@@ -22,8 +21,7 @@ from rageval_report.judges import (
     read_rubric,
 )
 from rageval_report.judges.chats import Chat, chats_of
-from rageval_report.judges.rubric import JUDGES, rubrics_of
-from rageval_report.metrics.scoring import build_evaluation
+from rageval_report.judges.rubric import rubrics_of
 from rageval_report.results import Result
 from rageval_report.runner.eval_config import JudgeSection
 
@@ -161,19 +159,10 @@ def noise_results(judged: Judged | None) -> dict[str, Result]:
     return {"noise": Result("Noise of the judge", judged.noise, judged.settings)}
 
 
-def judges_results(
-    evaluation: RAGPipelineEvaluation, judged: Judged | Preferences | None
-) -> dict[str, Result]:
-    """How far several judges agree; nothing for one judge."""
-    if judged is None or not judged.by_judge:
-        return {}
-    return {"agreement": evaluation.judges_agreement()}
-
-
 def preference_results(
-    preferences: Preferences, *, baseline: str, candidate: str, question: pd.Series | None = None
+    preferences: Preferences, *, baseline: str, candidate: str
 ) -> dict[str, Result]:
-    """The table of a preference, and of several judges their agreement and disagreements."""
+    """The table of a preference, with a row for each of several judges."""
     pipelines = {"baseline": baseline, "candidate": candidate}
     several = preferences.by_judge
     counts = ("n", "n_unscored", "wins", "ties", "losses")
@@ -187,19 +176,4 @@ def preference_results(
         for name, result in {f"majority of {len(several)}": preferences, **several}.items()
     ]
     table = Result("Preference", pd.DataFrame(rows), preferences.settings, preferences.notes)
-    if not several:
-        return {_PREFERENCE: table}
-    details = preferences.frame.drop(columns=_PREFERENCE).rename(
-        columns={"state": f"{_PREFERENCE}_state", "reason": f"{_PREFERENCE}_reason"}
-    )
-    if question is not None:
-        details["question"] = question.reindex(details.index)
-    # Only for the tables of judges, which take an evaluation.
-    evaluation = build_evaluation(
-        candidate,
-        preferences.frame[[_PREFERENCE]].astype(float),
-        details,
-        known={_PREFERENCE: JUDGES[_PREFERENCE].metric},
-        judged=[_PREFERENCE],
-    )
-    return {_PREFERENCE: table, **judges_results(evaluation, preferences)}
+    return {_PREFERENCE: table}

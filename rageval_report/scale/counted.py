@@ -47,7 +47,7 @@ Cells: TypeAlias = dict[tuple[str, str], pd.DataFrame]
 NumbersIn: TypeAlias = Callable[[FloatArray], FloatArray]
 
 # Columns of joined tables that are no scores; ROWS is 0 in every row.
-CLUSTER, GROUP, OTHER_GROUP, ROWS = "cluster", "group", "other_group", "rows"
+CLUSTER, GROUP, ROWS = "cluster", "group", "rows"
 _LABELS = "_labels"
 _ZERO = Range(0.0, 0.0)
 # How far, relative to their distance, the numbers of a cell may lie from one of two values.
@@ -250,23 +250,12 @@ class SideBySide:
                     columns.append(lacks.alias(f"na{i}_{p}"))
             own = table.frame.select(*columns)
             joined = own if joined is None else joined.join(own, on=QUERY_ID, how="inner")
-        joined = joined.with_columns(nw.lit(0.0).alias(ROWS))
-        kinds = joined.collect_schema()
-        if "by_1" not in kinds.names():
-            return joined  # type: ignore[no-any-return]
-        sides = [nw.col("by_0"), nw.col("by_1")]
-        if not (kinds["by_0"].is_numeric() and kinds["by_1"].is_numeric()):
-            sides = [side.cast(nw.String) for side in sides]
-        # Two tables put a query into different groups; null, where a side has no group.
-        differs = nw.when(sides[0] != sides[1]).then(0.0)
-        return joined.with_columns(differs.alias(OTHER_GROUP))  # type: ignore[no-any-return]
+        return joined.with_columns(nw.lit(0.0).alias(ROWS))  # type: ignore[no-any-return]
 
     def _keys(self, p: int, table: ScannedTable) -> list[nw.Expr]:
         keys = [nw.col(self.clusters).alias(CLUSTER)] if self.clusters and not p else []
         if self.by is not None and not p:
             keys.append(table.labels(self.by).alias(GROUP))
-        if self.by in table.details and len(self.tables) == 2:
-            keys.append(nw.col(str(self.by)).alias(f"by_{p}"))
         return keys
 
     # -- what is counted
@@ -334,8 +323,6 @@ class SideBySide:
         """The ranges of the columns, and the cells of columns and of the sums of clusters."""
         known = set(self.rows.collect_schema().names())
         numbers: CountedNumbers = {ROWS: (nw.col(ROWS), _ZERO)}
-        if OTHER_GROUP in known:
-            numbers[OTHER_GROUP] = (nw.col(OTHER_GROUP), _ZERO)
         for i in range(len(self.metrics)):
             numbers |= self._columns(i, known)
         by = [GROUP] if self.by is not None else []

@@ -21,7 +21,7 @@ from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparis
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
-from rageval_report.scale.counted import OTHER_GROUP, SideBySide, difference, grid_notes
+from rageval_report.scale.counted import SideBySide, difference, grid_notes
 from rageval_report.scale.frames import LazyTable, collect, count_rows, write_rows
 from rageval_report.scale.tables import MOST_WORST, ScannedTable
 from rageval_report.scores import Correct, Metric
@@ -108,9 +108,7 @@ class CountedPairing(pairing.PairedRuns):
             }
             for i, (ours, _) in enumerate(metrics)
         ]
-        n_differing = sum(sides.n(OTHER_GROUP, label) for label in labels)
-        n_without = sides.groups.get(NO_GROUP, 0)
-        return SlicedPairs(self.names, self.n_common, tables, n_without, n_differing)
+        return tables, sides.groups.get(NO_GROUP, 0)
 
     def notes(self) -> tuple[str, ...]:
         """What only one has, bounds that do not hold, and grids."""
@@ -162,7 +160,7 @@ def outcomes_of_scans(
 ) -> pd.DataFrame:
     """The ids of the queries that both, neither, or only one of two scans answers correctly."""
     heads, tables = (runs[0].head, runs[1].head), [run.table for run in runs]
-    names = outcomes.check_two_names(*heads)
+    names = [run.name for run in pairing.check_evaluations(heads, "(other)")]
     notions = outcomes.notions_of(heads, correct)
     first, second = (run.answers(notion) for run, notion in zip(runs, notions, strict=True))
     rows = first.join(second.rename({"is_right": "other"}), on=QUERY_ID, how="inner")
@@ -324,7 +322,9 @@ class CountedLineup(lineup.Lineup):
         if self.missing == "worst" and unscored.any():
             pairing.require_bounds(metric)
         return CountedBlock(
-            CountedColumns(sides, i, first),
+            sides=sides,
+            i=i,
+            first=first,
             metric=metric,
             names=tuple(self.names[p] for p in ranked),
             unscored=unscored,
@@ -334,9 +334,9 @@ class CountedLineup(lineup.Lineup):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class CountedColumns(lineup.RankedColumns):
-    """The scores of one metric on the queries that every pipeline scored, counted."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CountedBlock(lineup.RankedBlock):
+    """One metric on the queries that every pipeline scored, counted; it has no rows."""
 
     sides: SideBySide
     i: int
@@ -353,23 +353,11 @@ class CountedColumns(lineup.RankedColumns):
         places = combinations(self.sides.scored(self.i), 2)
         return [self.sides.pairs(self.i, p, q) for p, q in places]
 
-    @property
-    def are_clusters(self) -> bool:
-        """Whether queries belong together."""
-        return self.sides.unit_of_rows.are_clusters
-
     def error(self, place: int) -> units.ClusteredStandardError | None:
         """The standard error of the mean of a column by clusters."""
         return self.sides.error(f"s{self.i}_{self.sides.scored(self.i)[place]}")
 
-
-class CountedBlock:
-    """One metric of scans, with the fields and the columns of a `ScoreBlock`, but no rows."""
-
-    def __init__(self, columns: CountedColumns, **fields: object) -> None:
-        vars(self).update(fields, columns=columns)
-
     def __getattr__(self, name: str) -> Any:
         if name in ("values", "complete", "is_complete"):
-            raise self.columns.first.needs_memory("what resamples a ranking")
+            raise self.first.needs_memory("what resamples a ranking")
         raise AttributeError(name)

@@ -144,7 +144,7 @@ def test_settings_that_were_not_varied_are_no_factors(runs):
 
 def test_evaluations_without_settings_are_refused():
     bare = [RAGPipelineEvaluation(name, {"query_id": ["a"], "recall": [0.5]}) for name in "xy"]
-    with pytest.raises(DataError, match="must have their settings in config, such as"):
+    with pytest.raises(DataError, match=r"must differ in a setting of their config.*theirs: none"):
         main_effects(bare)
     same = [run.with_name(f"{n}") for n, run in enumerate([cell({"k": 1}, [0.5, 0.6])] * 2)]
     with pytest.raises(DataError, match=r"must differ in a setting of their config.*theirs: 'k'"):

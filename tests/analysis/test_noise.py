@@ -60,10 +60,6 @@ def test_two_runs_differ_by_less_than_the_limit_as_often_as_it_says():
             "'rating' is in only 1 of 2 runs",
         ),
         (2 * [run(rating=[1.0])], {"metrics": "ratng"}, UnknownNameError, "Did you mean 'rating'"),
-        *(
-            (2 * [run(rating=[1.0])], {"tolerance": wrong}, DataError, "tolerance must be")
-            for wrong in (0.0, -1.0, NAN)
-        ),
     ],
 )
 def test_runs_and_settings_that_make_no_sense_are_refused(runs, options, error, message):
@@ -99,7 +95,6 @@ def test_answers_have_the_median_distance_of_all_pairs():
     answers = [["abcd", "a"], ["abce", None], ["wxyz", None]]  # distances 1/4, 1, 1
     found = stability([1, 1], [1, 1], [1, 1], answer=answers)
     assert found.frame["answer_distance"].fillna(-1.0).to_dict() == {"q0": 1.0, "q1": -1.0}
-    assert "first 5000 letters" in found.notes[-1]
     told, untold = run(exact_match=[1], answer=["a"]), run(exact_match=[1])
     assert "answer_distance" not in repeats(told, untold).stability().frame
 

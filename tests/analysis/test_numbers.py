@@ -221,7 +221,8 @@ def test_the_interval_of_a_percentile_is_of_the_resamples_of_scipy(text, quantil
     rng = np.random.default_rng(1)
     before, after = 400 * np.exp(rng.normal(0, 0.4, (2, n))) - [[0], [150]]
     runs = run("slow", latency_ms=before), run("fast", latency_ms=after)
-    weighted = rank(*runs).weighted({f"{text}(latency_ms), worst=1000, best=0": 1})
+    told = {"time": f"{text}(latency_ms), worst=1000, best=0"}
+    weighted = rank(*runs).weighted(objectives=told)
     row = weighted.frame.set_index("pipeline").loc["slow"]
 
     def share(latencies, axis=-1):

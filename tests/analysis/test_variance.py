@@ -104,7 +104,6 @@ def test_the_interval_covers_where_that_of_the_queries_does_not():
     [
         ({"runs": [1]}, DataError, "runs must have one label per evaluation, 2 in all; got 1"),
         ({"judges": "abc"}, DataError, "judges must have one label per evaluation, 2 in all"),
-        ({"fixed": "query"}, UnknownNameError, "fixed"),
         ({"confidence_level": 2}, DataError, "confidence_level"),
         ({"metrics": "recall"}, UnknownNameError, "recall"),
     ],

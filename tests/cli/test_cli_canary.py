@@ -191,7 +191,7 @@ def test_eval_and_what_reads_its_files_write_no_key(room, asked):
     assert (room.folder / "page.html").exists()
 
 
-EXPORTED = ("csv", "jsonl", "json", "markdown", "review", "review-markdown")
+EXPORTED = ("csv", "jsonl", "json", "markdown", "review")
 
 
 @pytest.mark.parametrize("mode", ["not_json", "refusal", "failure", "moved", "escaped"])
@@ -314,7 +314,6 @@ EVERY_COMMAND = {
     "golden check": ["golden.jsonl --documents docs"],
     "golden sample": [
         "golden.jsonl --n 2 -o sample.jsonl",
-        "golden.jsonl --part dev.jsonl=0.5 --part test.jsonl=0.5",
     ],
     "golden make": [f"docs --factoid 2 --shortest 10 {MODEL} -o d.jsonl --rejected r.csv"],
     "golden references": [f"nfcorpus.zip {MODEL} -o truth.jsonl"],

@@ -48,7 +48,6 @@ def test_judges_and_runs_are_named(demo_folder, run):
             "noise variance old.csv new.csv --runs 1",
             "runs must have one label per evaluation, 2 in all",
         ),
-        ("noise variance old.csv new.csv --fixed query", "fixed must be"),
     ],
 )
 def test_what_makes_no_sense_is_refused(demo_folder, run, words, message):

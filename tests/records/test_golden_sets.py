@@ -25,14 +25,12 @@ from rageval_report.golden import (
     read_review,
     review_page,
     sample_golden,
-    split_golden,
     write_golden,
 )
 from rageval_report.records.cells import Span
 from rageval_report.records.draws import proportional_shares
 from rageval_report.records.golden import ITEM_FIELDS, golden_item, records_text
 from rageval_report.records.golden_checks import near_pairs, share_within
-from rageval_report.records.golden_samples import shared_documents
 
 FULL = GoldenItem(
     *("a", "Who wrote it?", ("Ann", "Ann Lee"), ("Bob",), {"d1": 2.0}, ("Ann wrote it.",)),
@@ -333,35 +331,6 @@ def test_shares_add_up_and_stay_within_one_of_the_exact_ones(sizes, data):
     for share, size in zip(shares, sizes, strict=True):
         assert 0 <= share <= size
         assert abs(share - size * n / sum(sizes)) < 1
-
-
-def test_a_split_is_a_partition_with_each_type_in_each_part():
-    items = items_of(["a"] * 60 + ["b"] * 40)
-    parts = split_golden(items, {"dev": 0.3, "test": 0.7})
-    ids = [one.query_id for part in parts.values() for one in part]
-    assert sorted(ids) == sorted(one.query_id for one in items)
-    assert counts(parts["dev"]) == {"a": 18, "b": 12}
-
-
-HALVES = {"dev": 0.5, "test": 0.5}
-
-
-def test_near_duplicates_and_questions_of_one_document_stay_in_one_part():
-    twins = [
-        asked(f"{n}{twin}", f"Who found the island number {n * 7919} first{twin}")
-        for n in range(20)
-        for twin in ("?", "!")
-    ]
-    parts = split_golden(twins, HALVES, by=())
-    for part in parts.values():
-        assert set(Counter(one.query_id[:-1] for one in part).values()) == {2}
-    assert len(parts["dev"]) == 20
-    spans = [(Span(f"{n // 4}.md", n, n + 9),) for n in range(40)]
-    items = [asked(f"q{n}", f"What is {n * 7919}?", relevant_spans=spans[n]) for n in range(40)]
-    apart = split_golden(items, HALVES, by=(), together=["document"])
-    assert shared_documents(apart) == []
-    assert {name: len(part) for name, part in apart.items()} == {"dev": 20, "test": 20}
-    assert shared_documents(split_golden(items, HALVES, by=())) != []
 
 
 def with_and_without_answer(n_lack, n_have):

@@ -79,7 +79,7 @@ def test_what_does_not_pass_is_kept_with_its_reason(tmp_path, queries, lines):
     failed = lines(finished.records)[3]
     assert failed["error"] == "exception: ValueError: three is too many"
     assert failed["error_kind"] == "exception"
-    assert "answer" not in failed
+    assert failed["answer"] is None
     assert finished.failures == {"exception": 1}
     assert finished.notes == ("1 of 5 have no answer: exception 1",)
 

@@ -92,7 +92,7 @@ def test_a_mixed_scorecard_by_hand(runs_of):
     # 0.20 * 0.6 + 0.15 * mean(0.75, 0.375) + 0.10 * (1 - 0.02 / 0.10) + 0.05 * (1 - 6 / 30)
     by_hand = (0.12 + 0.15 * 0.5625 + 0.08 + 0.04) / 0.5
     assert totals(weighted)["a"] == pytest.approx(by_hand)
-    parts = weighted.contributions.frame.set_index(["objective", "pipeline"])
+    parts = weighted.contributions.set_index(["objective", "pipeline"])
     assert parts.xs("a", level=1)["contribution"].sum() == pytest.approx(by_hand)
     latency = parts.loc[("latency", "a"), ["weight", "effective_weight", "value"]]
     assert latency.tolist() == pytest.approx([0.05, 0.1, 0.8])

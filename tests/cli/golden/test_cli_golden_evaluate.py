@@ -128,10 +128,7 @@ def test_several_models_judge_and_the_first_writes_the_references(words, model, 
     assert scores.scores["answer_correct"].dropna().tolist() == [1.0, 0.0]
     votes = scores.details["answer_correct_judges"]
     assert votes.iloc[1] == {"any": 0.0, "strict": 0.0, "gentle": 1.0}
-    titles = [table["title"] for table in _results(result)]
-    assert "Agreement of judges: found" in titles
     assert {name for name, _ in references_by_model(model)} == {"any"}
-    assert "Agreement of judges" in Path("found/report.html").read_text()
 
 
 def references_by_model(model):

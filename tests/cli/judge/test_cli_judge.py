@@ -184,16 +184,12 @@ def panel(run, server):
     return run_it
 
 
-def test_several_judges_give_their_mean_and_their_agreement(panel, server):
+def test_several_judges_give_their_mean(panel, server):
     result = panel("old.jsonl", "--format", "json", "--queries", "judged.json")
     assert result.exit_code == 0, result.stderr
-    report, agreement = json.loads(result.stdout)
+    report = json.loads(result.stdout)
     [row] = report["rows"]
     assert row["mean"] == (1.0 + (1.0 + 0.25) / 2) / 2
-    means = {
-        row["part"]: row["estimate"] for row in agreement["rows"] if row["figure"] == "mean score"
-    }
-    assert means == {"kind": 1.0, "strict": 0.625}
     assert len(server.asked) == 4
     saved = RAGPipelineEvaluation.load(None, "judged.json")
     assert saved.config["judge"]["combined_by"] == {"coherence": "mean"}
