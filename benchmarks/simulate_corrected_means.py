@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/simulate_corrected_means.py [--datasets 1000] [--seed 0]
 
-Prints all cells. ``simulate_coverage.py`` writes the section of ``docs/coverage.md``, which has the
+Prints all cells. ``simulate_coverage.py`` writes the section of ``results/coverage.md``, with the
 worst of the three judges for each mean and number of labels. Right and wrong answers, 1,000 of them
 judged but not labelled.
 """

@@ -1,4 +1,4 @@
-"""Golden sets: the right answers to questions; checked, split, made from documents, reviewed.
+"""Golden sets: the right answers to questions; checked, sampled, made from documents, reviewed.
 
 A golden set is a file of JSON Lines, one object per question (`GoldenItem`). Its format is
 described in ``docs/golden.md``.
@@ -14,40 +14,33 @@ from rageval_report.records.golden import (
     read_golden,
     write_golden,
 )
-from rageval_report.records.golden_checks import CHECKS, FILTERS, Limits, check_golden
+from rageval_report.records.golden_checks import CHECKS, check_golden
 from rageval_report.records.golden_drafts import (
     Generated,
     generate_golden,
     ground_truth,
-    load_prompts,
 )
 from rageval_report.records.golden_review import (
     apply_review,
     read_review,
     review_page,
-    review_sheet,
 )
-from rageval_report.records.golden_samples import sample_golden, split_golden
+from rageval_report.records.golden_samples import sample_golden
 
 __all__ = [
     "CHECKS",
-    "FILTERS",
     "Documents",
     "Generated",
     "GoldenItem",
-    "Limits",
     "apply_review",
     "check_golden",
     "generate_golden",
     "golden_records",
     "ground_truth",
     "highly_relevant",
-    "load_prompts",
     "read_golden",
     "read_review",
     "review_page",
-    "review_sheet",
     "sample_golden",
-    "split_golden",
     "write_golden",
 ]

@@ -161,7 +161,6 @@ def monitor(
     *,
     reference: str | None = None,
     metrics: str | Iterable[str] | None = None,
-    by: str | None = None,
     tolerance: float | Mapping[str, float] = 0.0,
     pipeline: str | None = None,
     alpha: float = 0.05,
@@ -178,14 +177,12 @@ def monitor(
         The run that was good, by its name; runs before it are left out. If omitted, the first one.
     metrics : str or iterable of str, optional
         The metrics, by any of their names; if omitted, all of the reference that have bounds.
-    by : str, optional
-        A column of the details, such as "topic"; each of its groups is watched too.
     tolerance : float or mapping of str to float
         How much worse than the reference does not matter: one number, or one per metric.
     pipeline : str, optional
         Only the runs of this pipeline, by the name inside the files.
     alpha : float
-        The probability of a false alarm in the whole life, of all metrics and groups together.
+        The probability of a false alarm in the whole life, of all metrics together.
     clusters : str, Series or mapping, optional
         Queries that belong together and are not independent, such as those of a conversation: the
         name of a details column, which every run has, or a cluster label by query id. Each cluster
@@ -194,16 +191,15 @@ def monitor(
     Returns
     -------
     Monitoring
-        One row per metric and slice: ``metric``, ``title``, ``slice`` ("all" has every query),
-        ``alarm``, ``since`` (the batch since which the mean is worse), ``alarm_at``, ``n`` and
-        ``mean`` (since then), ``reference_n``, ``reference_mean``, ``limit`` (a mean beyond it is
-        worse), ``evidence``, ``needed``, ``verdict``. Its attribute `batches` has one row per
-        metric, slice and batch.
+        One row per metric: ``metric``, ``title``, ``alarm``, ``since`` (the batch since which the
+        mean is worse), ``alarm_at``, ``n`` and ``mean`` (since then), ``reference_n``,
+        ``reference_mean``, ``limit`` (a mean beyond it is worse), ``evidence``, ``needed``,
+        ``verdict``. Its attribute `batches` has one row per metric and batch.
 
     Raises
     ------
     UnknownNameError
-        If no run has the name of the reference, or the reference lacks a metric or the column.
+        If no run has the name of the reference, or the reference lacks a metric.
     DataError
         If there is no batch, no metric with bounds, a query without a cluster, or a cluster in
         several batches.
@@ -238,7 +234,6 @@ def monitor(
         dated[first],
         dated[first + 1 :],
         metrics=None if metrics is None else [metrics] if isinstance(metrics, str) else [*metrics],
-        by=by,
         tolerance=tolerance,
         alpha=check_probability("alpha", alpha),
         clusters=clusters,

@@ -215,10 +215,7 @@ def line_up(
     if any(len(run.scores) > len(ids) for run in runs):
         alone = dict.fromkeys(i for run in runs for i in run.scores.index.difference(ids))
         notes.append(note_on_lone_queries([*alone], len(alone)))
-    notes += [
-        *note_on_lone_metrics(runs, metrics),
-        *pairing.notes_on_bounds(runs, metrics.values()),
-    ]
+    notes += note_on_lone_metrics(runs, metrics)
     units = resolve_units(first, clusters, is_common).select(is_common)
     return Lineup(runs, ids, rows, metrics, tuple(notes), missing, units)
 

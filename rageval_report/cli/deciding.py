@@ -265,32 +265,21 @@ def _append(path: str, text: str) -> None:
 def plan(options: Options) -> None:
     """Show how many queries a difference that matters needs.
 
-    The FILE is the baseline; several files are repeated runs of it. Without a file the plan is made
-    from a published mean, or for right and wrong answers with a mean of 0.5. With --claim: what two
-    published means on the same queries can mean; if they are shares of right answers, in the best
-    and the worst case of the unpublished answers.
+    The FILE is the baseline. Without a file the plan is made from a published mean, or for right
+    and wrong answers with a mean of 0.5.
     """
-    from rageval_report.analysis.plan import audit
     from rageval_report.analysis.plan import plan as plan_queries
 
-    output = Output.of(options)
-    shared = options.only("n", "sd", "power", "confidence_level")
-    if options.claim is not None:
-        if options.files or options.n is None:
-            raise click.UsageError("--claim needs the number of queries, -n N, and no FILE.")
-        output.write(audit(*options.claim, **shared))
-        return
-    loading = Loading(options)
-    # Repeated runs may have one name.
-    baseline = loading.load_runs(options.files, options.metrics)
-    pilot = loading.load_runs([options.candidate], options.metrics) if options.candidate else [None]
+    output, loading = Output.of(options), Loading(options)
+    baseline, pilot = (
+        loading.load_runs([name], options.metrics)[0] if name else None
+        for name in (options.file, options.candidate)
+    )
     result = plan_queries(
-        *baseline,
-        candidate=pilot[0],
+        baseline,
+        candidate=pilot,
         differences=options.differences or None,
-        repeats=options.repeats or 1,
-        judges=options.judges or 1,
-        **options.only("metrics", "mean", "correlation", "n_tests", "clusters"),
-        **shared,
+        **options.only("metrics", "mean", "sd", "n", "correlation", "n_tests", "clusters"),
+        **options.only("power", "confidence_level"),
     )
     output.write(result)

@@ -31,7 +31,6 @@ from rageval_report.errors import (
     MissingDependencyError,
     RagevalError,
     is_doubt,
-    named,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def check(options: Options) -> int:
     """
     import pandas as pd
 
-    from rageval_report.golden import CHECKS, Limits, check_golden
+    from rageval_report.golden import CHECKS, check_golden
 
     output = Output.of(options)
     items = _read_items(options.file)
@@ -86,7 +85,8 @@ def check(options: Options) -> int:
         items,
         documents=_documents(options),
         checks=[name for name in CHECKS if CHECKS[name] not in skipped],
-        limits=Limits(near=options.near, by=options.by),
+        near=options.near,
+        by=options.by,
     )
     size, size_note = _check_size(len(items), options)
     frames = [frame for frame in (table, size) if len(frame)] or [table]
@@ -157,18 +157,9 @@ def _documents(options: Options) -> Documents | None:
 
 @command("golden sample")
 def sample(options: Options) -> None:
-    """Draw questions of each type, or split a golden set into parts.
-
-    The order of the file does not matter. With --part, near-duplicates stay in the same part, and
-    a table shows what each part has.
-    """
+    """Draw questions of each type; the order of the file does not matter."""
     from rageval_report.golden import sample_golden
 
-    if (options.n is None) == (not options.parts):
-        raise click.UsageError("Give --n N to draw questions, or --part FILE=SHARE to split.")
-    if options.parts:
-        _split(options)
-        return
     check_files(options.path, force=options.force)
     items = sample_golden(
         _read_items(options.file),
@@ -176,45 +167,6 @@ def sample(options: Options) -> None:
         **options.only("by", "how", "unanswerable_ratio", "seed"),
     )
     write_items(items, options.path)
-
-
-def _split(options: Options) -> None:
-    """Write the parts, and the table of what each has."""
-    import pandas as pd
-
-    from rageval_report.datasets import dataset_counts
-    from rageval_report.golden import golden_records, split_golden
-    from rageval_report.records.golden_samples import shared_documents
-
-    output = Output.of(options)
-    check_files(*map(Path, options.parts), force=options.force)
-    parts = split_golden(
-        _read_items(options.file),
-        options.parts,
-        together=options.together,
-        **options.only("by", "near", "seed"),
-    )
-    empty = [name for name, items in parts.items() if not items]
-    if empty:
-        raise DataError(f"too few questions for so many parts: nothing is left for {named(empty)}")
-    for name, items in parts.items():
-        write_items(items, Path(name))
-    counts = [
-        dataset_counts(golden_records(items)).assign(part=name) for name, items in parts.items()
-    ]
-    shared = shared_documents(parts)
-    leak = (
-        f"questions of several parts are about the same {len(shared)} documents: {named(shared)}; "
-        "keep them in one part with --together document"
-    )
-    result = rr.Result(
-        f"Parts of {Path(options.file).name}",
-        pd.concat(counts, ignore_index=True),
-        {name: options.get(name) for name in ("near", "seed", "by", "together")},
-        (leak,) if shared else (),
-        headline=("part", "by", "value", "n", "share"),
-    )
-    output.write(result, names=[options.file])
 
 
 @command("golden records")
@@ -250,15 +202,16 @@ def _write_or_print(text: str, path: Path | None, what: str = "") -> None:
 def review(options: Options) -> None:
     """Have people accept, edit or reject each question, and read back what they decided.
 
-    -o review.csv writes a sheet to fill in, -o review.html a page; with --decisions the reviewed
-    set (.jsonl) is written.
+    -o review.html writes a page to fill in; with --decisions the reviewed set (.jsonl) is written.
     """
-    from rageval_report.golden import apply_review, read_review
+    from rageval_report.golden import apply_review, read_review, review_page
 
     check_files(options.path, options.rejected, force=options.force)
     items = _read_items(options.file)
     if options.decisions is None:
-        _write_or_print(_review_form(items, options), options.path)
+        title, documents = Path(options.file).stem, _documents(options)
+        page = review_page(items, title=title, documents=documents)
+        _write_or_print(page, options.path)
         return
     decisions = read_review(options.decisions)
     reviewed = apply_review(items, decisions, reviewer=options.reviewer or "")
@@ -269,18 +222,6 @@ def review(options: Options) -> None:
     write_items(reviewed.items, options.path)
     if options.rejected is not None and reviewed.rejected:
         write_items(reviewed.rejected, options.rejected)
-
-
-def _review_form(items: list[GoldenItem], options: Options) -> str:
-    from rageval_report.golden import review_page, review_sheet
-
-    suffix = ".csv" if options.path is None else options.path.suffix.lower()
-    documents = _documents(options)
-    if suffix in (".html", ".htm"):
-        return review_page(items, title=Path(options.file).stem, documents=documents)
-    if suffix == ".csv":
-        return review_sheet(items, documents=documents)
-    raise DataError(f"{options.path}: end the name in .csv for a sheet, in .html for a page")
 
 
 # -- make: a chat model writes questions, or references
@@ -304,11 +245,9 @@ def make(options: Options) -> None:
             chat,
             {name: options.get(name) for name in ("factoid", "multi_hop", "unanswerable")},
             journal=options.journal or _journal_beside(options.path),
-            examples=_read_items(options.examples),
-            existing=_read_items(options.existing),
             n_negatives=options.negatives,
             map=pool.map,
-            **options.only("filters", "prompts", "longest", "shortest", "seed"),
+            **options.only("longest", "shortest", "seed"),
         )
     note(
         f"{generated.n_asked} messages were sent, {generated.n_replayed} answered from the "
@@ -338,7 +277,7 @@ def references(options: Options) -> None:
         corpus,
         chat,
         journal=options.journal or _journal_beside(options.path),
-        **options.only("grade", "first", "prompts"),
+        **options.only("grade", "first"),
     )
     write_items(items, options.path)
 
@@ -549,37 +488,31 @@ def _write_references(
     options: Options, chat: Chat, how: dict[str, Any], path: Path, ids: Sequence[str]
 ) -> None:
     from rageval_report.golden import ground_truth
-    from rageval_report.judges import CallOptions
-    from rageval_report.judges.ledger import MICROS_PER_USD
-    from rageval_report.judges.sessions import budgeted_chat
 
-    queries, corpus = _beir_questions(options, ids, None if ids else options.samples)
-    calls: Any = {name: value for name, value in how.items() if name in CallOptions.__annotations__}
-    with budgeted_chat(chat, "references", **calls) as paid:
-        items = ground_truth(
-            *(queries, corpus, paid),
-            grade=options.grade,
-            first=options.first,
-            journal=_journal_beside(path),
+    if how.get("max_cost") is not None:
+        raise click.UsageError(
+            f"--max-cost limits the judge alone: write {path} first, with golden references."
         )
+    queries, corpus = _beir_questions(options, ids, None if ids else options.samples)
+    items = ground_truth(
+        *(queries, corpus, chat),
+        grade=options.grade,
+        first=options.first,
+        journal=_journal_beside(path),
+    )
     write_items(items, path)
-    # What they cost is taken from the budget, where no ledger's file does it.
-    is_in_file = how.get("cache") is not None and how.get("max_cost_over", "cache") == "cache"
-    if paid.left_usd is not None and paid.spent_usd and not is_in_file:
-        note(f"the references cost {paid.spent_usd:.4g} USD at most, of the same budget")
-        # Not 0, which is no budget: nothing costs less than this millionth, so nothing is asked.
-        how["max_cost"] = max(paid.left_usd, 1 / MICROS_PER_USD)
 
 
 def _run_config(options: Options) -> RunConfig:
-    from rageval_report.runner import RunConfig, read_config
+    from rageval_report.runner import RunConfig
+    from rageval_report.runner.eval_config import read_eval_config
 
     pipelines = (options.url, options.function, options.config)
     if sum(pipeline is not None for pipeline in pipelines) != 1:
         raise click.UsageError("Give the pipeline: one of --url, --callable and --config.")
     sys.path.insert(0, str(Path.cwd()))  # users keep their function in the current folder
     if options.config is not None:
-        return replace(read_config(options.config), records=None, samples=None)
+        return replace(read_eval_config(options.config), samples=None)
     if options.url is not None:
         return RunConfig(target="http", settings={"http": {"url": options.url}})
     return RunConfig(target="callable", settings={"callable": {"function": options.function}})

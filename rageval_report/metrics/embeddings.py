@@ -1,23 +1,20 @@
 """Embeddings: callables that turn texts into vectors, for ``embed=`` of metrics of similarity.
 
-`EMBEDDERS` is the table of them; to add one, write a function that returns such a callable, and an
-entry there. Your own callable that takes a list of texts works as well.
+Any callable that takes a list of texts works as well, such as ``SentenceTransformer(...).encode``.
 """
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rageval_report._registry import Registry, load
-from rageval_report.errors import DataError, check_choice
+from rageval_report.errors import DataError
 from rageval_report.http import (
     Client,
     Headers,
@@ -67,7 +64,6 @@ def check_vectors(rows: ArrayLike, n: int, width: int | None = None) -> Float32A
 
 _HOME = ProviderHome("https://api.openai.com/v1", ("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))
 _STAND_IN = "."  # sent if all texts are blank, to learn the length of a vector
-_NUMBER = np.dtype("<f4")  # the numbers in base64
 
 
 @dataclass(frozen=True)
@@ -127,22 +123,12 @@ def _parse_vectors(answer: HttpResponse, n: int, width: Any) -> Float32Array:
     if by_place.keys() != set(map(str, range(n))):
         raise answer.error(f"expected each index from 0 to {n - 1} once; got {places[:10]}")
     try:
-        rows = [_numbers(by_place[str(place)].get("embedding")) for place in range(n)]
+        rows = [by_place[str(place)].get("embedding") for place in range(n)]
+        if not all(isinstance(row, list) for row in rows):
+            raise DataError("each item must have an 'embedding', a list of numbers")
         return check_vectors(rows, n, width)
     except DataError as exc:
         raise answer.error(str(exc)) from exc
-
-
-def _numbers(embedding: Any) -> Any:
-    """The numbers of a vector, from a list or from base64 of float32 (little-endian)."""
-    if isinstance(embedding, list):
-        return embedding
-    if not isinstance(embedding, str):
-        raise DataError("each item must have an 'embedding', as a list of numbers or as base64")
-    try:
-        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype=_NUMBER)
-    except ValueError as exc:
-        raise DataError(f"an 'embedding' is not base64 of float32: {exc}") from exc
 
 
 def openai_embeddings(
@@ -152,7 +138,6 @@ def openai_embeddings(
     api_key_env: str | None = None,
     batch_size: int = 64,
     dimensions: int | None = None,
-    encoding_format: Literal["float", "base64"] = "float",
     extra_body: Mapping[str, object] | None = None,
     timeout: float = 60.0,
     max_attempts: int = 5,
@@ -177,9 +162,6 @@ def openai_embeddings(
         How many texts are sent at a time.
     dimensions : int, optional
         The length of the vectors, if the model supports several.
-    encoding_format : {"float", "base64"}
-        How vectors are sent; base64 is four times shorter and several times faster to read, but
-        not all servers support it.
     extra_body : mapping, optional
         Further fields of the request, such as ``{"truncate_prompt_tokens": 512}`` for vLLM. A key
         is named as ``${NAME}``, by its environment variable.
@@ -216,10 +198,9 @@ def openai_embeddings(
     for name, value in sizes.items():
         if not isinstance(value, int) or value < 1:
             raise DataError(f"{name} must be an integer >= 1; got {value!r}")
-    check_choice("encoding_format", encoding_format, ("float", "base64"))
     base, variable = _HOME.locate(base_url, api_key_env)
     address = base.removesuffix("/embeddings") + "/embeddings"
-    body = {**(extra_body or {}), "model": model, "encoding_format": encoding_format}
+    body = {**(extra_body or {}), "model": model}
     body |= {} if dimensions is None else {"dimensions": dimensions}
     client = partial(
         Client, timeout=timeout, max_attempts=max_attempts, max_wait=max_wait, sleep=sleep
@@ -229,79 +210,3 @@ def openai_embeddings(
     server.headers()  # and the keys
     keys_named_in([address, body])
     return server
-
-
-@dataclass(frozen=True, eq=False)
-class SentenceTransformerEmbeddings:
-    """A model of sentence-transformers as a callable; `sentence_transformer` creates it."""
-
-    name: str
-    model: Any = field(repr=False)
-    encode: Mapping[str, object]
-
-    def __call__(self, texts: Sequence[str]) -> Float32Array:
-        """Embed texts."""
-        listed = _check_texts(texts)
-        if not listed:
-            return np.empty((0, 0), dtype=np.float32)
-        return check_vectors(self.model.encode(listed, **self.encode), len(listed))
-
-
-def sentence_transformer(
-    model: str,
-    *,
-    batch_size: int = 32,
-    encode: Mapping[str, object] | None = None,
-    **options: object,
-) -> SentenceTransformerEmbeddings:
-    """A model of sentence-transformers that embeds texts on this machine.
-
-    Parameters
-    ----------
-    model : str
-        Its name, or its folder.
-    batch_size : int, default 32
-        How many texts are embedded at a time.
-    encode : mapping, optional
-        Further arguments of ``encode`` of the library, such as ``{"prompt_name": "query"}``.
-    **options
-        Arguments of ``SentenceTransformer`` of the library, such as ``device="cpu"``.
-
-    Returns
-    -------
-    callable
-        A function from a list of texts to a float32 array, one row per text.
-
-    Raises
-    ------
-    MissingDependencyError
-        If sentence-transformers is not installed.
-    DataError
-        If the model cannot be loaded.
-
-    Notes
-    -----
-    A model can load its own code only if you pass ``trust_remote_code=True``, as in the library.
-
-    Examples
-    --------
-    >>> embed = sentence_transformer("all-MiniLM-L6-v2", device="cpu")  # doctest: +SKIP
-    >>> embed(["a text", "another"]).shape  # doctest: +SKIP
-    (2, 384)
-    """
-    if batch_size < 1:
-        raise DataError(f"batch_size must be an integer >= 1; got {batch_size!r}")
-    library = load("sentence_transformers:SentenceTransformer")
-    try:
-        loaded = library(model, **options)
-    except (OSError, ValueError) as exc:
-        raise DataError(f"the model {model!r} cannot be loaded: {exc}") from exc
-    arguments = {"batch_size": batch_size, "show_progress_bar": False, **(encode or {})}
-    return SentenceTransformerEmbeddings(model, loaded, {**arguments, "convert_to_numpy": True})
-
-
-EMBEDDERS: Registry[Callable[..., Callable[[list[str]], Float32Array]]] = Registry(
-    "embedder",
-    {"openai": openai_embeddings, "sentence-transformers": sentence_transformer},
-    group="rageval_report.embedders",
-)

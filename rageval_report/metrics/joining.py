@@ -7,7 +7,7 @@ Ids are compared only among the documents that share the score of a judged one.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Literal
@@ -19,19 +19,15 @@ from numpy.typing import NDArray
 from rageval_report.errors import AlignmentError, DataError, ReaderError, named
 from rageval_report.metrics.retrieval import Hits, hit_table
 from rageval_report.scores.query_ids import first_named
-from rageval_report.types import BoolArray, FloatArray, IntArray, WordArray
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 Ties = Literal["docid", "input", "error"]
 TIES: tuple[Ties, ...] = ("docid", "input", "error")
 
-# The numbers of the documents of each query. Documents are texts, or bytes where both tables are.
+# The numbers of the documents of each query.
 NumberTable = Mapping[str, Mapping[Any, Any]]
 
 Tables = list[Mapping[Any, Any]]
-
-# 2**64 over the golden ratio, an odd number that spreads bits well (Knuth), and a shift that
-# brings high bits down.
-_MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 
 # Queries that are read at a time.
 _AT_A_TIME = 32
@@ -43,7 +39,6 @@ _MOST_NAMED = 3
 
 NumberKind = Literal["score", "relevance"]
 Objects = NDArray[np.object_]
-Ids = NDArray[Any]  # texts as objects, or fixed-width bytes in UTF-8
 
 # Ours first, then the names of PyTerrier (qid, docno), ranx (q_id) and BEIR (corpus-id).
 _QUERY_NAMES = ("query_id", "qid", "q_id", "query", "topic")
@@ -59,7 +54,7 @@ class IdRows:
     """A run, or judgments, one row per document; `value` has scores or grades, and no NaN."""
 
     query: Objects
-    doc: Ids
+    doc: Objects
     value: FloatArray
     what: str
     path: str | None = None
@@ -67,18 +62,7 @@ class IdRows:
 
     def document(self, row: int) -> str:
         """The document of a row."""
-        id_ = self.doc[row]
-        return id_.decode() if isinstance(id_, bytes) else str(id_)
-
-    @property
-    def has_bytes(self) -> bool:
-        """Whether the documents are bytes."""
-        return self.doc.dtype.kind == "S"
-
-    def documents(self) -> list[str]:
-        """The documents as texts."""
-        docs: list[Any] = self.doc.tolist()
-        return [id_.decode() for id_ in docs] if self.has_bytes else docs
+        return str(self.doc[row])
 
     def error(self, row: int, message: str) -> DataError:
         """The error that names the file and line of a row (or its number) and its ids."""
@@ -91,17 +75,15 @@ class IdRows:
 
     def is_repeat(self) -> BoolArray:
         """Which rows have a document that an earlier row of the same query has."""
-        ids = pd.DataFrame({"query": self.query, "doc": self.doc.astype(object)})
-        return ids.duplicated().to_numpy()
+        return pd.DataFrame({"query": self.query, "doc": self.doc}).duplicated().to_numpy()
 
-    def by_query(self, *, as_texts: bool) -> dict[str, dict[Any, float]]:
+    def by_query(self) -> dict[str, dict[str, float]]:
         """The numbers of the documents of each query, which must be distinct."""
-        docs: list[Any] = self.documents() if as_texts else self.doc.tolist()
-        values = self.value.tolist()
+        docs, values = self.doc.tolist(), self.value.tolist()
         is_first = np.ones(len(docs), dtype=bool)
         is_first[1:] = self.query[1:] != self.query[:-1]
         starts = np.flatnonzero(is_first).tolist()
-        table: dict[str, dict[Any, float]] = {}
+        table: dict[str, dict[str, float]] = {}
         for start, stop in zip(starts, [*starts[1:], len(docs)], strict=False):
             rows = dict(zip(docs[start:stop], values[start:stop], strict=True))
             known = table.setdefault(self.query[start], rows)
@@ -184,6 +166,11 @@ class Joined:
     n_tied: IntArray
     missing: list[str]
     unjudged: list[str]
+    run: NumberTable
+    qrels: NumberTable
+    n_self: int = 0  # documents that were left out before
+    n_repeats: int = 0
+    match_note: str = ""
 
 
 def join_tables(
@@ -206,140 +193,56 @@ def join_tables(
     if np.isnan(scores).any() or not np.isfinite(grades).all():
         _refuse_non_numbers(query_ids, runs, judged)
     n_retrieved, n_judged = (np.array([len(docs) for docs in tables]) for tables in (runs, judged))
-    columns = _Columns(scores, n_retrieved, grades, judged_scores, n_judged)
-    by_id = ties == "docid"
+    rank, tied = _ranks(scores, n_retrieved, judged_scores, n_judged)
     try:
-        rank = columns.rank(
-            lambda query: _rank_among_equals(runs[query], judged[query], by_id=by_id)
-        )
+        judged_ends = np.cumsum(n_judged)
+        for query in tied:
+            last = int(judged_ends[query])
+            rank[last - int(n_judged[query]) : last] = _rank_among_equals(
+                runs[query], judged[query], by_id=ties == "docid"
+            )
     except TypeError as exc:
         raise DataError(f"document ids must all be texts; {exc}") from exc
-    return _joined(query_ids, columns, rank, (missing, unjudged), ties, relevance_level)
-
-
-def join_rows(run: IdRows, qrels: IdRows, *, ties: Ties, relevance_level: float) -> Joined | None:
-    """As `join_tables`, for files, without a Python object per document.
-
-    None if a document may appear twice for a query, or two have one hash: the tables decide.
-    """
-    codes, names = pd.factorize(np.concatenate([qrels.query, run.query]))
-    judged_code, code = codes[: len(qrels.query)], codes[len(qrels.query) :]
-    n_judged = np.bincount(judged_code)
-    query_ids, unjudged = names[: len(n_judged)].tolist(), names[len(n_judged) :].tolist()
-    # Queries without judgments have the highest codes: they come last, and are then left out.
-    rows = np.argsort(code, kind="stable")
-    judged_rows = np.argsort(judged_code, kind="stable")
-    code, judged_code = code[rows], judged_code[judged_rows]
-    judged_docs = qrels.doc[judged_rows]
-    place = _match(run.doc[rows], code, judged_docs, judged_code)
-    n = int(np.searchsorted(code, len(n_judged)))
-    n_retrieved = np.bincount(code[:n], minlength=len(n_judged))
-    missing = [query_ids[query] for query in np.flatnonzero(n_retrieved == 0).tolist()]
-    _refuse_strangers(query_ids, missing, unjudged)
-    if place is None:
-        return None
-    rows, place = rows[:n], place[:n]
-    docs, scores, judged_scores = run.doc[rows], run.value[rows], np.full(len(judged_docs), _NAN)
-    judged_scores[place[place >= 0]] = scores[place >= 0]
-    # A copy of the scores: they are sorted where they stand.
-    grades = qrels.value[judged_rows]
-    columns = _Columns(scores.copy(), n_retrieved, grades, judged_scores, n_judged)
-    ends, judged_ends = np.cumsum(n_retrieved).tolist(), np.cumsum(n_judged).tolist()
-
-    def rank_among_equals(query: int) -> list[int]:
-        mine = slice(ends[query] - int(n_retrieved[query]), ends[query])
-        theirs = slice(judged_ends[query] - int(n_judged[query]), judged_ends[query])
-        table = dict(zip(docs[mine].tolist(), scores[mine].tolist(), strict=True))
-        return _rank_among_equals(table, judged_docs[theirs].tolist(), by_id=ties == "docid")
-
-    rank = columns.rank(rank_among_equals)
-    return _joined(query_ids, columns, rank, (missing, unjudged), ties, relevance_level)
-
-
-def _match(docs: Ids, code: IntArray, judged_docs: Ids, judged_code: IntArray) -> IntArray | None:
-    """The row of the judgment of each document, or -1; None if ids may repeat, or hashes meet."""
-    width = -(-max(docs.itemsize, judged_docs.itemsize) // 8) * 8
-    words, judged_words = (each.astype(f"S{width}").view(np.uint64).reshape(len(each), -1)
-                           for each in (docs, judged_docs))  # fmt: skip
-    keys, judged_keys = _hash(words, code), _hash(judged_words, judged_code)
-    index = pd.Index(judged_keys)
-    if not index.is_unique or not pd.Index(keys).is_unique:
-        return None
-    place: IntArray = index.get_indexer(pd.Index(keys))
-    matched = np.flatnonzero(place >= 0)
-    other = place[matched]
-    # A hash finds ids that may be equal; they are compared in full.
-    is_same = (words[matched] == judged_words[other]).all(axis=1)
-    is_same &= code[matched] == judged_code[other]
-    return place if is_same.all() else None
-
-
-def _hash(words: WordArray, code: IntArray) -> WordArray:
-    """A number for each id of a query, from eight bytes at a time."""
-    mixed = code.astype(np.uint64) * _MIX
-    for word in words.T:
-        mixed = (mixed ^ word) * _MIX
-        mixed ^= mixed >> _SHIFT
-    return mixed
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """The numbers of all queries, one query after the other; NaN for what was not retrieved."""
-
-    scores: FloatArray
-    n_retrieved: IntArray
-    grades: FloatArray
-    judged_scores: FloatArray
-    n_judged: IntArray
-
-    def rank(self, rank_among_equals: Callable[[int], list[int]]) -> IntArray:
-        """The rank of each judged document, -1 if not retrieved; sorts the scores by query."""
-        n_not_above = np.zeros(len(self.grades), np.int64)
-        ends, judged_ends = (np.cumsum(n).tolist() for n in (self.n_retrieved, self.n_judged))
-        start = first = 0
-        for end, last in zip(ends, judged_ends, strict=True):
-            ordered = self.scores[start:end]
-            ordered.sort()
-            n_not_above[first:last] = ordered.searchsorted(self.judged_scores[first:last], "right")
-            start, first = end, last
-        query = np.repeat(np.arange(len(ends)), self.n_judged)
-        rank = self.n_retrieved[query] - n_not_above
-        is_retrieved = self.judged_scores == self.judged_scores
-        # In ascending order, the score before the one of the document itself.
-        place = np.cumsum(self.n_retrieved)[query] - rank - 2
-        is_tied = is_retrieved & (n_not_above > 1)
-        is_tied[is_tied] = self.scores[place[is_tied]] == self.judged_scores[is_tied]
-        for code in np.unique(query[is_tied]).tolist():
-            last = judged_ends[code]
-            rank[last - int(self.n_judged[code]) : last] = rank_among_equals(code)
-        rank[~is_retrieved] = -1
-        return rank
-
-
-def _joined(
-    query_ids: list[str],
-    columns: _Columns,
-    rank: IntArray,
-    apart: tuple[list[str], list[str]],
-    ties: Ties,
-    relevance_level: float,
-) -> Joined:
-    n_tied = _count_tied(columns.scores, columns.n_retrieved)
+    rank[np.isnan(judged_scores)] = -1
+    n_tied = _count_tied(scores, n_retrieved)
     if ties == "error":
         refuse_ties(query_ids, n_tied)
-    judged_query = np.repeat(np.arange(len(query_ids)), columns.n_judged)
+    judged_query = np.repeat(np.arange(len(query_ids)), n_judged)
     retrieved = np.flatnonzero(rank >= 0)
     hits = hit_table(
         query=judged_query[retrieved],
         rank=rank[retrieved],
-        grade=columns.grades[retrieved],
+        grade=grades[retrieved],
         judged_query=judged_query,
-        judged_grade=columns.grades,
-        n_retrieved=columns.n_retrieved,
+        judged_grade=grades,
+        n_retrieved=n_retrieved,
         relevance_level=relevance_level,
     )
-    return Joined(query_ids, hits, n_tied, *apart)
+    return Joined(query_ids, hits, n_tied, missing, unjudged, run, qrels)
+
+
+def _ranks(
+    scores: FloatArray, n_retrieved: IntArray, judged_scores: FloatArray, n_judged: IntArray
+) -> tuple[IntArray, list[int]]:
+    """The rank of each judged document by its score, and the queries in which one is tied.
+
+    Sorts the scores of each query where they stand.
+    """
+    n_not_above = np.zeros(len(judged_scores), np.int64)
+    ends, judged_ends = np.cumsum(n_retrieved), np.cumsum(n_judged)
+    start = first = 0
+    for end, last in zip(ends.tolist(), judged_ends.tolist(), strict=True):
+        ordered = scores[start:end]
+        ordered.sort()
+        n_not_above[first:last] = ordered.searchsorted(judged_scores[first:last], "right")
+        start, first = end, last
+    query = np.repeat(np.arange(len(ends)), n_judged)
+    rank = n_retrieved[query] - n_not_above
+    # In ascending order, the score before the one of the document itself.
+    place = ends[query] - rank - 2
+    is_tied = (judged_scores == judged_scores) & (n_not_above > 1)
+    is_tied[is_tied] = scores[place[is_tied]] == judged_scores[is_tied]
+    return rank, np.unique(query[is_tied]).tolist()
 
 
 def _read_numbers(runs: Tables, judged: Tables) -> tuple[FloatArray, FloatArray, FloatArray]:

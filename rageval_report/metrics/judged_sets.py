@@ -19,12 +19,7 @@ import pandas as pd
 from rageval_report.errors import DataError, check_choice, is_doubt, named
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.metrics.checks import check_cutoff
-from rageval_report.metrics.record_scores import (
-    ScoredRecords,
-    Tools,
-    is_unanswerable,
-    score_records,
-)
+from rageval_report.metrics.record_scores import is_unanswerable
 from rageval_report.metrics.scoring import score_and_judge
 from rageval_report.records import record_table
 from rageval_report.records.golden import high_grade, highly_relevant
@@ -33,7 +28,6 @@ from rageval_report.records.levels import (
     SECTION_FIELDS,
     LevelOption,
     choose_level,
-    count_levels,
     records_at_level,
 )
 from rageval_report.results import Result
@@ -44,8 +38,6 @@ if TYPE_CHECKING:
 
 Repeats = Literal["keep", "best"]
 _REPEATS: tuple[Repeats, ...] = get_args(Repeats)
-
-_CITING = ("citation_precision", "citation_recall", "section_accuracy")
 
 _FEW = 50  # ADR-013 asks for 50 to 100 queries
 _CORRECT_FROM = 0.5  # the lowest score of a correct answer; the TRUE of a judge is 1
@@ -135,10 +127,7 @@ def evaluate_judged_set(
     -------
     JudgedSetEvaluation
         The scores ``recall@k``, ``reachable_recall@k`` (the number found, divided by the `k` or
-        fewer that can be found), ``precision@1`` and `generation`; and the tables. If the pipeline
-        returns ``citations``, also ``citation_precision``, ``citation_recall`` and
-        ``section_accuracy``, as `rageval_report.score` computes them: all relevant documents of the
-        records count, of every grade.
+        fewer that can be found), ``precision@1`` and `generation`; and the tables.
 
     Raises
     ------
@@ -175,15 +164,14 @@ def evaluate_judged_set(
     grade, grade_note = high_grade(answerable, grade)
     relevant = highly_relevant(answerable, grade=grade)
     mapped = _with_set_ids(relevant, mapping)
-    choice = choose_level(count_levels(mapped), level)
+    choice = choose_level(mapped, level)
     at_level = records_at_level(mapped, choice.level)
     cut_notes, counted = _cut_rankings(at_level, len(checked), k, duplicates, mapping)
     metrics = [f"recall@{k}", f"reachable_recall@{k}", "precision@1"]
-    citing = _citation_scores(checked.loc[relevant.index], level, mapping)
-    if generation in (*metrics, *_CITING):
+    if generation in metrics:
         raise DataError(
             f"generation must be a judge or a metric of the answer; {generation} is a metric of "
-            "retrieval or citations"
+            "retrieval"
         )
     scored = score_and_judge(
         counted,
@@ -194,7 +182,6 @@ def evaluate_judged_set(
         config=config,
         created=created,
         notes=(*([match_note] if match_ids else []), *notes),
-        further=citing,
         strict=strict,
         allow=allow,
     )
@@ -223,34 +210,23 @@ def evaluate_judged_set(
 # -- the records to score
 
 
-def _citation_scores(
-    records: pd.DataFrame, level: LevelOption, mapping: Mapping[str, str | Sequence[str]] | None
-) -> ScoredRecords | None:
-    """The scores of the citations; None if the pipeline returns none."""
-    if "citations" not in records or not records["citations"].notna().any():
-        return None
-    return score_records(_with_set_ids(records, mapping), _CITING, tools=Tools(level=level))
-
-
 def _with_set_ids(
     records: pd.DataFrame, mapping: Mapping[str, str | Sequence[str]] | None
 ) -> pd.DataFrame:
-    """The records with the ids of the set in what the pipeline retrieved and cited."""
+    """The records with the ids of the set in what the pipeline retrieved."""
     set_id = _invert_mapping(mapping or {})
-
-    def in_set(name: Any) -> Any:
-        return tuple(map(in_set, name)) if isinstance(name, tuple) else set_id.get(name, name)
-
-    fields = (
-        "retrieved",
-        "citations",
-        *map(SECTION_FIELDS.__getitem__, ("retrieved", "citations")),
-    )
     columns = {}
-    for field in filter(records.__contains__, fields):
-        cells = [ids and [*map(in_set, ids)] for ids in records[field]]
-        columns[field] = pd.Series(cells, records.index, dtype=object)
+    for field in ("retrieved", SECTION_FIELDS["retrieved"]):
+        if field in records and set_id:
+            cells = [ids and [_in_set(name, set_id) for name in ids] for ids in records[field]]
+            columns[field] = pd.Series(cells, records.index, dtype=object)
     return records.assign(**columns)
+
+
+def _in_set(name: Any, set_id: Mapping[str, str]) -> Any:
+    """An id, or document and chunk, with the ids of the set."""
+    is_pair = isinstance(name, tuple)
+    return tuple(set_id.get(part, part) for part in name) if is_pair else set_id.get(name, name)
 
 
 def _cut_rankings(
@@ -261,14 +237,26 @@ def _cut_rankings(
     mapping: Mapping[str, str | Sequence[str]] | None,
 ) -> tuple[tuple[str, ...], pd.DataFrame]:
     """Notes on the records, and the records with only the results that count."""
-    rankings = records["retrieved"].tolist()
-    cut = [ranking and _first_documents(ranking, k, duplicates) for ranking in rankings]
+    cut = []
+    n_repeated = 0
+    for ranking in records["retrieved"].tolist():
+        # ADR-013 counts chunks: several of one document use up its k places.
+        top = ranking and (
+            ranking[:k] if duplicates == "keep" else list(dict.fromkeys(ranking))[:k]
+        )
+        cut.append(top and list(dict.fromkeys(top)))
+        n_repeated += len(set(top or ())) < len(top or ())
     table = records.drop(columns=[field for field in _REPLACED_FIELDS if field in records])
     table["retrieved"] = pd.Series(cut, index=table.index, dtype=object)
     # Of several chunks of a document, one is expected at the level of documents.
     table["highly_relevant_count"] = table["relevant"].map(len)
-    keeps = duplicates == "keep"
-    return (*_set_notes(table, n_before, k, mapping), *_chunk_notes(rankings, k) * keeps), table
+    notes = [*_set_notes(table, n_before, k, mapping)]
+    if n_repeated:
+        notes.append(
+            f"the first {k} results of {n_repeated} queries hold several chunks of one document, "
+            f'so fewer than {k} documents count; duplicates="best" takes the first {k} documents'
+        )
+    return tuple(notes), table
 
 
 def _invert_mapping(mapping: Mapping[str, str | Sequence[str]]) -> dict[str, str]:
@@ -283,14 +271,6 @@ def _invert_mapping(mapping: Mapping[str, str | Sequence[str]]) -> dict[str, str
                     f"{document!r}"
                 )
     return set_id
-
-
-def _first_documents(ranking: Sequence[str], k: int, duplicates: Repeats) -> list[str]:
-    """The documents in the first `k` results, each once."""
-    if duplicates == "keep":
-        # ADR-013 counts chunks: several of one document use up its k places.
-        return list(dict.fromkeys(ranking[:k]))
-    return list(dict.fromkeys(ranking))[:k]
 
 
 def _set_notes(
@@ -322,16 +302,6 @@ def _set_notes(
         )
 
 
-def _chunk_notes(rankings: Sequence[Sequence[str] | None], k: int) -> list[str]:
-    tops = [ranking[:k] for ranking in rankings if ranking is not None]
-    n_repeated = sum(len(set(top)) < len(top) for top in tops)
-    note = (
-        f"the first {k} results of {n_repeated} queries hold several chunks of one document, so "
-        f'fewer than {k} documents count; duplicates="best" takes the first {k} documents'
-    )
-    return [note] if n_repeated else []
-
-
 # -- the tables
 
 _HEADLINE = ("query_id", "expected", "found", "recall", "reachable_recall", "retrieval", "answer")
@@ -343,29 +313,27 @@ def _query_table(
     """One row per query; no query is left out because another one failed."""
     rankings = records["retrieved"].tolist()
     expected = [set(grades) for grades in records["relevant"].tolist()]
-    reachable_recall = scores[f"reachable_recall@{k}"].to_numpy()
-    generation = scores.iloc[:, -1].to_numpy()
+    found = [math.nan if ranking is None else len(gold & set(ranking))
+             for ranking, gold in zip(rankings, expected, strict=True)]  # fmt: skip
+    reachable_recall, generation = scores[f"reachable_recall@{k}"], scores.iloc[:, -1]
     return pd.DataFrame(
         {
             "query_id": records.index.tolist(),
             "question": records["question"].tolist() if "question" in records else None,
-            "expected": [len(gold) for gold in expected],
+            "expected": list(map(len, expected)),
             "retrieved": [math.nan if ranking is None else len(ranking) for ranking in rankings],
-            "found": [
-                math.nan if ranking is None else len(gold & set(ranking))
-                for ranking, gold in zip(rankings, expected, strict=True)
-            ],
+            "found": found,
             "recall": scores[f"recall@{k}"].to_numpy(),
-            "reachable_recall": reachable_recall,
+            "reachable_recall": reachable_recall.to_numpy(),
             "first_is_expected": scores["precision@1"].to_numpy(),
             "retrieval": _label_scores(reachable_recall, minimum, "found", "not found"),
-            "generation": generation,
+            "generation": generation.to_numpy(),
             "answer": _label_scores(generation, _CORRECT_FROM, "correct", "incorrect"),
         }
     )
 
 
-def _label_scores(values: np.ndarray, threshold: float, yes: str, no: str) -> list[str]:
+def _label_scores(values: pd.Series, threshold: float, yes: str, no: str) -> list[str]:
     """A label per score; the tolerance keeps a recall of 0.8 that was rounded down."""
     return [
         "not scored" if math.isnan(value) else yes if value >= threshold - 1e-12 else no

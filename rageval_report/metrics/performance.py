@@ -6,7 +6,6 @@ An unknown price makes the cost missing, not 0; give a free model the price 0.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, named
 from rageval_report.types import FloatArray
 
 _TOKENS_PER_PRICE = 1_000_000
@@ -103,38 +102,23 @@ def _check_price(model: object, spec: Sequence[float] | Mapping[str, float]) -> 
 def notes_on_costs(
     records: pd.DataFrame, prices: Prices | None, *, model: str | None = None
 ) -> tuple[str, ...]:
-    """Where the costs of the answers come from, and why the cost of some is unknown."""
+    """Where the costs of the answers come from, and of which models the price is unknown."""
     answered = records[records["error"].isna()] if "error" in records else records
-    table = check_prices(prices or {})
-    amounts = performance_of(answered, table, model=model)
     stated = ~np.isnan(performance_of(answered).cost_usd)
-    unknown = np.isnan(amounts.cost_usd)
-    n_computed = len(answered) - int(stated.sum()) - int(unknown.sum())
-    parts = [
-        f"{n} of {len(answered)} are {origin}"
-        for n, origin in (
-            (int(stated.sum()), "stated by the pipeline, which counts first"),
-            (n_computed, "computed from tokens and prices"),
-        )
-        if n
-    ]
-    reasons = Counter(
-        _reason_of_unknown(name, tokens)
-        for name, tokens, is_unknown in zip(
-            _models(answered, model), total_tokens(amounts).tolist(), unknown, strict=True
-        )
-        if is_unknown
-    )
-    parts += [f"{n} unknown: {reason}" for reason, n in reasons.most_common()]
+    known = ~np.isnan(performance_of(answered, prices or {}, model=model).cost_usd)
+    counts = {
+        "are stated by the pipeline, which counts first": int(stated.sum()),
+        "are computed from tokens and prices": int((known & ~stated).sum()),
+        "are unknown": int((~known).sum()),
+    }
+    parts = [f"{n} of {len(answered)} {what}" for what, n in counts.items() if n]
+    priced = check_prices(prices or {})
+    others = [name for name, is_known in zip(_models(answered, model), known, strict=True)
+              if not is_known and name not in priced]  # fmt: skip
+    if others:
+        names = named(dict.fromkeys(str(name or "(not named)") for name in others))
+        parts.append(f"there is no price for the model {names}")
     return (f"cost_usd: {'; '.join(parts)}",) if parts else ()
-
-
-def _reason_of_unknown(model: str | None, tokens: float) -> str:
-    if math.isnan(tokens):
-        return "no count of tokens sent and received"
-    if model is None:
-        return "nothing names the model"
-    return f"no price for the model {model!r}, such as prices={{{model!r}: (sent, received)}}"
 
 
 # -- one number per query

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from operator import contains
 from pathlib import Path
-from typing import Any, Literal, TypeGuard, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError, check_choice, named
-from rageval_report.files.inputs import is_file_input, open_input
+from rageval_report.files.inputs import is_file_input
+from rageval_report.files.source import Source
 from rageval_report.metrics.checks import check_cutoff
 from rageval_report.metrics.joining import (
     ADVICE_ON_REPEATS,
@@ -25,13 +26,13 @@ from rageval_report.metrics.joining import (
     NumberTable,
     Ties,
     from_frame,
-    join_rows,
     join_tables,
     refuse_ties,
 )
 from rageval_report.metrics.retrieval import Hits, n_judged_retrieved
 from rageval_report.metrics.trec_files import read_trec_qrels, read_trec_run
 from rageval_report.records.id_changes import (
+    IdChange,
     IdSide,
     MatchIds,
     change_id,
@@ -48,70 +49,67 @@ from rageval_report.types import FloatArray
 
 DuplicateDocs = Literal["error", "best", "keep"]
 DUPLICATE_DOCS: tuple[DuplicateDocs, ...] = get_args(DuplicateDocs)
+NoRelevant = Literal["zero", "skip"]
+NO_RELEVANT: tuple[NoRelevant, ...] = get_args(NoRelevant)
+NO_RELEVANT_REASON = "the query has no relevant documents"
+VIEW = "rankings"
 
 _RUN, _QRELS = "the run", "qrels"
 # Frames are recognised by the protocols they offer, so that neither polars nor pyarrow is imported.
 _FRAMES = ("__arrow_c_stream__", "__dataframe__", "__narwhals_dataframe__")
 
-
-@dataclass(frozen=True)
-class JoinRules:
-    """How a run is joined with its judgments; see `score_table_of_rankings`."""
-
-    ties: Ties
-    relevance_level: float
-    drop_self: bool = False
-    duplicates: DuplicateDocs = "error"
+# Queries and retrieved documents of which a doubt about ids looks.
+_MOST_QUERIES, _MOST_RETRIEVED = 500, 100
+_FEW_QUERIES = 25  # if many queries meet their gold, only a few ids can be written otherwise
+_FEW_MEET, _MOST_EMPTY = 0.2, 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class JoinedInputs:
-    """A run joined with its judgments, and how many documents were left out of the run before."""
-
-    joined: Joined
-    n_self: int = 0
-    n_repeats: int = 0
-
-
-def join_inputs(run: object, qrels: object, rules: JoinRules) -> JoinedInputs:
-    """A run joined with its judgments."""
-    left: IdRows | Mapping[Any, Any]
-    left = run if isinstance(run, Mapping) else rows_of(run, is_run=True)
-    right = qrels if isinstance(qrels, Mapping) else rows_of(qrels, is_run=False)
-    keeps_all = rules.duplicates == "error" and not rules.drop_self
-    if keeps_all and _has_bytes(left) and _has_bytes(right):
-        joined = join_rows(left, right, ties=rules.ties, relevance_level=rules.relevance_level)
-        if joined is not None:
-            return JoinedInputs(joined)
-    # Bytes need no decoding where both sides have them.
-    as_texts = rules.drop_self or not (_has_bytes(left) and _has_bytes(right))
+def join_inputs(
+    run: object,
+    qrels: object,
+    *,
+    ties: Ties,
+    relevance_level: float,
+    drop_self: bool = False,
+    duplicates: DuplicateDocs = "error",
+    match_ids: MatchIds = (),
+) -> Joined:
+    """A run joined with its judgments; see `score_table_of_rankings`."""
     judged = (
-        right.by_query(as_texts=as_texts)
-        if isinstance(right, IdRows)
-        else plain_table(right, _grade_of_listed, _QRELS)
+        plain_table(qrels, _grade_of_listed, _QRELS)
+        if isinstance(qrels, Mapping)
+        else rows_of(qrels, is_run=False).by_query()
     )
-    n_self = n_repeats = 0
+    left = run if isinstance(run, Mapping) else rows_of(run, is_run=True)
     n_tied = None
+    n_repeats = n_self = 0
     # Repeats go first: a document with the id of its query is then counted once.
-    if isinstance(left, IdRows) and rules.duplicates != "error" and left.is_repeat().any():
-        left, n_tied = _ranked_lists(left, rules)
+    if isinstance(left, IdRows) and duplicates != "error" and left.is_repeat().any():
+        left, n_tied = _ranked_lists(left, ties, duplicates)
     if isinstance(left, IdRows):
-        retrieved: NumberTable = left.by_query(as_texts=as_texts)
+        retrieved: NumberTable = left.by_query()
     else:
         _refuse_sets(left)
-        if rules.duplicates != "error":
-            left, n_repeats = _credit_lists_once(left, rules.duplicates)
+        if duplicates != "error":
+            left, n_repeats = _credit_lists_once(left, duplicates)
         retrieved = plain_table(left, _score_of_place, _RUN)
-    if rules.drop_self:
+    note = ""
+    if match_ids:
+        changes = parse_changes(match_ids)
+        n_before = sum(map(len, retrieved.values()))
+        retrieved = _changed_table(retrieved, changes, "retrieved")
+        judged = _changed_table(judged, changes, "gold")
+        note = note_of_changes(changes, n_before - sum(map(len, retrieved.values())))
+    if drop_self:
         retrieved, n_self = _table_without_self(retrieved)
-    ties: Ties = rules.ties if n_tied is None else "input"
-    joined = join_tables(retrieved, judged, ties=ties, relevance_level=rules.relevance_level)
+    order: Ties = ties if n_tied is None else "input"
+    joined = join_tables(retrieved, judged, ties=order, relevance_level=relevance_level)
     if n_tied is not None:
         counts = n_tied.reindex(joined.query_ids, fill_value=0).to_numpy(np.int64)
         joined = replace(joined, n_tied=counts)
-        if rules.ties == "error":
+        if ties == "error":
             refuse_ties(joined.query_ids, counts)
-    return JoinedInputs(joined, n_self, n_repeats)
+    return replace(joined, n_self=n_self, n_repeats=n_repeats, match_note=note)
 
 
 def hits_of(
@@ -157,8 +155,9 @@ def rows_of(source: object, *, is_run: bool) -> IdRows:
         return source
     what = _RUN if is_run else _QRELS
     if is_file_input(source):
-        opened = open_input(source, "run" if is_run else "qrels")
-        return (read_trec_run if is_run else read_trec_qrels)(opened)
+        if isinstance(source, str | Path) and Path(source).is_fifo():
+            source = Path(source).read_bytes()  # a pipe can be read only once
+        return (read_trec_run if is_run else read_trec_qrels)(Source(source))
     if any(hasattr(source, protocol) for protocol in _FRAMES):
         source = to_pandas(source)
         if not source.columns.is_unique:
@@ -169,10 +168,6 @@ def rows_of(source: object, *, is_run: bool) -> IdRows:
         if source.empty:
             raise DataError(f"{what} has no rows; expected one row per document")
     return from_frame(source, what, "score" if is_run else "relevance")
-
-
-def _has_bytes(rows: object) -> TypeGuard[IdRows]:
-    return isinstance(rows, IdRows) and rows.has_bytes
 
 
 def _score_of_place(place: int) -> float:
@@ -303,22 +298,36 @@ def _repeat_name(doc: object, place: int) -> str:
     return f"{doc}\x01repeat {place}"
 
 
-def _ranked_lists(rows: IdRows, rules: JoinRules) -> tuple[dict[str, list[str]], pd.Series]:
+def _ranked_lists(
+    rows: IdRows, ties: Ties, duplicates: DuplicateDocs
+) -> tuple[dict[str, list[str]], pd.Series]:
     """The documents of each query in the order of their ranks, and how many have equal scores."""
-    table = pd.DataFrame({"query": rows.query, "doc": rows.documents(), "value": rows.value})
-    by_id = ["doc"] if rules.ties == "docid" else []
+    table = pd.DataFrame({"query": rows.query, "doc": rows.doc, "value": rows.value})
+    by_id = ["doc"] if ties == "docid" else []
     table = table.sort_values(["value", *by_id], ascending=False, kind="stable")
-    once = table if rules.duplicates == "keep" else table.drop_duplicates(["query", "doc"])
+    once = table if duplicates == "keep" else table.drop_duplicates(["query", "doc"])
     is_tied = once.duplicated(["query", "value"], keep=False)
     lists = table.groupby("query", sort=False)["doc"].agg(list).to_dict()
     in_order = {query: lists[query] for query in dict.fromkeys(rows.query)}
     return in_order, is_tied.groupby(once["query"]).sum()
 
 
-NoRelevant = Literal["zero", "skip"]
-NO_RELEVANT: tuple[NoRelevant, ...] = get_args(NoRelevant)
-NO_RELEVANT_REASON = "the query has no relevant documents"
-VIEW = "rankings"
+def _changed_table(
+    table: NumberTable, changes: Sequence[IdChange], side: IdSide
+) -> dict[str, dict[str, float]]:
+    """The documents with their ids changed; of several with one id the highest number counts."""
+    changed: dict[str, dict[str, float]] = {}
+    for query, docs in table.items():
+        best = changed[query] = {}
+        for doc, number in docs.items():
+            name = change_id(doc, changes, side)
+            if name not in best or float(number) > float(best[name]):
+                best.pop(name, None)  # so that it stands where its best one does
+                best[name] = number
+    return changed
+
+
+# -- scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +337,7 @@ class RankedScores:
     scores: pd.DataFrame
     details: pd.DataFrame
     notes: tuple[str, ...]
-    hits: Hits
+    joined: Joined
 
 
 def score_table_of_rankings(
@@ -341,6 +350,7 @@ def score_table_of_rankings(
     no_relevant: NoRelevant = "skip",
     drop_self: bool = False,
     duplicates: DuplicateDocs = "error",
+    match_ids: MatchIds = (),
 ) -> RankedScores:
     """Score a run against relevance judgments, query by query.
 
@@ -373,6 +383,8 @@ def score_table_of_rankings(
         once, at its best rank, and close up the ranks below its repeats ("best"); or count it once
         and keep the ranks of its repeats, which are then not relevant ("keep", as Haystack's
         evaluators and ragbench compute it). Repeated judgments are always an error.
+    match_ids : str or iterable of str
+        Changes of form after which ids are compared, as in `rageval_report.score_rankings`.
 
     Returns
     -------
@@ -407,9 +419,16 @@ def score_table_of_rankings(
     check_choice("duplicates", duplicates, DUPLICATE_DOCS)
     # Names are resolved before any file is read, so that a misspelt one fails at once.
     computed = {name: metric_of(name) for name in _names(metrics)}
-    rules = JoinRules(ties, check_level(relevance_level), drop_self, duplicates)
-    inputs = join_inputs(run, qrels, rules)
-    joined, hits = inputs.joined, inputs.joined.hits
+    joined = join_inputs(
+        run,
+        qrels,
+        ties=ties,
+        relevance_level=check_level(relevance_level),
+        drop_self=drop_self,
+        duplicates=duplicates,
+        match_ids=match_ids,
+    )
+    hits = joined.hits
     index = pd.Index(joined.query_ids, name="query_id", dtype="str")
     scores = {name: compute(hits, k) for name, (compute, k) in computed.items()}
     if no_relevant == "skip":
@@ -420,8 +439,8 @@ def score_table_of_rankings(
     return RankedScores(
         pd.DataFrame(scores, index=index),
         pd.concat([details, pd.DataFrame(states, index=index, dtype=object)], axis=1),
-        (*_notes_on_left_out(inputs, duplicates), *_notes(joined, ties, no_relevant)),
-        hits,
+        tuple(_notes(joined, ties, no_relevant, duplicates)),
+        joined,
     )
 
 
@@ -477,20 +496,21 @@ def _states(
     return columns
 
 
-def _notes_on_left_out(inputs: JoinedInputs, duplicates: DuplicateDocs) -> Iterable[str]:
-    if inputs.n_self:
-        is_are = "document has its query's id and is" if inputs.n_self == 1 else (
+def _notes(
+    joined: Joined, ties: Ties, no_relevant: NoRelevant, duplicates: DuplicateDocs
+) -> Iterable[str]:
+    n = len(joined.query_ids)
+    if joined.match_note:
+        yield joined.match_note
+    if joined.n_self:
+        is_are = "document has its query's id and is" if joined.n_self == 1 else (
             "documents have their query's id and are")  # fmt: skip
-        yield f"drop_self: {inputs.n_self} retrieved {is_are} left out"
-    if inputs.n_repeats:
-        counts = "document was retrieved again and counts" if inputs.n_repeats == 1 else (
+        yield f"drop_self: {joined.n_self} retrieved {is_are} left out"
+    if joined.n_repeats:
+        counts = "document was retrieved again and counts" if joined.n_repeats == 1 else (
             "documents were retrieved again and count")  # fmt: skip
         ranks = "; the repeats keep their ranks" if duplicates == "keep" else ""
-        yield f"duplicates: {inputs.n_repeats} {counts} only at the best rank{ranks}"
-
-
-def _notes(joined: Joined, ties: Ties, no_relevant: NoRelevant) -> Iterable[str]:
-    n = len(joined.query_ids)
+        yield f"duplicates: {joined.n_repeats} {counts} only at the best rank{ranks}"
     if joined.missing:
         verb = "is missing from the run and scores" if len(joined.missing) == 1 else (
             "are missing from the run and score")  # fmt: skip
@@ -583,109 +603,21 @@ def tables_in_dialect(
     return renamed, pd.concat([kept, pd.DataFrame(states, index=kept.index)], axis=1)
 
 
-# Where fewer of the queries have a relevant document among their results, a run is read again to
-# compare its ids; reading it every time would cost as much as the metrics.
-_FEW_MEET = 0.2
-_MOST_QUERIES = 500
-_FEW_QUERIES = 25  # if many queries meet their gold, only a few ids can be written otherwise
-_MOST_RETRIEVED = 100
-_MOST_EMPTY = 0.5
-
-_QUERY, _DOC, _SCORE, _GRADE = "query_id", "doc_id", "score", "relevance"
-
-
-def doubts_about_rankings(
-    run: object, qrels: object, hits: Hits, query_ids: Sequence[str]
-) -> list[Doubt]:
+def doubts_about_rankings(joined: Joined) -> list[Doubt]:
     """The doubts that the ids of a run and its judgments raise."""
+    hits = joined.hits
     n_meet = np.unique(hits.query[hits.grade >= hits.relevance_level]).size
     with_gold = np.flatnonzero(hits.n_relevant > 0)
+    if not with_gold.size:
+        return []
     n_empty = int((hits.n_retrieved[with_gold] == 0).sum())
-    are_few = n_meet < _FEW_MEET * with_gold.size
-    is_read_again = are_few or n_empty >= _MOST_EMPTY * max(with_gold.size, 1)
-    is_in_memory = isinstance(run, Mapping) and isinstance(qrels, Mapping)
-    if not with_gold.size or not (is_read_again or is_in_memory):
-        return []
-    if not all(_can_be_read_again(source) for source in (run, qrels)):
-        return []
-    most = _MOST_QUERIES if is_read_again else _FEW_QUERIES
-    step = max(1, -(-with_gold.size // most))
-    chosen = [query_ids[code] for code in with_gold[::step].tolist()]
-    queries = _ids_of(run, qrels, chosen, hits.relevance_level)
+    are_few = n_meet < _FEW_MEET * with_gold.size or n_empty >= _MOST_EMPTY * with_gold.size
+    step = max(1, -(-with_gold.size // (_MOST_QUERIES if are_few else _FEW_QUERIES)))
+    queries = []
+    for query in (joined.query_ids[code] for code in with_gold[::step].tolist()):
+        judged, docs = joined.qrels[query], joined.run.get(query, {})
+        best_first = sorted(docs, key=lambda doc: -float(docs[doc]))[:_MOST_RETRIEVED]
+        gold = tuple(doc for doc, grade in judged.items() if float(grade) >= hits.relevance_level)
+        queries.append(QueryIds(query, gold, tuple(best_first)))
     # Of a run that meets its gold here and there, a sample may not say that it never does.
     return doubts_about_ids(queries) if not n_meet else list(find_different_ids(queries))
-
-
-def _can_be_read_again(source: object) -> bool:
-    """Whether it is not a pipe, which can be read only once."""
-    return Path(source).is_file() if isinstance(source, str | Path) else True
-
-
-def _ids_of(run: object, qrels: object, chosen: Sequence[str], level: float) -> list[QueryIds]:
-    """The ids of some of the queries."""
-    retrieved, judged = _docs_of(run, chosen, is_run=True), _docs_of(qrels, chosen, is_run=False)
-    return [
-        QueryIds(
-            query,
-            tuple(doc for doc, grade in judged.get(query, ()) if grade >= level),
-            tuple(doc for doc, _ in retrieved.get(query, ())[:_MOST_RETRIEVED]),
-        )
-        for query in chosen
-    ]
-
-
-def _docs_of(
-    source: object, chosen: Sequence[str], *, is_run: bool
-) -> dict[str, list[tuple[str, float]]]:
-    """The documents of some queries with their numbers, the highest first."""
-    wanted = set(chosen)
-    if isinstance(source, Mapping):
-        source = {query: docs for query, docs in source.items() if str(query) in wanted}
-    table = _table_of(source, is_run=is_run)
-    table = table.sort_values(table.columns[2], ascending=False, kind="stable")
-    docs_of: dict[str, list[tuple[str, float]]] = {query: [] for query in chosen}
-    for query, doc, number in table[table[_QUERY].isin(wanted)].itertuples(index=False):
-        docs_of[query].append((doc, number))
-    return docs_of
-
-
-def _table_of(source: object, *, is_run: bool) -> pd.DataFrame:
-    """One row per document: query, document and number, with ids as texts."""
-    columns = [_QUERY, _DOC, _SCORE if is_run else _GRADE]
-    if not isinstance(source, Mapping):
-        rows = rows_of(source, is_run=is_run)
-        values = rows.query, rows.documents(), rows.value
-        return pd.DataFrame(dict(zip(columns, values, strict=True)))
-    triples = [
-        (str(query), str(doc), float(number))
-        for query, docs in source.items()
-        for doc, number in (docs.items() if isinstance(docs, Mapping) else _listed(docs, is_run))
-    ]
-    return pd.DataFrame(triples, columns=columns)
-
-
-def _listed(docs: Iterable[object], is_run: bool) -> Iterator[tuple[object, float]]:
-    """The documents of a list: those of a run get their order, those of judgments the grade 1."""
-    return ((doc, -place if is_run else 1.0) for place, doc in enumerate(docs))
-
-
-# -- changes of form
-
-
-def match_ranking_ids(
-    run: object, qrels: object, match_ids: MatchIds
-) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """A run and its judgments with ids changed on both sides, and a note that says how."""
-    changes = parse_changes(match_ids)
-    tables = []
-    n_repeats = 0
-    sides: tuple[tuple[object, IdSide], ...] = ((run, "retrieved"), (qrels, "gold"))
-    for source, side in sides:
-        table = _table_of(source, is_run=side == "retrieved")
-        names = {name: change_id(name, changes, side) for name in table[_DOC].unique()}
-        changed = table.assign(**{_DOC: table[_DOC].map(names)})
-        best_first = changed.sort_values(changed.columns[2], ascending=False, kind="stable")
-        first = best_first.drop_duplicates([_QUERY, _DOC]).sort_index()
-        n_repeats += len(table) - len(first) if side == "retrieved" else 0
-        tables.append(first)
-    return tables[0], tables[1], note_of_changes(changes, n_repeats)

@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError, UnknownNameError, check_choice
@@ -47,10 +46,8 @@ from rageval_report.records.levels import (
     LevelOption,
     PassageField,
     choose_level,
-    count_levels,
     records_at_level,
 )
-from rageval_report.records.table import note_of_table
 from rageval_report.scores import METRICS, Catalogue, Metric, normalise_name
 from rageval_report.scores.catalogue.dialects import Dialect, DialectName, dialect_of_name
 from rageval_report.scores.states import ERROR, NOT_APPLICABLE, state_columns, states_of
@@ -117,27 +114,18 @@ def tools_in_dialect(
 ) -> Tools:
     """The tools with the rules of a dialect, or with the usual ones for what is None."""
     rules = dialect_of_name(dialect)
-    if rules is None:
-        return Tools(embed, prices, refusals, duplicates, level or "auto", no_relevant or "skip")
-    if rules.name == "wfgy" and refusals is not None:
-        raise DataError(
-            'refusals contradicts dialect="wfgy", in which only "not in context" is a refusal; '
-            "leave out one of the two"
-        )
-    settled: dict[str, Any] = rules.settle(
-        duplicates=duplicates, level=level, no_relevant=no_relevant
-    )
-    if rules.name == "ragbench" and refusals is None:
-        refusals = LiteralRefusals()
-    return Tools(
-        embed,
-        prices,
-        refusals,
-        settled["duplicates"],
-        settled["level"] or "auto",
-        settled["no_relevant"] or "skip",
-        rules,
-    )
+    chosen: dict[str, Any] = {"duplicates": duplicates, "level": level, "no_relevant": no_relevant}
+    if rules is not None:
+        chosen = rules.settle(**chosen)
+        if rules.name == "wfgy" and refusals is not None:
+            raise DataError(
+                'refusals contradicts dialect="wfgy", in which only "not in context" is a refusal; '
+                "leave out one of the two"
+            )
+        if rules.name == "ragbench" and refusals is None:
+            refusals = LiteralRefusals()
+    settled = {name: value for name, value in chosen.items() if value is not None}
+    return Tools(embed, prices, refusals, dialect=rules, **settled)
 
 
 @dataclass(frozen=True)
@@ -252,7 +240,6 @@ class PreparedRecords:
     choices: Mapping[str, LevelChoice] = field(default_factory=dict)
     without_gold: tuple[str, ...] = ()
     n_repeats: int = 0
-    id_note: str = ""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -268,8 +255,8 @@ class PreparedRecords:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on ids, on the level, on repeats and on questions without gold."""
-        notes = [self.id_note, *(choice.note for choice in self.choices.values())]
+        """Notes on the level, on repeats and on questions without gold."""
+        notes = [choice.note for choice in self.choices.values()]
         if self.n_repeats:
             is_document = self.choices["rankings"].level == "document"
             notes.append(_note_on_repeats(self.n_repeats, self.tools.duplicates, is_document))
@@ -298,7 +285,7 @@ def prepare_records(records: pd.DataFrame, needs: set[str], tools: Tools) -> Pre
     if not tools.judges_unanswerable:
         fields = [name for name in ("relevant", "relevant_sections") if name in records]
         judged = records.assign(**{name: _answerable_gold(records, name) for name in fields})
-    choices = {view: choose_level(count_levels(judged, passages), tools.level, passages)
+    choices = {view: choose_level(judged, tools.level, passages)
                for view, passages in views.items()}  # fmt: skip
     tables = {view: records_at_level(judged, choice.level) for view, choice in choices.items()}
     is_relevant = has_relevant(next(iter(tables.values())), tools.relevance_level)
@@ -312,8 +299,7 @@ def prepare_records(records: pd.DataFrame, needs: set[str], tools: Tools) -> Pre
         is_usual = choice.level == "document" and choice.has_both
         tools = replace(tools, duplicates=tools.duplicates or ("best" if is_usual else "error"))
     without = tuple(map(str, records.index[~is_relevant]))
-    id_note = note_of_table(records) or ""
-    return PreparedRecords(tools, len(records), tables, choices, without, n_repeats, id_note)
+    return PreparedRecords(tools, len(records), tables, choices, without, n_repeats)
 
 
 def _answerable_gold(records: pd.DataFrame, column: str = "relevant") -> pd.Series:
@@ -358,6 +344,7 @@ def can_have_reference(records: pd.DataFrame) -> BoolArray:
 Lacking = Literal["error", "unscored"]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
+_MAP: Map = map
 _LACKING: tuple[Lacking, ...] = ("error", "unscored")
 
 
@@ -407,7 +394,7 @@ def score_records(
         (metric, views[metric.needs], cutoff_of(name if rules is None else metric.known_as))
         for name, metric in computed.items()
     ]
-    results = (map or _map_with_bar)(_compute_metric, jobs)
+    results = (map or _MAP)(_compute_metric, jobs)
     columns = dict.fromkeys(requested, np.full(len(table), np.nan))
     columns.update(zip(computed, results, strict=True))
     scores = pd.DataFrame(columns, index=table.index)
@@ -546,9 +533,3 @@ def _compute_metric(job: tuple[Metric, object, int | None]) -> FloatArray:
         stem = metric.name.partition("@")[0]
         raise DataError(f"{stem!r} has no cutoff: write it without @{cutoff}")
     return np.asarray(function(view), dtype=np.float64)
-
-
-def _map_with_bar(function: Callable[[Any], Any], jobs: Iterable[Any]) -> Iterable[Any]:
-    """The built-in map, with a progress bar if standard error is a terminal and it takes long."""
-    bar = tqdm(list(jobs), desc="metrics", leave=False, delay=2, disable=None)
-    return [function(job) for job in bar]

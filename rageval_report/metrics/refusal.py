@@ -66,13 +66,11 @@ class RefusalRule:
     reach : int, optional
         Phrases count only if they begin within this number of characters: an answer that says at
         its end that a detail is "not mentioned" is not a refusal.
-    longest : int, optional
-        Phrases and pattern count only in answers of at most this number of characters.
 
     Raises
     ------
     DataError
-        If a phrase is blank, the pattern is not a regular expression, or a number is below 1.
+        If a phrase is blank, the pattern is not a regular expression, or it is one text.
 
     Examples
     --------
@@ -88,7 +86,6 @@ class RefusalRule:
     token: str | None = None
     pattern: str | re.Pattern[str] | None = None
     reach: int | None = None
-    longest: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.phrases, str):
@@ -97,8 +94,6 @@ class RefusalRule:
         for phrase in self.phrases:
             if not isinstance(phrase, str) or not phrase.strip():
                 raise DataError(f"phrases must be texts that are not blank; got {phrase!r}")
-        for name in ("reach", "longest"):
-            _check_length(name, getattr(self, name))
         object.__setattr__(self, "pattern", _compile(self.pattern))
 
     @cached_property
@@ -111,19 +106,11 @@ class RefusalRule:
         text = simplify(answer)
         if not text or (self.token is not None and text == simplify(self.token)):
             return True
-        if self.longest is not None and len(text) > self.longest:
-            return False
         # The pattern sees the answer as it is, because its author wrote it for that.
         if isinstance(self.pattern, re.Pattern) and self.pattern.search(answer):
             return True
         match = self._phrase.search(text) if self._phrase else None
         return match is not None and (self.reach is None or match.start() < self.reach)
-
-
-def _check_length(name: str, value: object) -> None:
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if value is not None and not (is_whole and value >= 1):  # type: ignore[operator]
-        raise DataError(f"{name} must be an integer >= 1, a number of characters; got {value!r}")
 
 
 def _compile(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:

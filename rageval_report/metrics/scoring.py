@@ -27,7 +27,6 @@ from rageval_report.metrics.ranking_scores import (
     DuplicateDocs,
     NoRelevant,
     doubts_about_rankings,
-    match_ranking_ids,
     ranked_metrics,
     ranking_dialect,
     score_table_of_rankings,
@@ -274,7 +273,6 @@ def score_and_judge(
     created: datetime | date | str | None = None,
     match_ids: MatchIds = (),
     notes: tuple[str, ...] = (),
-    further: ScoredRecords | None = None,
     strict: bool = False,
     allow: str | Iterable[str] = (),
     ask_judge: AskJudge | None = None,
@@ -302,8 +300,7 @@ def score_and_judge(
     if rubrics:
         ask = ask_judge or partial(judges.judge, chat=chat, **(judging or {}))
         judged = ask(records, rubrics)
-    parts = [part for part in (further, scored, judged) if part is not None]
-    rows = next(part.records for part in (scored, judged, further) if part is not None)
+    parts = [part for part in (scored, judged) if part is not None]
     settings = {} if scored is None else scored.prepared.settings
     if match_ids:
         settings = {**settings, "match_ids": [str(change) for change in parse_changes(match_ids)]}
@@ -316,13 +313,11 @@ def score_and_judge(
             f"their percentiles ({rules.percentile_method})",
             *judged_notes,
         )
-    own_parts = [part for part in (scored, further) if part is not None]
-    # Both may say where the ids were read.
-    scoring_notes = dict.fromkeys(note for part in own_parts for note in _notes_of(part))
+    scoring_notes = () if scored is None else _notes_of(scored)
     evaluation = build_evaluation(
         name,
         pd.concat([part.scores for part in parts], axis=1),
-        _join_details(rows, parts, judged),
+        _join_details(parts, judged),
         (*notes, *scoring_notes, *judged_notes),
         known=known or None,
         config={
@@ -408,16 +403,13 @@ def _is_judged(name: str, catalogue: Catalogue, dialect: Dialect | None) -> bool
     return is_judged
 
 
-def _join_details(
-    records: pd.DataFrame,
-    parts: Sequence[ScoredRecords | Judged],
-    judged: Judged | None,
-) -> pd.DataFrame:
+def _join_details(parts: Sequence[ScoredRecords | Judged], judged: Judged | None) -> pd.DataFrame:
     """Records and states, without the columns of an earlier scoring of the same metrics."""
     names = [str(name) for part in parts for name in part.scores]
     outdated = {f"{name}{ending}" for name in names for ending in (STATE, REASON, _REPEATS, VOTES)}
     if judged is not None:
         outdated.update(map(str, judged.scores))
+    records = parts[0].records
     current = records.drop(columns=[column for column in records if column in outdated])
     return pd.concat([current, *(part.states for part in parts)], axis=1)
 
@@ -518,16 +510,14 @@ def score_rankings(
     source = Source(run) if _is_file(run) else None
     ranking = RankingFile(run) if source is None else run_file(source)
     judgments = judgments_file(Source(qrels)) if _is_file(qrels) else RankingFile(qrels)
-    contents: tuple[object, object] = ranking.content, judgments.content
     if match_ids:
-        *changed, match_note = match_ranking_ids(*contents, match_ids)
-        contents = changed[0], changed[1]
-        notes.append(match_note)
         config["retrieval"] = {"match_ids": [str(change) for change in parse_changes(match_ids)]}
     ranked = score_table_of_rankings(
-        *contents,
+        ranking.content,
+        judgments.content,
         requested,
         drop_self=drop_self,
+        match_ids=match_ids,
         **{option: value for option, value in options.items() if value is not None},
     )
     scores, details = ranked.scores, ranked.details
@@ -536,12 +526,11 @@ def score_rankings(
     pipeline = name or (ranking_name(fspath(run)) if isinstance(run, str | PathLike) else "run")
     notes = [*notes, *(source.notes if source else ()), *ranking.notes]
     notes += [*(f"qrels: {note}" for note in judgments.notes), *ranked.notes]
-    query_ids = list(ranked.scores.index)
     return build_evaluation(
         *(pipeline, scores, details, tuple(notes)),
         known=known or None,
         config=({} if ranking.tag is None else {"tag": ranking.tag}) | config,
-        doubts=doubts_about_rankings(*contents, ranked.hits, query_ids),
+        doubts=doubts_about_rankings(ranked.joined),
         strict=strict,
         allow=allow,
     )

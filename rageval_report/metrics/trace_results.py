@@ -1,19 +1,17 @@
-"""Traces are scored against a gold set, gates are evaluated, and patterns in the figures named."""
+"""Traces are scored against a gold set, and gates are evaluated."""
 
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from importlib import resources
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, GateError, is_doubt, named
+from rageval_report.errors import DataError, GateError, is_doubt
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.metrics.ranking_scores import metrics_in_dialect, tables_in_dialect
 from rageval_report.metrics.scoring import build_evaluation
@@ -24,7 +22,6 @@ from rageval_report.metrics.traces import (
     TraceScores,
     TraceSource,
     UndefinedFigures,
-    parse_gates,
     score_gold_and_traces,
 )
 from rageval_report.records.id_search import QueryIds, doubts_about_ids
@@ -37,132 +34,7 @@ from rageval_report.scores.catalogue.dialects import (
     dialect_of_name,
 )
 from rageval_report.scores.guard import Doubt, notes_with_doubts
-from rageval_report.stats.base import Interval
 from rageval_report.stats.means import mean_interval
-from rageval_report.types import BoolArray
-
-# The reference scorer has no gate on recall; without the gold no answer can be right, so the
-# threshold is that of precision.
-_THRESHOLDS = {**parse_gates(DEFAULT_GATES), "recall": 0.8}
-
-_COLUMNS = ("pattern", "because", "certainty", "n", "query_ids", "means", "look_at")
-
-
-@dataclass(frozen=True)
-class TracePattern:
-    """A combination of figures that has a usual cause; see ``trace_patterns.toml``."""
-
-    name: str
-    failed: tuple[str, ...]
-    passed: tuple[str, ...]
-    concerns: tuple[str, ...]
-    means: str
-    look_at: str
-
-    def is_in(self, figures: pd.DataFrame) -> bool:
-        """Whether the figures are on the sides that the pattern is about."""
-        is_failed, is_passed = figures["is_failed"], figures["is_passed"]
-        return bool(is_failed[list(self.failed)].all() and is_passed[list(self.passed)].all())
-
-    def of_questions(self, questions: pd.DataFrame) -> BoolArray:
-        """The questions that show it."""
-        shown = np.zeros(len(questions), dtype=bool)
-        for words in (text.split(", ") for text in self.concerns):
-            flags = [questions[word.removeprefix("not ")] ^ word.startswith("not ")
-                     for word in words]  # fmt: skip
-            shown |= np.logical_and.reduce(flags)
-        return shown
-
-
-def _read_patterns() -> dict[str, TracePattern]:
-    text = resources.files("rageval_report.metrics").joinpath("trace_patterns.toml").read_text()
-    return {entry["name"]: TracePattern(**entry) for entry in tomllib.loads(text)["pattern"]}
-
-
-PATTERNS: dict[str, TracePattern] = _read_patterns()
-"""The patterns by name, in the order in which they are shown."""
-
-
-def diagnose(
-    scored: TraceScores,
-    intervals: Mapping[str, Interval],
-    thresholds: Mapping[str, float] | None = None,
-    name: str = "trace",
-) -> Result:
-    """The patterns in the figures of traces."""
-    bars = {**_THRESHOLDS, **(thresholds or {})}
-    figures = _sides_of(scored, intervals, bars)
-    details = scored.details
-    questions = pd.DataFrame(
-        {
-            "answerable": details["answerable"].astype(bool),
-            "answered": details["outcome"].eq("answered"),
-            "refused": details["outcome"].eq("refused"),
-            "has_gold": scored.scores[GATES["recall"].column_at(scored.k)].eq(1.0),
-            "cited": details["citation_hit"].astype(bool),
-            "contained": details["contained"].astype(bool),
-        }
-    )
-    rows: list[dict[str, object]] = []
-    explained: set[str] = set()
-    for pattern in PATTERNS.values():
-        concerned = pattern.of_questions(questions)
-        if not concerned.any() or not pattern.is_in(figures):
-            continue
-        explained |= {*pattern.failed}
-        facts = figures.loc[[*pattern.failed, *pattern.passed]]
-        rows.append(
-            {
-                "pattern": pattern.name,
-                "because": "; ".join(facts["words"]),
-                "certainty": "shown" if facts["is_shown"].all() else "may be chance",
-                "n": int(concerned.sum()),
-                "query_ids": [str(query_id) for query_id in details.index[concerned]],
-                "means": pattern.means,
-                "look_at": pattern.look_at,
-            }
-        )
-    failed = figures[figures["is_failed"] & ~figures.index.isin(explained)]
-    return Result(
-        f"Diagnosis of {name}",
-        pd.DataFrame(rows, columns=list(_COLUMNS)),
-        {"thresholds": bars},
-        (*map(_sentence, rows), *_rest(rows, failed["words"].tolist())),
-        headline=("pattern", "because", "certainty", "n"),
-    )
-
-
-def _sides_of(
-    scored: TraceScores, intervals: Mapping[str, Interval], bars: Mapping[str, float]
-) -> pd.DataFrame:
-    """On which side of its threshold each figure is, and whether its interval shows it."""
-    rows = {}
-    for name, gate in GATES.items():
-        interval, bar = intervals.get(gate.figure), bars[name]
-        if interval is None:  # a figure that applies to no question is on no side
-            rows[name] = (False, False, False, "")
-            continue
-        value, low, high = scored.figures[gate.figure], interval.low, interval.high
-        is_passed = value >= bar if gate.at_least else value <= bar
-        is_shown = (low >= bar or high < bar) if gate.at_least else (high <= bar or low > bar)
-        sign = gate.rule if is_passed else {">=": "<", "<=": ">"}[gate.rule]
-        words = f"{gate.figure} {value:.3g} {sign} {bar:g}"
-        rows[name] = (not is_passed, is_passed, bool(is_shown), words)
-    columns = ["is_failed", "is_passed", "is_shown", "words"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-
-
-def _sentence(row: Mapping[str, object]) -> str:
-    ids = row["query_ids"]
-    listed = named(ids) if isinstance(ids, list) else ""
-    return f"{row['pattern']}: {row['means']}. Look first at {row['look_at']}: {listed}"
-
-
-def _rest(rows: list[dict[str, object]], words: list[str]) -> list[str]:
-    if words:
-        return [f"no pattern explains {'; '.join(words)}: read the questions that fail, one by one"]
-    return [] if rows else ["no pattern: every figure is on the right side of its threshold"]
-
 
 _HEADLINE = ("figure", "value", "ci_low", "ci_high", "n", "gate", "rule", "threshold", "passed")
 # Traces are compared by equal ids, so advice on changes of their form does not apply.
@@ -180,8 +52,6 @@ class TraceResult(Result):
 
     scored: TraceScores | None = None
     name: str = "trace"
-    intervals: dict[str, Interval] = field(default_factory=dict)
-    thresholds: dict[str, float] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -202,22 +72,16 @@ class TraceResult(Result):
         return build_evaluation(self.name, scores, details, self.notes, known=known, config=config)
 
     @property
-    def diagnosis(self) -> Result:
-        """The patterns in the figures, with a usual cause, what to look at first, and where."""
-        return diagnose(self._scored, self.intervals, self.thresholds, self.name)
-
-    @property
     def _scored(self) -> TraceScores:
         if self.scored is None:
             raise DataError("this result has no traces; create it with score_traces()")
         return self.scored
 
     def report(self) -> dict[str, Any]:
-        """The report for JSON: the figures with intervals, the outcomes of gates, the patterns."""
+        """The report for JSON: the figures with intervals, the outcomes of gates."""
         columns = self.frame.set_index("figure")[["n", "ci_low", "ci_high"]].astype({"n": object})
         intervals = {name: row for name, row in columns.to_dict("index").items() if row["n"]}
-        patterns = self.diagnosis.frame.to_dict("records")
-        return {**self._scored.report(), "intervals": intervals, "diagnosis": patterns}
+        return {**self._scored.report(), "intervals": intervals}
 
     def raise_for_failure(self) -> None:
         """Raise an error if a gate failed."""
@@ -277,7 +141,7 @@ def score_traces(
     TraceResult
         One row per figure: ``figure``, ``value``, ``n`` (the questions that it is about),
         ``ci_low`` and ``ci_high`` (the exact interval of a share at 95 %), ``gate``, ``rule``,
-        ``threshold``, ``passed``. Its `diagnosis` names patterns of figures with a usual cause.
+        ``threshold``, ``passed``.
 
     Raises
     ------
@@ -316,21 +180,14 @@ def score_traces(
     settings: dict[str, object] = {"k": scored.k, "missing": missing, "undefined": undefined}
     if rules is not None:
         settings[DIALECT] = rules.name
-    intervals = {
-        figure: mean_interval(values.to_numpy(), bounds=(0.0, 1.0))
-        for figure, values in _answers_to(scored).items()
-        if len(values)
-    }
     return TraceResult(
         f"Traces of {pipeline}: {'passed' if scored.passed else 'failed'}",
-        _figure_table(scored, intervals),
+        _figure_table(scored),
         settings,
         notes,
         headline=_HEADLINE,
         scored=scored,
         name=pipeline,
-        intervals=intervals,
-        thresholds=parse_gates(gates),
     )
 
 
@@ -374,19 +231,18 @@ def _doubts_about_traces(scored: TraceScores) -> list[Doubt]:
     ]
 
 
-def _answers_to(scored: TraceScores) -> dict[str, pd.Series]:
-    """The values whose share is each figure, of the questions that it is about."""
+def _figure_table(scored: TraceScores) -> pd.DataFrame:
+    """The figures with the exact intervals of their shares."""
     answered = scored.details["outcome"] == "answered"
     columns = {gate.figure: scored.scores[gate.column_at(scored.k)] for gate in GATES.values()}
     columns["chr_all"] = scored.details.loc[answered, "citation_hit"]
-    return {figure: column.dropna().astype(np.float64) for figure, column in columns.items()}
-
-
-def _figure_table(scored: TraceScores, intervals: Mapping[str, Interval]) -> pd.DataFrame:
     rows = []
-    for figure, values in _answers_to(scored).items():
-        interval = intervals.get(figure)
-        low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)
+    for figure, column in columns.items():
+        values = column.dropna().to_numpy(np.float64)
+        low = high = math.nan
+        if len(values):
+            interval = mean_interval(values, bounds=(0.0, 1.0))
+            low, high = interval.low, interval.high
         rows.append((figure, scored.figures[figure], len(values), low, high))
     frame = pd.DataFrame(rows, columns=["figure", "value", "n", "ci_low", "ci_high"])
     return frame.merge(scored.gates.drop(columns=["value", "n"]), on="figure", how="left")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,6 @@ TraceSource = FileInput | Iterable[Mapping[str, Any]]
 # The reference scorer takes both names.
 _QIDS = ("qid", "q_id")
 _RETRIEVED, _ANSWER = "retrieved_ids", "answer_json"
-_FIELDS = (_RETRIEVED, f"{_ANSWER}.claim", f"{_ANSWER}.citations")
 _MOST_CHARACTERS = 60  # of a value in a message
 
 
@@ -40,7 +39,6 @@ _MOST_CHARACTERS = 60  # of a value in a message
 class GoldItem:
     """The gold of one question."""
 
-    qid: str
     question: str
     answerable: bool
     substrings: tuple[str, ...]
@@ -51,7 +49,6 @@ class GoldItem:
 class TraceItem:
     """What the pipeline retrieved and answered for one question."""
 
-    qid: str
     retrieved: tuple[str, ...] = ()
     claim: str = ""
     citations: tuple[str, ...] = ()
@@ -59,13 +56,15 @@ class TraceItem:
 
 @dataclass(frozen=True)
 class TraceFile:
-    """The traces by question, and what was wrong with some lines."""
+    """The traces by question, the number of lines without one, and the questions with several."""
 
     by_qid: dict[str, TraceItem]
     n_without_qid: int = 0
     repeated: tuple[str, ...] = ()
-    bare: tuple[str, ...] = ()
-    absent: tuple[str, ...] = ()
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _is_id(value: object) -> bool:
@@ -85,37 +84,31 @@ class _ObjectLine:
             return ReaderError(message, self.path, self.number)
         return DataError(f"item {self.number}: {message}")
 
-    def type_error(self, field: str, expected: str, value: object) -> DataError:
-        text = repr(value)
-        text = text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."
-        return self.error(f"field {field!r} must be {expected}; got {text}")
-
-    def take(self, field: str, kind: type | tuple[type, ...], expected: str, empty: Any) -> Any:
-        """The value of a field; the empty one if the field is missing or null."""
+    def take(self, field: str, is_valid: Callable[[object], bool], expected: str) -> Any:
+        """The value of a field; None if it is missing or null."""
         value = self.content.get(field)
-        if value is not None and not isinstance(value, kind):
-            raise self.type_error(field, expected, value)
-        return value or empty
+        if value is not None and not is_valid(value):
+            text = repr(value)
+            text = text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."
+            raise self.error(f"field {field!r} must be {expected}; got {text}")
+        return value
 
     def text(self, field: str) -> str:
-        return str(self.take(field, str, "a text", ""))
+        return str(self.take(field, _is_text, "a text") or "")
 
     def qid(self) -> str | None:
-        values = {field: self.content.get(field) for field in _QIDS}
-        for field, value in values.items():
-            if value is not None and not _is_id(value):
-                raise self.type_error(field, "a text or an integer", value)
-        return next((str(value) for value in values.values() if value not in (None, "")), None)
+        values = [self.take(field, _is_id, "a text or an integer") for field in _QIDS]
+        return next((str(value) for value in values if value not in (None, "")), None)
 
     def items(
         self, field: str, what: str = "ids", is_valid: Callable[[object], bool] = _is_id
     ) -> tuple[str, ...]:
         """The ids or texts in a list, as texts; none if the field is missing or null."""
-        items = self.take(field, (list, tuple), f"a list of {what}", ())
-        for place, item in enumerate(items):
-            if not is_valid(item):
-                raise self.type_error(f"{field}[{place}]", f"one of the {what} of a list", item)
-        return tuple(map(str, items))
+
+        def is_list(value: object) -> bool:
+            return isinstance(value, list | tuple) and all(map(is_valid, value))
+
+        return tuple(map(str, self.take(field, is_list, f"a list of {what}") or ()))
 
 
 def read_gold(source: TraceSource) -> dict[str, GoldItem]:
@@ -123,34 +116,26 @@ def read_gold(source: TraceSource) -> dict[str, GoldItem]:
     items: dict[str, GoldItem] = {}
     lines: dict[str, int] = {}
     for line in _lines(source):
-        item = _gold_item(line)
-        if item.qid in items:
-            raise line.error(
-                f"field 'qid' must be unique; {item.qid!r} is already at {lines[item.qid]}"
-            )
-        items[item.qid], lines[item.qid] = item, line.number
+        qid, answerable = line.qid(), line.content.get("answerable")
+        if qid is None:
+            raise line.error("field 'qid' is missing: a gold question needs an id")
+        if not isinstance(answerable, bool):
+            raise line.error(f"field 'answerable' must be true or false; got {answerable!r:.60}")
+        substrings = line.items("gold_claim_substr", "texts", _is_text)
+        citations = line.items("gold_citations")
+        item = GoldItem(line.text("question"), answerable, substrings, citations)
+        if qid in items:
+            raise line.error(f"field 'qid' must be unique; {qid!r} is already at {lines[qid]}")
+        items[qid], lines[qid] = item, line.number
     return items
-
-
-def _gold_item(line: _ObjectLine) -> GoldItem:
-    qid = line.qid()
-    if qid is None:
-        raise line.error("field 'qid' is missing: a gold question needs an id")
-    answerable = line.content.get("answerable")
-    if not isinstance(answerable, bool):
-        raise line.type_error("answerable", "true or false", answerable)
-    substrings = line.items("gold_claim_substr", "texts", lambda item: isinstance(item, str))
-    return GoldItem(
-        qid, line.text("question"), answerable, substrings, line.items("gold_citations")
-    )
 
 
 def read_traces(source: TraceSource) -> TraceFile:
     """Read the traces of a pipeline; of several traces of a question the last one counts."""
     by_qid: dict[str, TraceItem] = {}
     repeated: dict[str, None] = {}
-    bare: dict[str, _ObjectLine] = {}
-    present: set[str] = set()
+    first = None
+    has_fields = False
     n_without = 0
     for line in _lines(source):
         qid = line.qid()
@@ -159,27 +144,20 @@ def read_traces(source: TraceSource) -> TraceFile:
             continue
         if qid in by_qid:
             repeated[qid] = None
-        answer = _ObjectLine(line.take(_ANSWER, Mapping, "an object", {}), line.number, line.path)
+        content = line.take(_ANSWER, lambda value: isinstance(value, Mapping), "an object")
+        answer = _ObjectLine(content or {}, line.number, line.path)
         claim, cited = answer.text("claim").strip(), answer.items("citations")
-        by_qid[qid] = TraceItem(qid, line.items(_RETRIEVED), claim, cited)
-        present |= {*line.content, *(f"{_ANSWER}.{name}" for name in answer.content)}
-        # The last trace of a question counts, so an earlier bare one is forgiven.
-        bare.pop(qid, None)
-        if not {_RETRIEVED, _ANSWER} & line.content.keys():
-            bare[qid] = line
+        by_qid[qid] = TraceItem(line.items(_RETRIEVED), claim, cited)
+        first = first or line
+        has_fields |= not {_RETRIEVED, _ANSWER}.isdisjoint(line.content)
     # If no trace at all has the fields, they are most likely named otherwise, and every figure
     # would be 0.
-    if by_qid and len(bare) == len(by_qid):
-        line = next(iter(bare.values()))
-        raise line.error(
+    if first is not None and not has_fields:
+        raise first.error(
             f"a trace must have {_RETRIEVED!r}, a list of ids, and {_ANSWER!r}, an object with "
-            f"'claim' and 'citations'; got the keys {named(line.content, 12)}: rename them"
+            f"'claim' and 'citations'; got the keys {named(first.content, 12)}: rename them"
         )
-    absent = tuple(field for field in _FIELDS if field not in present) if by_qid else ()
-    return TraceFile(by_qid, n_without, tuple(repeated), tuple(bare), absent)
-
-
-# -- lines
+    return TraceFile(by_qid, n_without, tuple(repeated))
 
 
 def _lines(source: TraceSource) -> Iterator[_ObjectLine]:
@@ -202,19 +180,13 @@ def _lines(source: TraceSource) -> Iterator[_ObjectLine]:
 DEFAULT_GATES = "precision=0.80,chr=0.75,under=0.05,over=0.10"
 
 
-@dataclass(frozen=True)
-class TraceGate:
+class TraceGate(NamedTuple):
     """A figure that a gate can test."""
 
     figure: str
     column: str
     at_least: bool
     by_convention: float
-
-    @property
-    def rule(self) -> str:
-        """How the figure is compared with the threshold."""
-        return ">=" if self.at_least else "<="
 
     def column_at(self, k: int) -> str:
         """The column, if the cutoff of the recall is `k`."""
@@ -236,13 +208,12 @@ _OTHER_NAMES = {gate.figure: name for name, gate in GATES.items()}
 
 def parse_gates(gates: str | Mapping[str, float] | None) -> dict[str, float]:
     """The thresholds by gate; blanks and the names of the figures are accepted."""
-    pairs: Iterable[tuple[str, Any]] = ()
     if isinstance(gates, str):
         parts = (part.partition("=") for part in gates.split(",") if part.strip())
-        pairs = ((name, value) for name, _, value in parts)
-    elif isinstance(gates, Mapping):
-        pairs = ((str(name), value) for name, value in gates.items())
-    elif gates is not None:
+        pairs: list[tuple[str, Any]] = [(name, value) for name, _, value in parts]
+    elif gates is None or isinstance(gates, Mapping):
+        pairs = [(str(name), value) for name, value in (gates or {}).items()]
+    else:
         raise DataError(f'gates must be a text like "precision=0.80" or a mapping; got {gates!r}')
     thresholds: dict[str, float] = {}
     for name, value in pairs:
@@ -252,17 +223,16 @@ def parse_gates(gates: str | Mapping[str, float] | None) -> dict[str, float]:
             raise UnknownNameError("gate", name.strip(), GATES)
         if key in thresholds:
             raise DataError(f"the gate {key!r} appears twice; give it one threshold")
-        thresholds[key] = _threshold(key, value)
+        number = math.nan
+        with suppress(TypeError, ValueError):
+            number = math.nan if isinstance(value, bool) else float(value)
+        if not 0.0 <= number <= 1.0:
+            raise DataError(
+                f"the threshold of {key!r} must be a number between 0 and 1, such as 0.8; got "
+                f"{value!r}"
+            )
+        thresholds[key] = number
     return thresholds
-
-
-def _threshold(name: str, value: Any) -> float:
-    with suppress(TypeError, ValueError):
-        if not isinstance(value, bool) and 0.0 <= float(value) <= 1.0:
-            return float(value)
-    raise DataError(
-        f"the threshold of {name!r} must be a number between 0 and 1, such as 0.8; got {value!r}"
-    )
 
 
 def gate_table(
@@ -273,8 +243,8 @@ def gate_table(
     for name, threshold in thresholds.items():
         gate, value = GATES[name], figures[GATES[name].figure]
         passed = value >= threshold if gate.at_least else value <= threshold  # False for NaN
-        n = int(scores[gate.column_at(k)].notna().sum())
-        rows.append((name, gate.figure, gate.rule, threshold, value, n, passed))
+        rule, n = ">=" if gate.at_least else "<=", int(scores[gate.column_at(k)].notna().sum())
+        rows.append((name, gate.figure, rule, threshold, value, n, passed))
     columns = ["gate", "figure", "rule", "threshold", "value", "n", "passed"]
     return pd.DataFrame(rows, columns=columns).astype({"passed": bool})
 
@@ -371,7 +341,10 @@ def score_gold_and_traces(
         passed=bool(len(items)) and bool(table["passed"].all()),
         k=int(k),
         missing=lost,
-        notes=_notes(items, traces, lost, missing, _conventions(scores, undefined, k)),
+        notes=(
+            *_notes(items, traces, lost, missing),
+            *_notes_on_empty(scores, k, undefined),
+        ),
     )
 
 
@@ -398,7 +371,7 @@ def _details(
     """Each gold question beside its trace, an empty one if it has none."""
     rows = []
     for qid, item in items.items():
-        trace = traces.by_qid.get(qid, TraceItem(qid))
+        trace = traces.by_qid.get(qid, TraceItem())
         has_trace = qid in traces.by_qid
         outcome = "refused" if refusal.search(trace.claim) else "answered"
         if not has_trace:
@@ -493,26 +466,13 @@ def _counts(details: pd.DataFrame, n_lost: int) -> dict[str, int]:
 # -- notes
 
 
-def _conventions(scores: pd.DataFrame, undefined: UndefinedFigures, k: int) -> list[str]:
-    empty = [gate for gate in GATES.values() if not scores[gate.column_at(k)].notna().any()]
-    if not len(scores):
-        return ["the gold set has no question: no figure is defined and no gate passes"]
-    if undefined == "null":
-        return [f"{gate.figure} is not defined: it applies to no question" for gate in empty]
-    return [
-        f"{gate.figure} is {gate.by_convention:g} by convention: it applies to no question"
-        for gate in empty
-    ]
-
-
 def _notes(
     items: Mapping[str, GoldItem],
     traces: TraceFile,
     lost: tuple[str, ...],
     missing: MissingTraces,
-    conventions: list[str],
 ) -> tuple[str, ...]:
-    """What was ignored or has a value by convention, in sentences."""
+    """What was ignored, in sentences."""
     counted_as = {"answered": "as wrong answers", "refusal": "as refusals", "skip": "nowhere"}
     short = [
         qid
@@ -525,14 +485,19 @@ def _notes(
         f"gold substrings shorter than {_SHORTEST_SUBSTRING} characters, which never match": short,
         "traces of questions that are not in the gold set, ignored": unknown,
         "questions with several traces, of which the last counts": traces.repeated,
-        "traces without retrieved_ids and answer_json, counted as empty answers": (traces.bare),
     }
     notes = [f"{what}: {len(qids)} ({named(qids)})" for what, qids in qids_by_note.items() if qids]
-    if traces.absent:
-        notes.append(f"no trace has {named(traces.absent)}: treated as empty")
-    answerable = [item for item in items.values() if item.answerable]
-    if answerable and not any(item.substrings for item in answerable):
-        notes.append("no answerable question has 'gold_claim_substr': any claim counts as right")
     if traces.n_without_qid:
         notes.append(f"traces without a qid, ignored: {traces.n_without_qid}")
-    return (*notes, *conventions)
+    return tuple(notes)
+
+
+def _notes_on_empty(scores: pd.DataFrame, k: int, undefined: UndefinedFigures) -> list[str]:
+    if not len(scores):
+        return ["the gold set has no question: no figure is defined and no gate passes"]
+    empty = [gate for gate in GATES.values() if not scores[gate.column_at(k)].notna().any()]
+    return [
+        f"{gate.figure} applies to no question"
+        + (f"; it is {gate.by_convention:g} by convention" if undefined == "convention" else "")
+        for gate in empty
+    ]

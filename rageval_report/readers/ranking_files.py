@@ -1,12 +1,8 @@
-"""Files of rankings and judgments become scores: TREC, BEIR, tables, JSON.
-
-A TREC or BEIR file in UTF-8 stays a path, because such a file is joined in parts and never held as
-a whole; any other becomes rows or a mapping.
-"""
+"""Files of rankings and judgments become scores: TREC, BEIR, tables, JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -30,19 +26,12 @@ from rageval_report.metrics.ranking_scores import (
     RankedScores,
     default_ranking_metrics,
     doubts_about_rankings,
-    match_ranking_ids,
     ranked_metrics,
     ranking_dialect,
     score_table_of_rankings,
     tables_in_dialect,
 )
-from rageval_report.metrics.trec_files import (
-    Text,
-    read_beir_run,
-    read_trec_qrels,
-    read_trec_run,
-    text_of,
-)
+from rageval_report.metrics.trec_files import read_beir_run, read_trec_qrels, read_trec_run
 from rageval_report.readers.base import ScoreFile
 from rageval_report.readers.cell_values import number_or_none
 from rageval_report.readers.delimited import best_delimiters, read_as_text
@@ -146,7 +135,7 @@ def judgments_file(source: Source) -> RankingFile:
         names = (*GRADES, *SCORES)
         rows = _rows_of(source, frame, lines, "the judgments", names, "relevance")
         return RankingFile(rows, source.notes)
-    return RankingFile(_content_of(source, read_trec_qrels), source.notes)
+    return RankingFile(read_trec_qrels(source), source.notes)
 
 
 def _refuse_neither(source: Source, kind: RankingKind | None, expected: str) -> None:
@@ -166,19 +155,6 @@ def _refuse_neither(source: Source, kind: RankingKind | None, expected: str) -> 
 
 
 # -- TREC
-
-
-def _content_of(source: Source, read: Callable[[Text], IdRows]) -> object:
-    """The rows of a text that must be decoded first; else the path, which is read in parts."""
-    plain = source.plain_path or Path(source.name)
-    must_be_decoded = (
-        source.folder is None
-        or source.encoding is not None
-        or source.head.startswith(_WIDE_MARKS)
-        # A larger file is not read a second time for this; an error then names the line.
-        or (source.size < LARGE and source.utf8 is not source.data and bool(source.notes))
-    )
-    return read(text_of(source.name, source.utf8)) if must_be_decoded else plain
 
 
 def _trec_run(source: Source) -> RankingFile:
@@ -206,7 +182,7 @@ def _trec_run(source: Source) -> RankingFile:
             "'{$5 = -$5; print}' FILE > NEW"
         )
     tag = ends[0][_TAG] if ends and len(ends[0]) > _TAG else None
-    return RankingFile(_content_of(source, read_trec_run), tuple(notes), tag)
+    return RankingFile(read_trec_run(source), tuple(notes), tag)
 
 
 def _contrary_query(lines: Iterable[Sequence[str]]) -> str | None:
@@ -231,7 +207,7 @@ def _contrary_query(lines: Iterable[Sequence[str]]) -> str | None:
 
 def _run_of_three_columns(source: Source, values: Values | None) -> RankingFile:
     """A run whose third column has scores, or ranks, which are turned: the first is the highest."""
-    rows = read_beir_run(text_of(source.name, source.utf8))
+    rows = read_beir_run(source)
     last = (first_lines(source) or [""])[0].split("\t")[-1:]
     names_ranks, names_scores = (first_named(last, names) is not None for names in (RANKS, SCORES))
     notes: tuple[str, ...] = ()
@@ -394,14 +370,14 @@ def score_file_of_ranking(
     chosen = {name: value for name, value in every.items() if value is not None}
     run, judgments = run_file(source, values), _judgments(options["qrels"], source)
     notes = [] if system is None else [system.note]
-    match_ids = options.get("match_ids", ())
-    if match_ids:
-        run_table, judged_table, note = match_ranking_ids(run.content, judgments.content, match_ids)
-        run, judgments = replace(run, content=run_table), replace(judgments, content=judged_table)
-        notes.append(note)
     try:
         ranked = score_table_of_rankings(
-            run.content, judgments.content, names, duplicates=duplicates, **chosen
+            run.content,
+            judgments.content,
+            names,
+            duplicates=duplicates,
+            match_ids=options.get("match_ids", ()),
+            **chosen,
         )
     except (ReaderError, AlignmentError):
         raise
@@ -458,9 +434,7 @@ def _doubts(run: RankingFile, judgments: RankingFile, ranked: RankedScores) -> I
             f"the scores of the run are only the whole numbers {few[0]} to {few[-1]}: if the file "
             "holds judgments, exchange run and qrels"
         )
-    doubts = doubts_about_rankings(
-        run.content, judgments.content, ranked.hits, list(ranked.scores.index)
-    )
+    doubts = doubts_about_rankings(ranked.joined)
     yield from (doubt.note for doubt in doubts)
     judged = [column for column in ranked.details if str(column).startswith("n_judged")]
     if not doubts and judged and not ranked.details[judged].to_numpy().any():
@@ -499,7 +473,4 @@ def _first_document(content: object) -> str | None:
     if isinstance(content, Mapping):
         docs = next(iter(content.values()), None)
         return str(next(iter(docs), "")) if isinstance(docs, Iterable) else None
-    if isinstance(content, Path):
-        words = (first_lines(Source(content)) or [""])[0].split()
-        return words[2] if len(words) > 2 else None
     return None

@@ -13,14 +13,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError
 from rageval_report.files.strict_json import load_json
-from rageval_report.records.levels import (
-    NO_PLACES,
-    GoldSection,
-    IdPlaces,
-    Section,
-    passage_ids,
-    passage_text,
-)
+from rageval_report.records.levels import GoldSection, Section, passage_ids, passage_text
 
 T = TypeVar("T")
 
@@ -56,7 +49,6 @@ class RankingCell:
     texts: list[str] = field(default_factory=list)
     spans: list[Span | None] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
-    places: list[IdPlaces] = field(default_factory=list)  # of ids that stand within the passages
 
 
 @dataclass(frozen=True)
@@ -66,7 +58,6 @@ class GoldCell:
     grades: dict[str, float] = field(default_factory=dict)
     spans: list[tuple[Span, float]] = field(default_factory=list)
     sections: list[GoldSection] = field(default_factory=list)
-    places: list[IdPlaces] = field(default_factory=list)
 
     def add(self, name: str, value: float) -> None:
         """Add an id; a second grade of it is an error."""
@@ -228,18 +219,17 @@ def _has_only_numbers(cell: Mapping[Any, Any]) -> bool:
 
 
 class _PassageCell(NamedTuple):
-    """A passage: its document and own id, what else is known, and where its ids stand within it."""
+    """A passage: its document and own id, and what else is known."""
 
     section: Section
     value: float | None = None  # a score or a grade
     text: str | None = None
     span: Span | None = None
-    places: IdPlaces | None = None
     is_certain: bool = True  # without a certain id a passage is its place, named by the span
 
 
-def _passage(item: Mapping[str, Any], preferred: IdPlaces) -> _PassageCell | None:
-    passage = _identified(item, preferred)
+def _passage(item: Mapping[str, Any]) -> _PassageCell | None:
+    passage = _identified(item)
     file = next((item[key] for key in _FILE_KEYS if key in item), None)
     if file is None or "start" not in item or "end" not in item:
         return passage
@@ -249,21 +239,14 @@ def _passage(item: Mapping[str, Any], preferred: IdPlaces) -> _PassageCell | Non
     return passage._replace(span=span)
 
 
-def _identified(item: Mapping[str, Any], preferred: IdPlaces) -> _PassageCell | None:
+def _identified(item: Mapping[str, Any]) -> _PassageCell | None:
     """The ids of a passage; a document alone is its own id."""
-    candidates = passage_ids(item)
-    document, chunk = candidates.choose(preferred)
-    first = chunk or document
-    if first is None:
-        return None
-    owner = None if chunk is None or document is None else doc_id(document.value)
-    places = IdPlaces(document.place if document else "", chunk.place if chunk else "")
-    is_beside = candidates.is_certain and not any("." in place for place in places)
-    return _PassageCell(
-        (owner, doc_id(first.value)),
-        places=None if is_beside else places,
-        is_certain=candidates.is_certain,
-    )
+    document, chunk, is_certain = passage_ids(item)
+    if chunk is None:
+        own = None if document is None else (None, doc_id(document))
+    else:
+        own = (None if document is None else doc_id(document), doc_id(chunk))
+    return None if own is None else _PassageCell(own, is_certain=is_certain)
 
 
 def _span(file: object, start: object, end: object) -> Span:
@@ -289,11 +272,10 @@ def _ranking_of(passages: list[_PassageCell]) -> RankingCell:
         [chunk or "" for chunk in _known(passage.text for passage in passages)],
         _known(passage.span for passage in passages),
         [passage.section for passage in passages] if named else [],
-        [passage.places for passage in passages if passage.places is not None],
     )
 
 
-def ranking(cell: object, preferred: IdPlaces = NO_PLACES) -> RankingCell:
+def ranking(cell: object) -> RankingCell:
     """A ranking: ids, pairs of id and score, mappings, or one mapping of ids to scores."""
     whole = decoded(cell)
     if isinstance(whole, Mapping) and _has_only_numbers(whole):
@@ -303,12 +285,12 @@ def ranking(cell: object, preferred: IdPlaces = NO_PLACES) -> RankingCell:
     items = items_in(whole)
     if all(type(item) is str and item.strip() for item in items):  # the usual case, and the fastest
         return RankingCell(items)
-    return _ranking_of([_ranked(item, preferred) for item in items])
+    return _ranking_of(list(map(_ranked, items)))
 
 
-def _ranked(item: Any, preferred: IdPlaces) -> _PassageCell:
+def _ranked(item: Any) -> _PassageCell:
     if isinstance(item, Mapping):
-        passage = _passage(item, preferred)
+        passage = _passage(item)
         if passage is None:
             _refuse("expected a result with an id or a span", item)
         scores = (item.get(key) for key in ("score", "similarity"))
@@ -316,7 +298,7 @@ def _ranked(item: Any, preferred: IdPlaces) -> _PassageCell:
         chunk = passage_text(item)
         return passage._replace(value=score, text=None if chunk is None else text(chunk))
     if isinstance(item, list | tuple) and len(item) == 2:
-        inner = _ranked(item[0], preferred) if isinstance(item[0], Mapping) else None
+        inner = _ranked(item[0]) if isinstance(item[0], Mapping) else None
         inner = inner or _PassageCell((None, doc_id(item[0])))
         return inner if item[1] is None else inner._replace(value=_score(item[1]))
     if isinstance(item, list | tuple) and len(item) == 3:
@@ -325,9 +307,7 @@ def _ranked(item: Any, preferred: IdPlaces) -> _PassageCell:
     return _PassageCell((None, doc_id(item)))
 
 
-def gold(
-    cell: object, as_id: Callable[[object], str] = doc_id, preferred: IdPlaces = NO_PLACES
-) -> GoldCell:
+def gold(cell: object, as_id: Callable[[object], str] = doc_id) -> GoldCell:
     """What is relevant: ids with or without grades, checked by `as_id`, or spans."""
     whole = decoded(cell)
     if isinstance(whole, Mapping) and _has_only_numbers(whole):
@@ -339,7 +319,7 @@ def gold(
     collected = GoldCell()
     for item in items_in(whole):
         if isinstance(item, Mapping):
-            _add_passage(collected, item, preferred)
+            _add_passage(collected, item)
         elif isinstance(item, list | tuple) and len(item) in (3, 4):
             value = grade(item[3]) if len(item) == 4 else 1.0
             collected.spans.append((_span(*item[:3]), value))
@@ -353,9 +333,9 @@ def gold(
     return collected
 
 
-def _add_passage(collected: GoldCell, item: Mapping[str, Any], preferred: IdPlaces) -> None:
+def _add_passage(collected: GoldCell, item: Mapping[str, Any]) -> None:
     value = next((grade(item[key]) for key in _GRADE_KEYS if not is_missing(item.get(key))), 1.0)
-    passage = _passage(item, preferred)
+    passage = _passage(item)
     if passage is None:
         _refuse("expected gold with an id or a span", item)
     if passage.span is not None and not passage.is_certain:
@@ -368,21 +348,17 @@ def _add_passage(collected: GoldCell, item: Mapping[str, Any], preferred: IdPlac
         # Documents may number their chunks alike, so a second grade of an id is no contradiction.
         collected.grades[chunk] = max(value, collected.grades.get(chunk, value))
         collected.sections.append((document, chunk, value))
-    if passage.places is not None:
-        collected.places.append(passage.places)
 
 
-def citations(
-    cell: object, ranked: Sequence[Section], preferred: IdPlaces = NO_PLACES
-) -> RankingCell:
+def citations(cell: object, ranked: Sequence[Section]) -> RankingCell:
     """What is cited: ids, or mappings with ids or a `source_index` into `ranked`, from 1 on."""
-    return _ranking_of([_citation(item, ranked, preferred) for item in items_in(cell)])
+    return _ranking_of([_citation(item, ranked) for item in items_in(cell)])
 
 
-def _citation(item: Any, ranked: Sequence[Section], preferred: IdPlaces) -> _PassageCell:
+def _citation(item: Any, ranked: Sequence[Section]) -> _PassageCell:
     if not isinstance(item, Mapping):
         return _PassageCell((None, doc_id(item)))
-    passage, place = _identified(item, preferred), item.get("source_index")
+    passage, place = _identified(item), item.get("source_index")
     if passage is not None and (passage.is_certain or place is None):
         return passage
     if not isinstance(place, int) or isinstance(place, bool):

@@ -424,7 +424,7 @@ def _parts(request: DatasetRequest) -> list[DatasetPart]:
     if request.path is None:
         raise DataError("path is missing: a golden set is a file of yours, so give its path")
     if request.subset or request.split:
-        raise DataError("a golden set has no subsets or splits; split it with split_golden")
+        raise DataError("a golden set has no subsets or splits")
     items = read_golden(request.path)
     return [DatasetPart(str(request.path), items, _record)]
 

@@ -37,51 +37,25 @@ class GoldenFault(NamedTuple):
     value: float = math.nan
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The limits from which on something is a fault.
-
-    Parameters
-    ----------
-    near : float
-        The Jaccard similarity of two questions' runs of three characters.
-    support : float
-        The lowest share of a reference's content words that its gold must contain.
-    leak : float
-        The share of a reference's content words that the question itself contains.
-    smallest : int
-        The smallest number of queries of a type.
-    largest : float
-        The largest share of one type.
-    by : tuple of str
-        The metadata keys that are types; ``answerable`` is always one. Default keys that no item
-        has are ignored; any other key must exist.
-
-    Examples
-    --------
-    >>> Limits(smallest=5).smallest, Limits().by
-    (5, ('query_type', 'domain'))
-    """
-
-    near: float = 0.8
-    support: float = 0.5
-    leak: float = 0.8
-    smallest: int = 10
-    largest: float = 0.8
-    by: tuple[str, ...] = ("query_type", "domain")
+# The lowest share of a reference's content words that its gold must contain, and the share from
+# which on the question itself contains them.
+_SUPPORT, _LEAK = 0.5, 0.8
+# The smallest number of queries of a type, and the largest share of one type.
+_SMALLEST, _LARGEST = 10, 0.8
+_TYPES = ("query_type", "domain")
 
 
 @dataclass(frozen=True)
 class GoldenCheckInput:
-    """What a check takes: the items, the documents if there are any, and the limits."""
+    """What a check takes: the items, the documents if there are any, and what is adjustable."""
 
     items: Sequence[GoldenItem]
     documents: Mapping[str, str] | None
-    limits: Limits
+    near: float
+    by: tuple[str, ...]
 
 
 Check = Callable[[GoldenCheckInput], Iterator[GoldenFault]]
-DraftFilter = Callable[[GoldenItem, Sequence[str]], str | None]
 
 
 def check_golden(
@@ -89,7 +63,8 @@ def check_golden(
     *,
     documents: Mapping[str, str] | None = None,
     checks: Iterable[str] | None = None,
-    limits: Limits | None = None,
+    near: float = 0.8,
+    by: Sequence[str] = _TYPES,
 ) -> pd.DataFrame:
     """Look for faults of a golden set.
 
@@ -102,8 +77,12 @@ def check_golden(
         ids that are file names can be compared with the files.
     checks : iterable of str, optional
         Names of `CHECKS`; all of them if omitted.
-    limits : Limits, optional
-        The limits from which on something is a fault.
+    near : float
+        The Jaccard similarity of two questions' runs of three characters from which on they are
+        near-duplicates.
+    by : sequence of str
+        The metadata keys that are types; ``answerable`` is always one. Default keys that no item
+        has are ignored; any other key must exist.
 
     Returns
     -------
@@ -114,9 +93,9 @@ def check_golden(
     Raises
     ------
     UnknownNameError
-        If no check has a name, or no item has a key of `Limits.by`.
+        If no check has a name, or no item has a key of `by`.
     DataError
-        If there is no item, two have the same id, or a limit is out of range.
+        If there is no item, two have the same id, or `near` is out of range.
 
     Examples
     --------
@@ -124,13 +103,8 @@ def check_golden(
     >>> check_golden(items, checks=["duplicates"])[["query_id", "other"]].to_numpy().tolist()
     [['b', 'a']]
     """
-    golden = GoldenCheckInput(check_items(items), documents, limits or Limits())
-    for name in ("near", "support", "leak", "largest"):
-        value = getattr(golden.limits, name)
-        if not 0.0 < value <= 1.0:
-            raise DataError(f"{name} must be > 0 and <= 1; got {value!r}")
-    optional = (*Limits.by, "answerable")
-    check_keys(golden.items, [key for key in golden.limits.by if key not in optional])
+    golden = GoldenCheckInput(check_items(items), documents, near, tuple(by))
+    check_keys(golden.items, [key for key in by if key not in (*_TYPES, "answerable")])
     rows = [
         {"check": name, **fault._asdict()}
         for name in (CHECKS if checks is None else checks)
@@ -200,7 +174,7 @@ def check_near_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     items = list(reversed(first.values()))
     nearest: dict[int, tuple[int, float]] = {}
     counts: Counter[int] = Counter()
-    for earlier, later, value in near_pairs([item.question for item in items], golden.limits.near):
+    for earlier, later, value in near_pairs([item.question for item in items], golden.near):
         counts[later] += 1
         if value > nearest.get(later, (0, 0.0))[1]:
             nearest[later] = earlier, value
@@ -288,7 +262,7 @@ def check_support(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
         shares = _shares(item, texts) if texts and item.answerable is not False else {}
         # The best of them: the other references may be worded otherwise.
         best = max(shares.values(), default=1.0)
-        if best < golden.limits.support:
+        if best < _SUPPORT:
             message = f"the gold contains {best:.0%} of the words of {_quote(next(iter(shares)))}"
             yield GoldenFault(WARNING, item.query_id, message, value=best)
 
@@ -299,7 +273,7 @@ def check_leakage(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
         is_comparison = item.metadata.get("query_type") == "comparison"
         shares = {} if is_comparison else _shares(item, [item.question])
         answer = max(shares, key=shares.__getitem__, default="")
-        if shares and shares[answer] >= golden.limits.leak:
+        if shares and shares[answer] >= _LEAK:
             pair = f"{_quote(answer)} in {_quote(item.question)}"
             message = f"the question contains the answer: {pair}"
             yield GoldenFault(WARNING, item.query_id, message, value=shares[answer])
@@ -310,15 +284,15 @@ def check_leakage(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
 
 def check_balance(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     """Types with too few queries for a statement, and one type that outweighs the others."""
-    n, limits = len(golden.items), golden.limits
-    for key in dict.fromkeys((*limits.by, "answerable")):
+    n = len(golden.items)
+    for key in dict.fromkeys((*golden.by, "answerable")):
         values = [item.value_of(key) for item in golden.items]
         counts = Counter(_UNSAID if value is None else str(value) for value in values)
         for value, count in counts.most_common() if set(counts) != {_UNSAID} else ():
             # A set of a single type is a choice, not an imbalance.
-            if len(counts) > 1 and count / n > limits.largest:
+            if len(counts) > 1 and count / n > _LARGEST:
                 message = f"{count} of {n} queries have {key} {value}; they decide every mean"
-            elif count < limits.smallest:
+            elif count < _SMALLEST:
                 message = f"only {count} of {n} queries have {key} {value}"
             else:
                 continue
@@ -339,7 +313,7 @@ CHECKS: Registry[Check] = Registry(
 )
 
 
-# -- drafts: each filter returns why it rejects an item, or None
+# -- drafts
 
 _FEWEST_WORDS, _MOST_WORDS = 3, 60
 
@@ -351,46 +325,20 @@ _LEANING = re.compile(
 )
 
 
-def reject_length(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
-    """Reject questions with fewer than 3 or more than 60 words."""
+def find_draft_fault(item: GoldenItem, contexts: Sequence[str]) -> str | None:
+    """Why a drafted item is rejected: its length, what it refers to, its answer; or None."""
     n = len(words_of(item.question))
-    is_fine = _FEWEST_WORDS <= n <= _MOST_WORDS
-    wrong = f"the question has {n} words; expected {_FEWEST_WORDS} to {_MOST_WORDS}"
-    return None if is_fine else wrong
-
-
-def reject_leaning(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
-    """Reject questions that refer to a text which their reader has not seen."""
-    match = _LEANING.search(item.question)
-    return None if match is None else f"the question refers to {match[0]!r}"
-
-
-def reject_unsupported(item: GoldenItem, contexts: Sequence[str]) -> str | None:
-    """Reject answers of which the text contains less than half of the words."""
-    faults = (
-        f"the text contains {share:.0%} of the words of {answer!r:.60}"
-        for answer, share in _shares(item, contexts).items()
-        if share < Limits.support
-    )
-    return next(faults, None)
-
-
-def reject_leaking(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
-    """Reject questions that contain their answer."""
-    shares = _shares(item, [item.question])
-    leaked = (answer for answer, share in shares.items() if share >= Limits.leak)
-    return next((f"the question contains its answer {answer!r:.60}" for answer in leaked), None)
-
-
-FILTERS: Registry[DraftFilter] = Registry(
-    "filter of drafted questions",
-    {
-        "length": reject_length,
-        "self_contained": reject_leaning,
-        "supported": reject_unsupported,
-        "not_leaking": reject_leaking,
-    },
-)
+    if not _FEWEST_WORDS <= n <= _MOST_WORDS:
+        return f"the question has {n} words; expected {_FEWEST_WORDS} to {_MOST_WORDS}"
+    if match := _LEANING.search(item.question):
+        return f"the question refers to {match[0]!r}"
+    for answer, share in _shares(item, contexts).items():
+        if share < _SUPPORT:
+            return f"the text contains {share:.0%} of the words of {answer!r:.60}"
+    for answer, share in _shares(item, [item.question]).items():
+        if share >= _LEAK:
+            return f"the question contains its answer {answer!r:.60}"
+    return None
 
 
 # -- words, runs of characters and their overlap
@@ -428,12 +376,6 @@ def share_within(text: str, others: Iterable[str]) -> float:
     words = content_words(text)
     available = {word for other in others for word in content_words(other)}
     return len(words & available) / len(words) if words else math.nan
-
-
-def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
-    """The size of the intersection over that of the union; 0 if both sets are empty."""
-    union = first | second
-    return len(first & second) / len(union) if union else 0.0
 
 
 def _runs(text: str) -> frozenset[str]:

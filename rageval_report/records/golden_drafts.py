@@ -29,21 +29,17 @@ from rageval_report.errors import (
     JudgeError,
     MissingDependencyError,
     RagevalWarning,
-    ReaderError,
     UnknownNameError,
     named,
 )
-from rageval_report.files.source import Source
-from rageval_report.judges.cache import Cache, is_database, reply_key
+from rageval_report.judges.cache import Cache, reply_key
 from rageval_report.judges.chats import Ask, Chat, Message, as_chat
 from rageval_report.judges.parsing import find_objects, quote_beginning, remove_thoughts
 from rageval_report.records.cells import Span
 from rageval_report.records.golden import Documents, GoldenItem, highly_relevant
 from rageval_report.records.golden_checks import (
-    FILTERS,
-    DraftFilter,
     content_words,
-    jaccard,
+    find_draft_fault,
     near_pairs,
     words_of,
 )
@@ -53,7 +49,6 @@ KINDS = {"factoid": "question", "multi_hop": "multi_hop", "unanswerable": "unans
 
 _ROUNDS = 3  # the number of questions to try per passage
 _CANDIDATES = 50  # passages to compare for a second hop, so that the work stays linear
-_MOST_EXAMPLES = 5
 
 
 def _digest(text: str) -> str:
@@ -62,93 +57,26 @@ def _digest(text: str) -> str:
 
 # -- the prompts: a file of templates, each with a version
 
-# The places that each template may contain; it must contain the first.
-_PLACES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("question", "multi_hop", "unanswerable"), ("context", "examples", "avoid")),
-    "answer": ("context", "question"),
-    "negatives": ("question", "answer", "context", "n"),
-    "ground_truth": ("context", "question"),
-}
-
 
 @dataclass(frozen=True)
-class Prompt:
-    """One template: ``$name`` is a place to fill in, ``$$`` is a dollar sign."""
+class _Prompt:
+    """One template: ``$name`` is a place to fill in."""
 
-    name: str
-    version: str
-    user: str
-    system: str = ""
-
-    @property
-    def label(self) -> str:
-        """Name and version, for a provenance."""
-        return f"{self.name}@{self.version}"
+    label: str  # name and version, for a provenance
+    user: Template
+    system: str
 
     def message(self, **values: object) -> Message:
         """The message with these values; a value is never taken for a template."""
-        # string.Template, because documents and JSON examples are full of braces.
-        text = Template(self.user).substitute({name: str(v) for name, v in values.items()})
-        return Message(text.strip(), self.system.strip())
+        text = self.user.substitute({name: str(value) for name, value in values.items()})
+        return Message(text.strip(), self.system)
 
 
-def load_prompts(path: str | Path | None = None) -> dict[str, Prompt]:
-    """The prompts that come with the library, replaced by those of a file if there is one.
-
-    Parameters
-    ----------
-    path : str or Path, optional
-        A TOML file with one table per prompt: ``version``, ``user`` and optionally ``system``.
-
-    Returns
-    -------
-    dict of str to Prompt
-        By name.
-
-    Raises
-    ------
-    ReaderError
-        If the file is not TOML, or a prompt lacks a field or has an unknown one.
-
-    Examples
-    --------
-    >>> load_prompts()["answer"].label
-    'answer@1'
-    """
-    own = Path(__file__).with_name("prompts.toml")
-    prompts: dict[str, Prompt] = {}
-    for file in (own,) if path is None else (own, path):
-        try:
-            tables = tomllib.loads(Source(file).text)
-            prompts |= {name: _make_prompt(name, table) for name, table in tables.items()}
-        except ReaderError:
-            raise
-        except (ValueError, RecursionError, UnknownNameError) as exc:  # not TOML, or not a prompt
-            raise ReaderError(str(exc), file) from exc
-    return prompts
-
-
-def _make_prompt(name: str, table: object) -> Prompt:
-    if name not in _PLACES:
-        raise UnknownNameError("prompt", name, _PLACES)
-    known = {"version", "user", "system"}
-    if not isinstance(table, Mapping) or not {"version", "user"} <= set(table) <= known:
-        raise DataError(f"the prompt {name!r} needs version and user, and may have system")
-    fields = {key: str(value) for key, value in table.items()}
-    template, places = Template(fields["user"]), _PLACES[name]
-    used = set(template.get_identifiers()) if template.is_valid() else {"?"}
-    if not {places[0]} <= used <= set(places):
-        listed = ", ".join(f"${place}" for place in places)
-        raise DataError(
-            f"the prompt {name!r} must contain ${places[0]}, and may contain {listed}; $$ is a "
-            "dollar sign"
-        )
-    return Prompt(name, **fields)
-
-
-def _prompts_of(prompts: str | Path | Mapping[str, Prompt] | None) -> dict[str, Prompt]:
-    own = prompts if isinstance(prompts, Mapping) else load_prompts(prompts)
-    return {**load_prompts(), **own}
+_TABLES = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
+_PROMPTS = {
+    name: _Prompt(f"{name}@{table['version']}", Template(table["user"]), table["system"])
+    for name, table in _TABLES.items()
+}
 
 
 # -- replies, which a file keeps
@@ -212,9 +140,6 @@ def kept_chat(
     chat: Chat | Callable[[str], Any], journal: str | Path | None = None
 ) -> Iterator[KeptChat]:
     """A chat whose replies are kept in the file `journal`, if there is one."""
-    # A cache moves a file of something else aside; this one was named by the user.
-    if journal is not None and not is_database(journal):
-        raise ReaderError("expected a file of replies; is this another file?", journal)
     model = as_chat(chat)
     with model.open() as ask, nullcontext() if journal is None else Cache(journal) as cache:
         yield KeptChat(model, ask, cache)
@@ -307,10 +232,7 @@ class _Drafter:
     """Turns plans into drafts."""
 
     ask: KeptChat
-    prompts: Mapping[str, Prompt]
-    examples: Sequence[GoldenItem]
     n_negatives: int
-    filters: Sequence[DraftFilter]
     origin: Mapping[str, Any]
 
     def draft(self, plan: DraftPlan) -> Draft:
@@ -324,16 +246,9 @@ class _Drafter:
             return Draft(plan, None, str(exc), question)
 
     def _ask_question(self, plan: DraftPlan) -> str:
-        questions = (
-            item.question
-            for item in self.examples
-            if item.metadata.get("query_type", plan.kind) == plan.kind
-        )
-        lines = [f"- {question}" for question in islice(questions, _MOST_EXAMPLES)]
         document = self._ask_object(
             KINDS[plan.kind],
             context=plan.context,
-            examples="\n".join(["Questions of the kind that is wanted:", *lines]) if lines else "",
             avoid="\n".join(f"- Do not ask again: {question}" for question in plan.avoid),
         )
         return _read_text(document, "question")
@@ -348,9 +263,9 @@ class _Drafter:
             raise _RejectedError("it has no answer in its text")
         item = self._make_item(plan, question, answer)
         contexts = [passage.text for passage in plan.passages]
-        for find_fault in self.filters:  # before further requests to the model
-            if (reason := find_fault(item, contexts)) is not None:
-                raise _RejectedError(reason)
+        fault = find_draft_fault(item, contexts)  # before further requests to the model
+        if fault is not None:
+            raise _RejectedError(fault)
         if answer is None:
             return item
         # A multi-hop question must not be answered by one of its passages alone.
@@ -385,7 +300,7 @@ class _Drafter:
             metadata={"query_type": plan.kind},
             provenance={
                 **self.origin,
-                "prompts": [self.prompts[name].label for name in (KINDS[plan.kind], "answer")],
+                "prompts": [_PROMPTS[name].label for name in (KINDS[plan.kind], "answer")],
                 "passages": [list(passage.span) for passage in plan.passages],
                 "texts": [_digest(passage.text) for passage in plan.passages],
                 "rageval_report": __version__,
@@ -399,13 +314,13 @@ class _Drafter:
         wrong = [text for text in dict.fromkeys(texts) if words_of(text) != words_of(answer)]
         if not wrong:
             raise _RejectedError("the model gave no wrong answers to it")
-        labels = [*item.provenance["prompts"], self.prompts["negatives"].label]
+        labels = [*item.provenance["prompts"], _PROMPTS["negatives"].label]
         provenance = {**item.provenance, "prompts": labels}
         return replace(item, negative_references=tuple(wrong[:n]), provenance=provenance)
 
     def _ask_object(self, prompt: str, **values: object) -> dict[str, Any]:
         """The one JSON object in the model's answer, with or without prose around it."""
-        text = remove_thoughts(self.ask(self.prompts[prompt].message(**values)))
+        text = remove_thoughts(self.ask(_PROMPTS[prompt].message(**values)))
         documents = find_objects(text)
         # Of several objects it is not known which one is meant.
         if len(documents) != 1:
@@ -473,12 +388,8 @@ def generate_golden(
     kinds: Mapping[str, int],
     *,
     journal: str | Path | None = None,
-    examples: Sequence[GoldenItem] = (),
-    existing: Sequence[GoldenItem] = (),
-    filters: Iterable[str] | None = None,
     near: float = 0.8,
     n_negatives: int = 2,
-    prompts: str | Path | Mapping[str, Prompt] | None = None,
     longest: int = 1500,
     shortest: int = 200,
     map: MapDrafts | None = None,  # noqa: A002
@@ -498,18 +409,10 @@ def generate_golden(
         enough), "unanswerable".
     journal : path, optional
         Where replies are kept, so that a run that was stopped can continue.
-    examples : sequence of GoldenItem
-        Examples for the model of the questions that are wanted.
-    existing : sequence of GoldenItem
-        An existing set; questions near one of it are rejected.
-    filters : iterable of str, optional
-        Names of `FILTERS`; all of them if omitted.
     near : float
         The lowest Jaccard similarity of near-duplicates, by runs of three characters.
     n_negatives : int
         The number of wrong answers per question; 0 for none.
-    prompts : path or mapping, optional
-        Prompts that replace the library's; see `load_prompts`.
     longest, shortest : int
         The length of passages in characters. Paragraphs are joined up to the longest, and a
         shorter piece is left out, unless its document has no other.
@@ -530,7 +433,7 @@ def generate_golden(
     DataError
         If there are no documents, or an argument has no valid value.
     UnknownNameError
-        If no kind or filter has a name.
+        If no kind has a name.
     Exception
         The chat's own exception, if it fails five times in a row; the journal keeps the replies.
 
@@ -557,11 +460,10 @@ def generate_golden(
     passages = passages_of(Documents(documents), longest=longest, shortest=shortest)
     if not passages:
         raise DataError("documents must contain text; there is none")
-    templates, checks = _prompts_of(prompts), [FILTERS[name] for name in filters or FILTERS]
-    collection = _Collection(existing, near)
+    collection = _Collection(near)
     with kept_chat(chat, journal) as ask:
         origin = {"source": "generated", "model": ask.chat.model, "seed": seed}
-        drafter = _Drafter(ask, templates, examples, n_negatives, checks, origin)
+        drafter = _Drafter(ask, n_negatives, origin)
         for kind, n in kinds.items():
             plans = _plans(passages, kind, seed, collection)
             goal = len(collection.items) + int(n)
@@ -599,7 +501,9 @@ def _plans(
                 n = min(_CANDIDATES, len(others))
                 drawn = [others[i] for i in rng.choice(len(others), n, replace=False)]
                 # The passage with most words in common, so that one question can need both.
-                common = [jaccard(words[first.span], words[other.span]) for other in drawn]
+                own = words[first.span]
+                common = [len(own & words[other.span]) / max(len(own | words[other.span]), 1)
+                          for other in drawn]  # fmt: skip
                 chosen = (first, drawn[common.index(max(common))])
             yield DraftPlan(kind, chosen, collection.questions_on(chosen))
 
@@ -607,11 +511,10 @@ def _plans(
 class _Collection:
     """The accepted items, and the rejected drafts with their reasons."""
 
-    def __init__(self, existing: Sequence[GoldenItem], near: float):
+    def __init__(self, near: float):
         self.items: list[GoldenItem] = []
         self.rejected: list[tuple[str, str, str, str]] = []
         self._near = near
-        self._seen = [item.question for item in existing]
         self._questions: dict[tuple[str, int], list[str]] = {}
 
     def questions_on(self, passages: Sequence[Passage]) -> tuple[str, ...]:
@@ -624,16 +527,16 @@ class _Collection:
         plan, item, reason, question = draft
         if item is not None:
             question = item.question
-            n, pairs = len(self._seen), near_pairs([*self._seen, question], self._near)
-            near = [(value, -first) for first, second, value in pairs if second == n]
-            reason = f"the question is nearly {self._seen[-max(near)[1]]!r:.80}" if near else ""
+            seen = [earlier.question for earlier in self.items]
+            pairs = near_pairs([*seen, question], self._near)
+            near = [(value, -first) for first, second, value in pairs if second == len(seen)]
+            reason = f"the question is nearly {seen[-max(near)[1]]!r:.80}" if near else ""
         for passage in plan.passages if question else ():
             self._questions.setdefault(passage.span[:2], []).append(question)
         if item is None or reason:
             passages = ", ".join(passage.span.name for passage in plan.passages)
             self.rejected.append((plan.kind, passages, question, reason))
             return
-        self._seen.append(question)
         self.items.append(item)
 
 
@@ -648,7 +551,6 @@ def ground_truth(
     grade: float | None = None,
     first: int = 5,
     journal: str | Path | None = None,
-    prompts: str | Path | Mapping[str, Prompt] | None = None,
 ) -> list[GoldenItem]:
     r"""Write a reference for each query from its first highly relevant documents.
 
@@ -667,8 +569,6 @@ def ground_truth(
         The number of documents that the reference is written from; 5 as in ADR-013.
     journal : path, optional
         Where replies are kept, so that a run that was stopped can continue.
-    prompts : path or mapping, optional
-        A prompt "ground_truth" that replaces the library's.
 
     Returns
     -------
@@ -697,16 +597,19 @@ def ground_truth(
     if first < 1:
         raise DataError(f"first must be an integer >= 1; got {first}")
     queries, texts = highly_relevant(records, grade=grade), _document_texts(corpus)
-    prompt = _prompts_of(prompts)["ground_truth"]
     skipped: dict[str, ChatFailedError] = {}
     items = []
     with kept_chat(chat, journal) as ask:
-        origin = {"source": "ground truth", "model": ask.chat.model, "prompts": [prompt.label]}
+        origin = {
+            "source": "ground truth",
+            "model": ask.chat.model,
+            "prompts": [_PROMPTS["ground_truth"].label],
+        }
         for query_id, row in zip(map(str, queries.index), queries.to_dict("records"), strict=True):
             question, grades = row.get("question"), row["relevant"]
             documents = [name for name in grades if name in texts][:first]
             try:
-                answer = _ask_reference(ask, prompt, question, [texts[name] for name in documents])
+                answer = _ask_reference(ask, question, [texts[name] for name in documents])
             except ChatFailedError as exc:
                 skipped[query_id] = exc
                 continue
@@ -753,13 +656,14 @@ def _document_texts(corpus: Mapping[str, str] | pd.DataFrame) -> Mapping[str, st
     return {str(name): f"{title}\n{text}".strip() for name, title, text in rows}
 
 
-def _ask_reference(ask: KeptChat, prompt: Prompt, question: object, documents: list[str]) -> str:
+def _ask_reference(ask: KeptChat, question: object, documents: list[str]) -> str:
     if not isinstance(question, str):
         raise ChatFailedError("no question")
     if not documents:
         raise ChatFailedError("no document")
     context = "\n\n".join(f"<document>\n{text}\n</document>" for text in documents)
-    answer = remove_thoughts(ask(prompt.message(context=context, question=question)))
+    message = _PROMPTS["ground_truth"].message(context=context, question=question)
+    answer = remove_thoughts(ask(message))
     if not answer:
         raise ChatFailedError("the reply was blank")
     return answer

@@ -1,8 +1,7 @@
-"""The review of a golden set by people: a sheet or a page to fill in, and what is decided there."""
+"""The review of a golden set by people: a page to fill in, and what is decided there."""
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import warnings
@@ -11,13 +10,11 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from html import escape
 from importlib import resources
-from io import StringIO
 from pathlib import Path
 
 import pandas as pd
 
 from rageval_report.errors import DataError, RagevalWarning, named
-from rageval_report.files.outgoing_text import neutralise_formula, restore_formula
 from rageval_report.files.source import Source
 from rageval_report.records.golden import GoldenItem, check_items
 from rageval_report.types import JsonObject
@@ -28,13 +25,7 @@ _PAGE = "review_page.html"
 # Characters that could end the element with the data, or are line ends in a script.
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
-ACCEPT, EDIT, REJECT = "accept", "edit", "reject"
-_WORDS = {
-    ACCEPT: "accept accepted a ok yes y",
-    EDIT: "edit edited e",
-    REJECT: "reject rejected r no n",
-}
-_DECISIONS = {word: decision for decision, words in _WORDS.items() for word in words.split()}
+ACCEPT, EDIT, REJECT = _DECISIONS = ("accept", "edit", "reject")
 
 COLUMNS = (
     *("query_id", "decision", "question", "references", "negative_references"),
@@ -109,36 +100,6 @@ def _is_place(value: object) -> bool:
     return isinstance(value, list) and [type(part) for part in value] == [str, int, int]
 
 
-def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | None = None) -> str:
-    """A sheet to fill in, as comma-separated values: accept, edit or reject in ``decision``.
-
-    Parameters
-    ----------
-    items : iterable of GoldenItem
-        The set.
-    documents : mapping of str to str, optional
-        Texts by filename or id, as `Documents` reads a folder. With them the rows show the passages
-        that an item was made from, or that its gold names.
-
-    Returns
-    -------
-    str
-        The columns `COLUMNS`. Question and answers may be changed if the decision is edit. A text
-        that a spreadsheet would take for a formula begins with an apostrophe.
-
-    Examples
-    --------
-    >>> review_sheet([GoldenItem("a", "=1+1?")]).splitlines()[1][:9]
-    "a,,'=1+1?"
-    """
-    out = StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in _review_rows(items, documents):
-        writer.writerow({name: neutralise_formula(text) for name, text in row.items()})
-    return out.getvalue()
-
-
 def review_page(
     items: Iterable[GoldenItem],
     *,
@@ -192,7 +153,7 @@ def read_review(path: str | Path) -> list[Decision]:
     Parameters
     ----------
     path : str or Path
-        The filled-in sheet (CSV), or the file that the page saved (JSON).
+        The file that the page saved.
 
     Returns
     -------
@@ -202,32 +163,20 @@ def read_review(path: str | Path) -> list[Decision]:
     Raises
     ------
     ReaderError
-        If it is neither, a decision is not accept, edit or reject, or an item appears twice.
+        If it is another file, a decision is not accept, edit or reject, or an item appears twice.
 
     Examples
     --------
     >>> import tempfile
+    >>> saved = {"format": FORMAT, "format_version": 1, "items": [{"query_id": "a"}]}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     sheet = Path(folder, "review.csv")
-    ...     _ = sheet.write_text(review_sheet([GoldenItem("a", "Who?")]), encoding="utf-8")
-    ...     [(row.query_id, row.decision) for row in read_review(sheet)]
+    ...     path = Path(folder, "review.json")
+    ...     _ = path.write_text(json.dumps(saved), encoding="utf-8")
+    ...     [(row.query_id, row.decision) for row in read_review(path)]
     [('a', None)]
     """
     source = Source(path)
-    rows = _page_rows(source) if source.starts_like_json else _sheet_rows(source)
-    decisions: dict[str, Decision] = {}
-    for number, row in rows:
-        decision = _read_decision(row, source, number)
-        if decision.query_id in decisions:
-            raise source.error(f"the item {decision.query_id!r} appears twice", line=number)
-        decisions[decision.query_id] = decision
-    if not decisions:
-        raise source.error("expected decisions; there are none")
-    return list(decisions.values())
-
-
-def _page_rows(source: Source) -> Iterator[tuple[int | None, JsonObject]]:
-    document = source.document
+    document = source.document if source.starts_like_json else None
     if not isinstance(document, dict) or (
         (document.get("format"), document.get("format_version")) != (FORMAT, FORMAT_VERSION)
     ):
@@ -235,38 +184,25 @@ def _page_rows(source: Source) -> Iterator[tuple[int | None, JsonObject]]:
     rows = document.get("items")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise source.error('expected "items", a list of objects')
-    yield from ((None, row) for row in rows)
+    decisions: dict[str, Decision] = {}
+    for decision in (_read_decision(row, source) for row in rows):
+        if decision.query_id in decisions:
+            raise source.error(f"the item {decision.query_id!r} appears twice")
+        decisions[decision.query_id] = decision
+    if not decisions:
+        raise source.error("expected decisions; there are none")
+    return list(decisions.values())
 
 
-def _sheet_rows(source: Source) -> Iterator[tuple[int | None, JsonObject]]:
-    text = source.text
-    # In many countries spreadsheets write semicolons, and some write tabs.
-    delimiter = max((",", ";", "\t"), key=text.partition("\n")[0].count)
-    reader = csv.DictReader(StringIO(text, newline=""), delimiter=delimiter)
-    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-    if missing:
-        expected = "expected the sheet of a review; it has no column"
-        raise source.error(f"{expected} {', '.join(missing)}", line=1)
-    try:
-        for row in reader:
-            texts = {name: restore_formula(row[name] or "") for name in COLUMNS}
-            if any(texts.values()):
-                yield reader.line_num, texts
-    except csv.Error as exc:
-        raise source.error(f"the sheet cannot be parsed: {exc}", line=reader.line_num) from exc
-
-
-def _read_decision(row: JsonObject, source: Source, line: int | None) -> Decision:
+def _read_decision(row: JsonObject, source: Source) -> Decision:
     texts = {name: str(row.get(name) or "") for name in COLUMNS}
     word = texts["decision"].strip().lower()
     if word and word not in _DECISIONS:
-        raise source.error(f"decision must be accept, edit or reject; got {word!r:.40}", line=line)
+        raise source.error(f"decision must be accept, edit or reject; got {word!r:.40}")
     if not texts["query_id"].strip():
-        missing = "query_id is missing: each row keeps the id that it came with"
-        raise source.error(missing, line=line)
+        raise source.error("query_id is missing: each item keeps the id that it came with")
     note, fingerprint = texts["note"].strip(), texts["fingerprint"].strip()
-    decision = _DECISIONS.get(word)
-    return Decision(texts["query_id"], decision, *_texts_of(texts), note, fingerprint)
+    return Decision(texts["query_id"], word or None, *_texts_of(texts), note, fingerprint)
 
 
 def _texts_of(row: Mapping[str, str]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
@@ -344,7 +280,7 @@ def _check_decisions(items: Sequence[GoldenItem], decisions: Mapping[str, Decisi
         # A decision on another wording must not be applied to this one.
         if decision.decision and decision.fingerprint != original["fingerprint"]:
             changed.append(query_id)
-        # A reviewer forgot to write edit, or a spreadsheet changed a number.
+        # A reviewer forgot to choose edit.
         texts = (decision.question, decision.references, decision.negative_references)
         if decision.decision in (None, ACCEPT) and texts != _texts_of(original):
             edited.append(query_id)
@@ -356,7 +292,7 @@ def _check_decisions(items: Sequence[GoldenItem], decisions: Mapping[str, Decisi
     if edited:
         warnings.warn(
             f"texts were changed although the decision is not edit: {named(edited)}. These items "
-            "stay as they were; write edit if the change is intended",
+            "stay as they were; choose edit if the change is intended",
             RagevalWarning,
             stacklevel=3,
         )

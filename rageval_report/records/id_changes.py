@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
-from urllib.parse import unquote
 
 import pandas as pd
 
@@ -17,49 +15,16 @@ from rageval_report.errors import DataError, check_choice
 IdSide = Literal["both", "gold", "retrieved"]
 MatchIds = str | Iterable[str]
 
-_QUOTES = "\"'`<>[](){}“”‘’«»"
-_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*://[^/]*/?")
-_LEADING = re.compile(r"^(?:\.{0,2}/+)+")
 _EXTENSION = re.compile(r"(?<=[^/.])\.[A-Za-z][A-Za-z0-9]{0,4}$")
-_SEPARATORS = re.compile(r"[\s_\-]+")
 _PADDING = re.compile(r"(?<![0-9.])0+(?=[0-9])")
 _WHOLE = re.compile(r"(?<=[0-9])\.0+$")
-_CHUNK = re.compile(
-    r"(?<=\w)[\s#:/_\-.@(\[]*(?:chunk|part|section|page|passage|node|segment|split|block)?"
-    r"[\s#:/_\-.=]*0*([0-9]+)[)\]]?$",
-    re.IGNORECASE,
-)
-_UUID = re.compile(
-    r"^(?:urn:uuid:)?\{?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})\}?$",
-    re.IGNORECASE,
-)
-
-
-def _without_place(name: str) -> str:
-    """A path or URL without scheme, host and leading slashes; slashes instead of backslashes."""
-    path = _SCHEME.sub("", name.replace("\\", "/"))
-    return _LEADING.sub("", path).rstrip("/") or name
-
-
-def _without_uuid_form(name: str) -> str:
-    match = _UUID.match(name)
-    return "".join(match.groups()).lower() if match else name
-
 
 # By name, in the order in which a search tries them: what loses nothing first.
 ID_CHANGES: dict[str, Callable[[str], str]] = {
-    "blanks": lambda name: " ".join(name.split()),
-    "quotes": lambda name: name.strip(_QUOTES) or name,
-    "unicode": lambda name: unicodedata.normalize("NFKC", name),
-    "percent": unquote,
-    "uuid": _without_uuid_form,
     "case": str.casefold,
     "number": lambda name: _WHOLE.sub("", _PADDING.sub("", name)),
-    "path": _without_place,
     "extension": lambda name: _EXTENSION.sub("", name),
-    "separators": lambda name: _SEPARATORS.sub("-", name),
-    "chunk": lambda name: _CHUNK.sub(r"#\1", name),
-    "file": lambda name: name.rstrip("/").rpartition("/")[2] or name,
+    "file": lambda name: name.replace("\\", "/").rstrip("/").rpartition("/")[2] or name,
 }
 
 # Changes with a text of the user after a colon.

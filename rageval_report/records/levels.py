@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
 from pathlib import Path
@@ -44,21 +44,6 @@ _WORDS: dict[PassageField, tuple[str, str]] = {
     "retrieved": ("retrieved passages", "retrieval metrics"),
     "citations": ("citations", "citation metrics"),
 }
-
-
-@dataclass(frozen=True)
-class LevelCounts:
-    """At which levels relevant gold and retrieved or cited passages have ids."""
-
-    n_gold: int = 0
-    n_gold_both: int = 0
-    n_passages: int = 0
-    n_passages_both: int = 0
-    n_chunks_met: int = 0
-    n_documents_met: int = 0
-
-    def __add__(self, other: LevelCounts) -> LevelCounts:
-        return LevelCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -112,69 +97,57 @@ def _ids_and_sections(records: pd.DataFrame, field: str) -> list[tuple[Any, Any]
     return list(zip(*columns, strict=True))
 
 
-def count_levels(records: pd.DataFrame, field: PassageField = "retrieved") -> LevelCounts:
-    """At which levels the gold and the retrieved or cited passages have ids."""
-    if not {SECTION_FIELDS[field], "relevant_sections"} & set(records):
-        return LevelCounts()  # one id each: there is nothing to choose
-    rows = zip(sections_in(records, field), gold_sections(records), strict=True)
-    counts = [
-        _count_row(passages or [], [item for item in gold or [] if item[2] > 0])
-        for passages, gold in rows
-    ]
-    return LevelCounts(*map(sum, zip(*counts, strict=True)))
-
-
-def _count_row(passages: list[Section], gold: list[GoldSection]) -> tuple[int, ...]:
-    """The counts of one query, in the order of the fields of `LevelCounts`."""
-    with_both = [section for section in passages if section[0] is not None]
-    documents, chunks = {document for document, _ in with_both}, {name for _, name in with_both}
-    plain = {name for document, name in passages if document is None}
-    n_gold_both = chunks_met = documents_met = 0
-    for document, name, _ in gold:
-        # Ids of unknown level are compared with both ids of the other side.
-        by_chunk, by_document = (chunks, documents) if document is None else (plain, plain)
-        n_gold_both += document is not None
-        chunks_met += name in by_chunk
-        documents_met += (name if document is None else document) in by_document
-    n_both = len(with_both)
-    return len(gold), n_gold_both, len(passages), n_both, chunks_met, documents_met
-
-
 def choose_level(
-    counts: LevelCounts, level: LevelOption = "auto", field: PassageField = "retrieved"
+    records: pd.DataFrame, level: LevelOption = "auto", field: PassageField = "retrieved"
 ) -> LevelChoice:
-    """The level at which metrics are computed."""
+    """The level at which metrics are computed: that at which gold and passages have ids."""
     check_choice("level", level, LEVEL_OPTIONS)
-    has_both = counts.n_gold_both + counts.n_passages_both > 0
-    if level != "auto":
-        return LevelChoice(level, has_both)
-    if not has_both:
-        return LevelChoice()
-    passages, metrics = _WORDS[field]
-    gold = _has_in_words(counts.n_gold_both, counts.n_gold, "carries", "has")
-    others = _has_in_words(counts.n_passages_both, counts.n_passages, "carry", "have")
-    ids = f"the gold {gold} and the {passages} {others}"
-    if (gold, others) == ("carries both ids", "carry both ids"):
+    asked = None if level == "auto" else level
+    if not {SECTION_FIELDS[field], "relevant_sections"} & set(records):
+        return LevelChoice(asked)  # one id each: there is nothing to choose
+    counts = Counter[str]()
+    for passages, gold in zip(sections_in(records, field), gold_sections(records), strict=True):
+        counts.update(_count_row(passages or [], [item for item in gold or [] if item[2] > 0]))
+    has_both = counts["gold with both"] + counts["passages with both"] > 0
+    if asked is not None or not has_both:
+        return LevelChoice(asked, has_both)
+    words, metrics = _WORDS[field]
+    if counts["gold"] == counts["gold with both"] and (
+        counts["passages"] == counts["passages with both"]
+    ):
         note = (
-            f"level: gold and {passages} carry both ids; {metrics} are computed at the level of "
+            f"level: gold and {words} carry both ids; {metrics} are computed at the level of "
             'chunks; level="document" counts documents'
         )
         return LevelChoice("chunk", has_both, note)
     # Equal counts, above all 0 and 0, say nothing about the level; chunks are the ids that the
     # records have had all along.
-    met: Level = "document" if counts.n_documents_met > counts.n_chunks_met else "chunk"
+    met: Level = "document" if counts["documents met"] > counts["chunks met"] else "chunk"
     return LevelChoice(
         met,
         has_both,
-        f"level: {ids}; {counts.n_documents_met} of {counts.n_gold} gold ids meet documents and "
-        f"{counts.n_chunks_met} meet chunks, so {metrics} are computed at the level of {met}s",
+        f"level: {counts['documents met']} of {counts['gold']} gold ids meet documents of the "
+        f"{words} and {counts['chunks met']} meet chunks, so {metrics} are computed at the level "
+        f"of {met}s",
     )
 
 
-def _has_in_words(n_both: int, n: int, carries: str, has: str) -> str:
-    if n_both == n:
-        return f"{carries} both ids"
-    return f"{carries} both ids in {n_both} of {n} items" if n_both else f"{has} one id each"
+def _count_row(passages: list[Section], gold: list[GoldSection]) -> dict[str, int]:
+    """At which levels the gold and the passages of one query have ids, and where they meet."""
+    with_both = [section for section in passages if section[0] is not None]
+    documents, chunks = {document for document, _ in with_both}, {name for _, name in with_both}
+    plain = {name for document, name in passages if document is None}
+    pairs = [section[:2] for section in gold if section[0] is not None]
+    names = {name for document, name, _ in gold if document is None}
+    # Ids of unknown level are compared with both ids of the other side.
+    return {
+        "gold": len(gold),
+        "gold with both": len(pairs),
+        "passages": len(passages),
+        "passages with both": len(with_both),
+        "chunks met": len(names & chunks) + sum(name in plain for _, name in pairs),
+        "documents met": len(names & documents) + sum(document in plain for document, _ in pairs),
+    }
 
 
 def records_at_level(records: pd.DataFrame, level: Level | None) -> pd.DataFrame:
@@ -249,55 +222,15 @@ _OBJECTS = frozenset((*KEYS["objects"], *_OF_DOCUMENTS))
 _RELATIONSHIPS, _SOURCES = "relationships", ("1", "SOURCE", "source")
 _DEEPEST = 4
 
-
-class IdCandidate(NamedTuple):
-    """A key of a passage that may hold an id: its path, and the value."""
-
-    place: str
-    value: Any
+IdCandidate = tuple[str, Any]  # a key, squeezed, and its value
 
 
-class IdPlaces(NamedTuple):
-    """The paths at which the ids of a document and of a chunk were read; empty for none."""
+class PassageIds(NamedTuple):
+    """The ids of the document and of the chunk of a passage, None if it has none."""
 
-    document: str
-    chunk: str
-
-
-NO_PLACES = IdPlaces("", "")
-
-
-@dataclass(frozen=True)
-class PassageIds:
-    """The candidates for the ids of a passage, the surest first."""
-
-    documents: list[IdCandidate] = field(default_factory=list)
-    chunks: list[IdCandidate] = field(default_factory=list)
-    names: list[IdCandidate] = field(default_factory=list)
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether some key says that it holds an id."""
-        candidates = (*self.chunks, *self.documents)
-        return any(_last_key(candidate.place) not in _UNCERTAIN for candidate in candidates)
-
-    def choose(
-        self, preferred: IdPlaces = NO_PLACES
-    ) -> tuple[IdCandidate | None, IdCandidate | None]:
-        """The candidates for the document and for the chunk, those of preferred places first."""
-        chunk = _first_at(self.chunks, preferred.chunk)
-        others = [c for c in self.documents if chunk is None or c.place != chunk.place]
-        names = [] if self.documents or self.chunks else self.names[:1]
-        document = _first_at(others or names, preferred.document)
-        if document is not None and chunk is not None and document.value == chunk.value:
-            # A name of the document that repeats the id says nothing more.
-            document = None if _last_key(document.place) in _DOCUMENT_NAMES else document
-        return document, chunk
-
-
-def _first_at(candidates: Sequence[IdCandidate], place: str) -> IdCandidate | None:
-    at_place = (item for item in candidates if item.place == place)
-    return next(at_place, candidates[0] if candidates else None)
+    document: Any
+    chunk: Any
+    is_certain: bool  # some key says that it holds an id
 
 
 @lru_cache(maxsize=1024)
@@ -305,42 +238,48 @@ def _squeezed(key: str) -> str:
     return key.lower().replace("_", "").replace("-", "")
 
 
-@lru_cache(maxsize=1024)
-def _last_key(place: str) -> str:
-    return _squeezed(place.rpartition(".")[2])
-
-
 def passage_ids(item: Mapping[str, Any]) -> PassageIds:
-    """The candidates for the ids of a passage, or of a gold item or citation written like one."""
+    """The ids of a passage, or of a gold item or citation written like one."""
     objects = list(_objects_in(item))
     inner = objects[1:]
-    chunks = [c for path, content in objects for c in _at(path, content, _chunk_keys(path))]
-    documents = [c for path, content in objects for c in _at(path, content, KEYS["document"])]
-    documents += [c for path, content in objects for c in _related(path, content)]
+    outer_keys = (*KEYS["chunk"], *KEYS["only_beside"], *_OWN, *KEYS["also_chunk"])
+    chunks = list(_at(item, outer_keys, is_inner=False))
+    documents = list(_at(item, KEYS["document"], is_inner=False))
     # The id of {"document": {"id": ...}} is that of a document if the passage has one of its own.
-    ids_of_documents = [
-        candidate
-        for path, content in inner
-        if _last_key(path) in _OF_DOCUMENTS
-        for candidate in _at(path, content, _OWN)
-    ]
-    names = [c for path, content in inner for c in _at(path, content, _DOCUMENT_NAMES)]
+    of_documents: list[IdCandidate] = []
+    own_within: list[IdCandidate] = []
+    names: list[IdCandidate] = []
+    related = list(_related(item))
+    for name, content in inner:
+        own = list(_at(content, _OWN))
+        if name in _OF_DOCUMENTS:
+            of_documents += own
+        else:
+            own_within += own
+        chunks += _at(content, KEYS["chunk"])
+        chunks += own if name not in _OF_DOCUMENTS else []
+        chunks += _at(content, KEYS["also_chunk"])
+        documents += _at(content, KEYS["document"])
+        names += _at(content, _DOCUMENT_NAMES)
+        related += _related(content)
+    documents += related
     if chunks or not (documents or names):
-        documents += ids_of_documents
+        documents += of_documents
     else:
-        chunks += ids_of_documents
+        chunks += of_documents
     documents += names
     if not chunks and documents:
-        chunks += [c for path, content in inner for c in _at(path, content, KEYS["chunk_numbers"])]
+        chunks += [c for _, content in inner for c in _at(content, KEYS["chunk_numbers"])]
     # An id within the metadata of a passage that has its own may be that of its document.
-    documents += [
-        candidate
-        for candidate in chunks[1:]
-        if "." in candidate.place
-        and _last_key(candidate.place) in _OWN
-        and candidate.value != chunks[0].value
-    ]
-    return PassageIds(documents, chunks, list(_at("", item, _DOCUMENT_NAMES)))
+    documents += [own for own in own_within if chunks and own[1] != chunks[0][1]]
+    is_certain = any(key not in _UNCERTAIN for key, _ in (*chunks, *documents))
+    if not (documents or chunks):
+        documents += list(_at(item, _DOCUMENT_NAMES, is_inner=False))[:1]
+    key, document = documents[0] if documents else ("", None)
+    chunk = chunks[0][1] if chunks else None
+    # A name of the document that repeats the id says nothing more.
+    is_repeat = chunks != [] and document == chunk and key in _DOCUMENT_NAMES
+    return PassageIds(None if is_repeat else document, chunk, is_certain)
 
 
 # Passages of one server have the same keys, so that looking at them once saves most of the time.
@@ -355,62 +294,56 @@ def _present_keys(keys: tuple[str, ...]) -> dict[str, str]:
     return present
 
 
-def _chunk_keys(path: str) -> tuple[str, ...]:
-    own = () if _last_key(path) in _OF_DOCUMENTS else _OWN
-    beside = () if path else KEYS["only_beside"]
-    return (*KEYS["chunk"], *beside, *own, *KEYS["also_chunk"])
-
-
 def _objects_in(item: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The passage and the objects within it with their paths, the outermost first."""
+    """The passage and the objects within it with their squeezed keys, the outermost first."""
     level: list[tuple[str, Mapping[str, Any]]] = [("", item)]
     for _ in range(_DEEPEST):
         yield from level  # the caller may need no more than the first
         level = [
-            (f"{path}.{key}" if path else str(key), value)
-            for path, content in level
+            (name, value)
+            for _, content in level
             for key, value in content.items()
-            if isinstance(value, Mapping) and _squeezed(str(key)) in _OBJECTS
+            if isinstance(value, Mapping) and (name := _squeezed(str(key))) in _OBJECTS
         ]
 
 
-def _at(path: str, content: Mapping[str, Any], keys: Iterable[str]) -> Iterator[IdCandidate]:
+def _at(
+    content: Mapping[str, Any], keys: Iterable[str], *, is_inner: bool = True
+) -> Iterator[IdCandidate]:
     """The candidates at the keys of an object, in the order of the keys."""
     present = _present_keys(tuple(content))
     for name in keys:
-        if name in present and _may_be_id(content[present[name]], path):
-            key = present[name]
-            yield IdCandidate(f"{path}.{key}" if path else key, content[key])
+        if name in present and _may_be_id(content[present[name]], is_inner=is_inner):
+            yield name, content[present[name]]
 
 
-def _may_be_id(value: object, path: str) -> bool:
+def _may_be_id(value: object, *, is_inner: bool) -> bool:
     """Whether a value is an id; beside the passage, a wrong one is left to raise an error."""
     if value is None or value != value or isinstance(value, list | tuple | Mapping):
         return False
-    if not path:
+    if not is_inner:
         return True
     is_integer = isinstance(value, Integral) and not isinstance(value, bool)
     return is_integer or (isinstance(value, str) and bool(value.strip()))
 
 
-def _related(path: str, content: Mapping[str, Any]) -> Iterator[IdCandidate]:
+def _related(content: Mapping[str, Any]) -> Iterator[IdCandidate]:
     """The document of a LlamaIndex node."""
     relationships = content.get(_RELATIONSHIPS)
     for name in _SOURCES if isinstance(relationships, Mapping) else ():
         related = relationships.get(name)  # type: ignore[union-attr]
         if isinstance(related, Mapping):
-            place = f"{path}." if path else ""
-            yield from _at(f"{place}{_RELATIONSHIPS}.{name}", related, ("nodeid",))
+            yield from _at(related, ("nodeid",))
 
 
 def passage_text(item: Mapping[str, Any]) -> object:
     """The text of a passage, also of an object within it; None if there is none."""
-    for path, content in _objects_in(item):
+    for key, content in _objects_in(item):
         present = _present_keys(tuple(content))
         for name in KEYS["texts"]:
             value = _text_within(content[present[name]]) if name in present else None
             # A wrong text beside a passage is left to raise an error.
-            if value is not None and (not path or isinstance(value, str)):
+            if value is not None and (not key or isinstance(value, str)):
                 return value
     return None
 
@@ -424,73 +357,3 @@ def _text_within(value: object) -> object:
         texts = [item.get("text") for item in value]
         return "\n".join(texts) if all(isinstance(text, str) for text in texts) else value
     return value
-
-
-# -- which place, if several keys may hold the ids
-
-
-def preferred_places(queries: Iterable[tuple[Sequence[object], set[str]]]) -> IdPlaces:
-    """The places at which ids of retrieved passages meet the gold of their query most often."""
-    by_document, by_chunk = Counter[str](), Counter[str]()
-    for items, gold in queries:
-        first = (item[0] if isinstance(item, list | tuple) and item else item for item in items)
-        passages = [passage_ids(item) for item in first if gold and isinstance(item, Mapping)]
-        by_document.update(_places_met([(p.documents, p.choose()[0]) for p in passages], gold))
-        by_chunk.update(_places_met([(p.chunks, p.choose()[1]) for p in passages], gold))
-    return IdPlaces(_best_place(by_document), _best_place(by_chunk))
-
-
-_USUAL = ""  # counts the queries at which the usual choice meets the gold
-
-
-def _places_met(
-    passages: Sequence[tuple[list[IdCandidate], IdCandidate | None]], gold: set[str]
-) -> set[str]:
-    """The places at which some passage of a query meets its gold."""
-    met = {item.place for items, _ in passages for item in items if str(item.value) in gold}
-    if any(usual is not None and str(usual.value) in gold for _, usual in passages):
-        met.add(_USUAL)
-    return met
-
-
-def _best_place(counts: Counter[str]) -> str:
-    best = max(counts, key=lambda place: (counts[place], place == _USUAL, place), default=_USUAL)
-    return best if counts[best] > counts[_USUAL] else _USUAL
-
-
-def all_ids_in(items: Iterable[object]) -> set[str]:
-    """All ids that the items of a gold cell may hold."""
-    ids = set()
-    for item in items:
-        if isinstance(item, Mapping):
-            candidates = passage_ids(item)
-            ids |= {
-                str(c.value) for c in (*candidates.documents, *candidates.chunks, *candidates.names)
-            }
-        else:
-            ids.add(str(item[0] if isinstance(item, list | tuple) and item else item))
-    return ids
-
-
-_WHOSE = {"retrieved": "retrieved passages", "relevant": "gold items", "citations": "citations"}
-
-
-def note_on_places(places: Mapping[str, Iterable[IdPlaces]]) -> str:
-    """The note that says, by field, where ids within passages were read; empty if none was."""
-    parts = []
-    for name, pairs in places.items():
-        listed = dict.fromkeys(_in_words(pair) for pair in sorted(set(pairs)))
-        if listed:
-            parts.append(f"of {_WHOSE.get(name, name)}, {', or '.join(listed)}")
-    return f"ids: {'; '.join(parts)}" if parts else ""
-
-
-def _in_words(pair: IdPlaces) -> str:
-    if not pair.document:
-        return f"{pair.chunk} is taken for the only id"
-    taken = f"{pair.document} is taken for the id of the document"
-    return (
-        f"{taken} and {pair.chunk} for that of the chunk"
-        if pair.chunk
-        else (f"{taken}; they have none of a chunk")
-    )

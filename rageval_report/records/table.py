@@ -16,15 +16,7 @@ import pandas as pd
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning, check_choice, named
 from rageval_report.records import cells
 from rageval_report.records.cells import Span, optional
-from rageval_report.records.levels import (
-    FIELD_NAMES,
-    NO_PLACES,
-    IdPlaces,
-    all_ids_in,
-    note_on_places,
-    passage_ids,
-    preferred_places,
-)
+from rageval_report.records.levels import FIELD_NAMES
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.query_ids import (
     ANSWER,
@@ -60,8 +52,6 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "retrieved_spans": cells.spans,
 }
 
-# The key of the note on places of ids in the attributes of a table of records.
-_ID_PLACES = "rageval_report.id_places"
 # Stack levels from the warnings here to the line that called `record_table`.
 _CALLERS_LINE = 3
 
@@ -86,7 +76,7 @@ def record_table(
         stay unchanged. ``relevant`` contains ids (a list, a mapping to grades, pairs, or mappings
         with ``doc_id``, ``chunk_id``, ``relevance``) or (filename, start, end) spans; texts belong
         in ``relevant_texts``. If rows have a field under different names, such as ``relevant`` and
-        ``gold_ids``, and no row has both, the columns are read as one, with a warning.
+        ``gold_ids``, and no row has both, the columns are read as one.
         ``retrieved`` contains ids in order, pairs of id and score, or
         mappings with ``doc_id``, ``chunk_id``, ``score``, ``text`` and with ``filename``,
         ``start``, ``end``. A passage may carry the ids of its document and of its chunk; columns
@@ -146,16 +136,7 @@ def record_table(
     records.convert(overlap, drop_unplaced=unplaced_gold == "drop")
     records.drop_unplaced_gold()
     records.check_citations(unretrieved_citations)
-    table = records.table(frame.drop(columns=[c for c in frame if c in {*used, id_column}]))
-    note = note_on_places(records.places) or frame.attrs.get(_ID_PLACES, "")
-    if note:
-        table.attrs[_ID_PLACES] = note
-    return table
-
-
-def note_of_table(table: pd.DataFrame) -> str:
-    """The note on where the ids of passages were read; empty if they stood beside the passages."""
-    return str(table.attrs.get(_ID_PLACES, ""))
+    return records.table(frame.drop(columns=[c for c in frame if c in {*used, id_column}]))
 
 
 def concatenate_rows(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
@@ -199,11 +180,18 @@ def _known_columns(
     present: dict[str, str] = {}
     used: set[str] = set()
     for field, also in FIELDS.items():
-        named_so = all_named(labels, (field, *also))
-        if named_so:
-            present[field] = named_so[0]
-            columns[field], merged = _join_spellings(frame, field, named_so)
-            used.update(merged)
+        first, *others = all_named(labels, (field, *also)) or [None]
+        if first is None:
+            continue
+        present[field], columns[field] = first, frame[first].tolist()
+        used.add(first)
+        for other in others:
+            pairs = list(zip(columns[field], frame[other].tolist(), strict=True))
+            # Only if no row has both it is one field, spelled in two ways.
+            if not any(_is_filled(cell) and _is_filled(further) for cell, further in pairs):
+                columns[field] = [further if _is_filled(further) else cell
+                                  for cell, further in pairs]  # fmt: skip
+                used.add(other)
     for field in [name for name in _DOCUMENTS if name in columns]:
         label = first_named(labels, _DOCUMENTS[field])
         if label is not None and label not in used:
@@ -212,39 +200,6 @@ def _known_columns(
                 columns[field], frame[label].tolist(), (present[field], label)
             )
     return columns, used
-
-
-def _join_spellings(
-    frame: pd.DataFrame, field: str, labels: Sequence[str]
-) -> tuple[list[Any], list[str]]:
-    """The cells of a field that rows have under different names, and the columns that were read."""
-    first, *others = labels
-    joined, merged = frame[first].tolist(), [first]
-    for label in others:
-        column = frame[label].tolist()
-        filled = [row for row, cell in enumerate(column) if _is_filled(cell)]
-        only_here = [row for row in filled if not _is_filled(joined[row])]
-        in_both = [row for row in filled if _is_filled(joined[row])]
-        # Only if no row has both it is one field, spelled in several ways.
-        if only_here and not in_both:
-            for row in only_here:
-                joined[row] = column[row]
-            merged.append(label)
-        elif only_here and field == "relevant" and label not in _DOCUMENTS[field]:
-            raise DataError(
-                f"relevant: row {only_here[0]} has its gold only in {label!r}, and row "
-                f"{in_both[0]} also in {first!r}, so it is not clear which column is the gold. "
-                "Leave one of the columns out, or write all gold into one"
-            )
-    if len(merged) > 1:
-        names = " and ".join(map(repr, merged))
-        warnings.warn(
-            f"{field}: the columns {names} are read as one, because no row has more than one of "
-            "them; give them one name",
-            RagevalWarning,
-            stacklevel=_CALLERS_LINE + 1,
-        )
-    return joined, merged
 
 
 def _is_filled(cell: object) -> bool:
@@ -262,8 +217,6 @@ class _RecordColumns:
         # Why cells cannot be used, as query, field and message.
         self.problems: list[tuple[str, str, str]] = []
         self.unplaced: list[tuple[str, str, str]] = []
-        self.places: dict[str, list[IdPlaces]] = {}
-        self.preferred = NO_PLACES
 
     def convert(self, overlap: float, *, drop_unplaced: bool) -> None:
         """Convert field by field; problems are collected, and raised together."""
@@ -378,23 +331,10 @@ class _RecordColumns:
                 )
                 self.problems.append((query_id, field, message))
 
-    def _note_places(self, field: str, converted: Iterable[Any]) -> None:
-        self.places[field] = [place for cell in converted if cell for place in cell.places]
-
     def _convert_rankings(self) -> None:
         if "retrieved" not in self.columns:
             return
         rankings = self._converted("retrieved", cells.ranking)
-        if any(ranking is not None and ranking.places for ranking in rankings):
-            queries = self._rows("retrieved", "relevant")
-            self.preferred = preferred_places(
-                (_possible_items(cell), all_ids_in(_possible_items(gold)))
-                for _, cell, gold in queries
-            )
-        if self.preferred != NO_PLACES and not self.problems:
-            convert = partial(cells.ranking, preferred=self.preferred)
-            rankings = self._converted("retrieved", convert)
-        self._note_places("retrieved", rankings)
         self.columns["retrieved"] = [ranking and ranking.ids for ranking in rankings]
         for part in ("scores", "spans", "sections", "texts"):
             field = "contexts" if part == "texts" else f"retrieved_{part}"
@@ -406,8 +346,7 @@ class _RecordColumns:
         for field in ("relevant", "relevant_spans"):
             if field not in self.columns:
                 continue
-            gold = self._converted(field, partial(cells.gold, preferred=self.preferred))
-            self._note_places(field, gold)
+            gold = self._converted(field, cells.gold)
             spans = [
                 item and ([(*span, grade) for span, grade in item.spans] or None) for item in gold
             ]
@@ -436,9 +375,8 @@ class _RecordColumns:
             "citations", "retrieved", "retrieved_sections"
         ):
             ranked = sections or [(None, name) for name in ids or ()]
-            convert = partial(cells.citations, ranked=ranked, preferred=self.preferred)
+            convert = partial(cells.citations, ranked=ranked)
             cited.append(self._converted_cell(query_id, "citations", convert, cell))
-        self._note_places("citations", cited)
         self.columns["citations"] = [cell and cell.ids for cell in cited]
         self._fill_missing("cited_sections", (cell and cell.sections for cell in cited))
 
@@ -501,18 +439,6 @@ class _RecordColumns:
             key = name if rank < 0 else ranking[rank]
             credited[key] = max(grade, credited.get(key, grade))
         return credited
-
-
-def _possible_items(cell: object) -> list[Any]:
-    """The items of a cell of a ranking or of gold, before it is converted."""
-    if cells.is_missing(cell):
-        return []
-    whole = cells.decoded(cell)
-    if isinstance(whole, set | frozenset) or (
-        isinstance(whole, Mapping) and not passage_ids(whole).is_certain
-    ):
-        return list(whole)  # ids, perhaps with grades
-    return cells.items_in(whole)
 
 
 # -- which chunk holds a span or a text

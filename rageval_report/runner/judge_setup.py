@@ -126,13 +126,11 @@ class JudgeSetup:
         section = self.section
         how = {
             "cache": self.cache(),
-            "per_minute": section.per_minute,
             "prices": self.prices(chats),
             "max_cost": section.max_cost,
-            "retry_unusable": section.retry_unusable,
             "progress": self.progress,
             "tell": self.tell,
-            **_stated(section, "concurrency", "max_cost_over", "give_up_after"),
+            **_stated(section, "concurrency", "give_up_after"),
         }
         return cast("CallOptions", how)
 

@@ -21,7 +21,7 @@ from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparis
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
-from rageval_report.scale.counted import OTHER_GROUP, SideBySide, difference, grid_notes
+from rageval_report.scale.counted import SideBySide, difference, grid_notes
 from rageval_report.scale.frames import LazyTable, collect, count_rows, write_rows
 from rageval_report.scale.tables import MOST_WORST, ScannedTable
 from rageval_report.scores import Correct, Metric
@@ -94,28 +94,21 @@ class CountedPairing(pairing.PairedRuns):
             raise self.baseline.needs_memory("what shows every query of a comparison")
         raise AttributeError(name)
 
-    def sliced(self, by: str, metrics: Sequence[tuple[Metric, Metric]]) -> SlicedPairs:
+    def sliced(
+        self, by: str, metrics: Sequence[tuple[Metric, Metric]], plan: ComparisonPlan
+    ) -> SlicedPairs:
         """The pairs of each group of a column of the baseline."""
         self.sides.tables[0].check_groups(by)
         sides = replace(self.sides, metrics=metrics, by=by)
         labels = order_of_groups(sides.groups)
-        pairs = [
-            MetricComparison(self.names, ours, sides.measured(i, label))
+        tables = [
+            {
+                label: MetricComparison(self.names, ours, sides.measured(i, label), plan)
+                for label in labels
+            }
             for i, (ours, _) in enumerate(metrics)
-            for label in labels
         ]
-        return SlicedPairs(
-            replace(self, metrics=list(metrics), sides=sides),
-            [(label, label) for label in labels],
-            pairs,
-            sides.groups.get(NO_GROUP, 0),
-            sum(sides.n(OTHER_GROUP, label) for label in labels),
-            sides.shared_clusters(),
-        )
-
-    def without(self, group: str) -> Self:
-        """The same without the queries of a group, by another pass."""
-        return replace(self, sides=replace(self.sides, left_out=group))
+        return tables, sides.groups.get(NO_GROUP, 0)
 
     def notes(self) -> tuple[str, ...]:
         """What only one has, bounds that do not hold, and grids."""
@@ -125,12 +118,18 @@ class CountedPairing(pairing.PairedRuns):
             lone.append((lone_ids(own.frame, other.frame) if n else [], n))
         columns = {ours.name: self.measured(ours).pairs.units for ours, _ in self.metrics}
         heads = [table.head for table in tables]
-        return (*pairing.notes_on_sides(heads, self.metrics, lone), *grid_notes(columns))
+        return (*pairing.notes_on_sides(heads, lone), *grid_notes(columns))
 
-    def _changed(
-        self, pair: tuple[Metric, Metric], k: int | None, path: str | Path | None, *, better: bool
-    ) -> tuple[pd.DataFrame, tuple[pd.DataFrame, pd.DataFrame], int]:
-        first, second = tables = self.sides.tables
+    def changed(
+        self,
+        pair: tuple[Metric, Metric],
+        *,
+        better: bool,
+        k: int | None = None,
+        path: str | Path | None = None,
+    ) -> pd.DataFrame:
+        """The queries that changed in one direction; see `Comparison.regressions`."""
+        tables = self.sides.tables
         known = [t.ranges.get(m.name) for t, m in zip(tables, pair, strict=True)]
         moved = difference(nw.col("r0_0"), nw.col("r0_1"), [each for each in known if each])
         change, rises = nw.col("difference"), pair[0].greater_is_better == better
@@ -149,7 +148,8 @@ class CountedPairing(pairing.PairedRuns):
         most = MOST_WORST if k is None else k
         listed = collect(rows.head(most)).set_index(QUERY_ID).astype("float64")
         n = len(listed) if len(listed) < most else count_rows(rows)
-        return listed, (first.details_of(listed.index), second.details_of(listed.index)), n
+        details = [table.details_of(listed.index) for table in tables]
+        return self.beside_details(listed, details, n)
 
 
 def outcomes_of_scans(
@@ -160,7 +160,7 @@ def outcomes_of_scans(
 ) -> pd.DataFrame:
     """The ids of the queries that both, neither, or only one of two scans answers correctly."""
     heads, tables = (runs[0].head, runs[1].head), [run.table for run in runs]
-    names = outcomes.check_two_names(*heads)
+    names = [run.name for run in pairing.check_evaluations(heads, "(other)")]
     notions = outcomes.notions_of(heads, correct)
     first, second = (run.answers(notion) for run, notion in zip(runs, notions, strict=True))
     rows = first.join(second.rename({"is_right": "other"}), on=QUERY_ID, how="inner")
@@ -300,7 +300,6 @@ class CountedLineup(lineup.Lineup):
             *unnamed_clusters(runs[0], clusters),
             *lone,
             *lineup.note_on_lone_metrics(heads, common),
-            *pairing.notes_on_bounds(heads, common.values()),
             *grid_notes(differences),
         )
         scans, nowhere = tuple(runs), heads[0].scores.index[:0]

@@ -265,7 +265,7 @@ STRICT_NEW = pipeline(
     ("metric", "problem"),
     [
         ("latency_ms", "needs the smallest and largest possible score of latency_ms; say them"),
-        ("sas", "its bounds of -1 and 1 are a formality"),
+        ("sas", "needs the smallest and largest possible score of sas; say them"),
     ],
 )
 @pytest.mark.parametrize("place", ["rule", "comparison"])

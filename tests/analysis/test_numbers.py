@@ -80,7 +80,7 @@ def test_clusters_of_one_size_are_tested_by_their_means():
     assert row["pvalue"] == pytest.approx(share, rel=1e-9)
     alone = row_of(np.zeros(N), MEANS, "my_gain", confidence_level=0.9)  # a query per cluster
     assert ends(row) == pytest.approx(ends(alone))
-    by_t = row_of(BEFORE, AFTER, clusters=CLUSTERS, confidence_level=0.9, interval="t", test="t")
+    by_t = row_of(BEFORE, AFTER, clusters=CLUSTERS, confidence_level=0.9, test="t")
     expected = scipy.stats.ttest_1samp(MEANS, 0)
     assert ends(by_t) == pytest.approx(tuple(expected.confidence_interval(0.9)))
     assert by_t["pvalue"] == pytest.approx(expected.pvalue)
@@ -381,6 +381,6 @@ def test_so_many_repeats_reach_the_tolerance_and_one_fewer_does_not(rng, within)
     result = repeats(*(run("a", rating=skill + rng.normal(0, within, 300)) for _ in range(3)))
     worth, parts = int(result.frame["n_repeats"][0]), result.components["rating"]
     floor = math.sqrt(parts.between / parts.n)
-    errors = [result.planning([m]).frame["standard_error"][0] for m in (worth, max(worth - 1, 1))]
+    errors = [parts.standard_error(m) for m in (worth, max(worth - 1, 1))]
     assert errors[0] / floor - 1 <= 0.05 + 1e-9
     assert worth == 1 or errors[1] / floor - 1 > 0.05

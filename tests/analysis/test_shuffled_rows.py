@@ -56,13 +56,11 @@ CALLS = {
         compare(*runs[:2], test="sign-flip-mc", **MANY).frame, "pvalue"
     ),
     "a bootstrap": lambda runs: drawn(
-        compare(*runs[:2], test="bootstrap", interval="studentised", **MANY).frame,
+        compare(*runs[:2], test="bootstrap", **MANY).frame,
         *("pvalue", "ci_low", "ci_high"),
     ),
     "a bootstrap of clusters": lambda runs: drawn(
-        compare(
-            *runs[:2], test="bootstrap", interval="studentised", clusters="document", **MANY
-        ).frame,
+        compare(*runs[:2], test="bootstrap", clusters="document", **MANY).frame,
         *("pvalue", "ci_low", "ci_high"),
     ),
     "Westfall and Young": lambda runs: drawn(

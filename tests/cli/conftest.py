@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.cli import rageval_report
 from rageval_report.demo import write_demo_files
-from rageval_report.golden import read_golden, review_sheet
+from rageval_report.golden import read_golden, review_page
 from rageval_report.http import make_retrier
 
 Run = Callable[..., Result]
@@ -208,8 +208,10 @@ def _write_golden(folder: Path) -> None:
         for n, question in enumerate(questions)
     ]
     (folder / "golden.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    sheet = review_sheet(read_golden(folder / "golden.jsonl"))
-    (folder / "review.csv").write_text(sheet.replace("q1,,", "q1,reject,").replace("q2,,", "q2,a,"))
+    page = review_page(read_golden(folder / "golden.jsonl"))
+    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    data["items"][1]["decision"], data["items"][2]["decision"] = "reject", "accept"
+    (folder / "review.json").write_text(json.dumps(data))
     graded = {"query_id": "q", "question": "What?", "answer": "It.", "relevant": {"d1": 2}}
     (folder / "graded.jsonl").write_text(json.dumps(graded) + "\n")
     (folder / "docs").mkdir()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import struct
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -27,10 +25,6 @@ def vector(text: str, width: int = WIDTH) -> list[float]:
     return counts
 
 
-def as_base64(numbers: list[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
-
-
 @dataclass
 class EmbeddingModel:
     """Where it is, what it was asked, which key it wants, and what it does to its answers."""
@@ -51,10 +45,9 @@ class EmbeddingModel:
         return 200, self.bend(self.document(asked))
 
     def document(self, asked: Document) -> Document:
-        pack = as_base64 if asked.get("encoding_format") == "base64" else list
         vectors = [vector(text, asked.get("dimensions", WIDTH)) for text in asked["input"]]
         data = [
-            {"object": "embedding", "index": place, "embedding": pack(numbers)}
+            {"object": "embedding", "index": place, "embedding": list(numbers)}
             for place, numbers in enumerate(vectors)
         ]
         usage = {"prompt_tokens": 1, "total_tokens": 1}

@@ -1,13 +1,10 @@
-"""Embeddings over a real socket, and by a stand-in of sentence-transformers."""
+"""Embeddings over a real socket."""
 
 from __future__ import annotations
 
 import functools
-import importlib
 import json
 import logging
-import sys
-import textwrap
 import traceback
 
 import numpy as np
@@ -19,10 +16,8 @@ from rageval_report import score
 from rageval_report.errors import DataError
 from rageval_report.http import RequestError
 from rageval_report.metrics.embeddings import (
-    EMBEDDERS,
     check_vectors,
     openai_embeddings,
-    sentence_transformer,
 )
 
 SECRET = "sk-very-secret-0123456789"
@@ -157,8 +152,6 @@ FAULTS = {
     "no vector": (lambda d: with_embedding(d, None), "each item must have an 'embedding'"),
     "NaN": (lambda d: with_embedding(d, [float("nan")] * 64), "the vector of text 1 has NaN"),
     "too large": (lambda d: with_embedding(d, [1e99] * 64), "or too large a number"),
-    "no base64": (lambda d: with_embedding(d, "(!)"), "is not base64 of float32"),
-    "cut base64": (lambda d: with_embedding(d, "AAAA"), "is not base64 of float32"),
     "no data": (lambda d: {"embeddings": []}, 'expected {"data": [{"index"'),
     "a list": (lambda d: json.dumps([d]).encode(), 'expected {"data": [{"index"'),
     "bare rows": (lambda d: {"data": [[1.0], [2.0]]}, 'expected {"data": [{"index"'),
@@ -187,7 +180,6 @@ def test_an_answer_that_is_not_as_promised_is_told_with_the_address(model, embed
         ({"batch_size": 0}, "batch_size must be an integer >= 1; got 0"),
         ({"batch_size": 2.5}, "batch_size must be an integer >= 1"),
         ({"dimensions": 0}, "dimensions must be an integer >= 1; got 0"),
-        ({"encoding_format": "int8"}, "encoding_format must be .*; got .int8"),
         ({"base_url": "localhost:11434"}, "expected an address such as 'https://host/path'"),
         (
             {"base_url": "http://h/v1?key=SECRET"},
@@ -200,53 +192,6 @@ def test_what_makes_no_sense_is_refused_at_once(options, told):
     with pytest.raises(ValueError, match=told) as caught:
         openai_embeddings(**{"model": "toy", "base_url": "http://localhost:1/v1", **options})
     assert "SECRET" not in str(caught.value)
-
-
-STAND_IN = """
-import numpy as np
-
-
-class SentenceTransformer:
-    def __init__(self, model_name_or_path=None, *, device=None, trust_remote_code=False,
-                 revision=None):
-        if model_name_or_path == "no-such-model":
-            raise OSError("no-such-model is not a local folder and is not a valid identifier")
-        self.told = {"device": device, "trust_remote_code": trust_remote_code}
-        self.calls = []
-
-    def encode(self, inputs, prompt_name=None, prompt=None, batch_size=32, show_progress_bar=None,
-               output_value="sentence_embedding", precision="float32", convert_to_numpy=True,
-               convert_to_tensor=False, device=None, normalize_embeddings=False):
-        self.calls.append((list(inputs), batch_size, show_progress_bar, prompt_name))
-        if prompt_name == "nonsense":
-            return np.full((len(inputs), 2), np.nan)
-        return np.array([[len(text), text.count(" ") + 1.0] for text in inputs], dtype=precision)
-"""
-
-
-@pytest.fixture
-def library(tmp_path, monkeypatch):
-    """A small module of the library's name, where Python looks first."""
-    (tmp_path / "sentence_transformers.py").write_text(textwrap.dedent(STAND_IN))
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "sentence_transformers", raising=False)
-    importlib.invalidate_caches()
-    yield
-    sys.modules.pop("sentence_transformers", None)
-
-
-def test_the_library_is_told_what_was_asked_and_shows_no_bar(library):
-    embed = sentence_transformer("toy", device="cpu", batch_size=7, encode={"prompt_name": "query"})
-    embed(["a"])
-    assert embed.model.told == {"device": "cpu", "trust_remote_code": False}
-    assert embed.model.calls == [(["a"], 7, False, "query")]
-
-
-def test_the_table_knows_it_and_metrics_take_it(library):
-    embed = EMBEDDERS["sentence-transformers"]("toy")
-    rows = [{"query_id": "q", "answer": "a b", "reference": ["c d"]}]
-    evaluation = score(rows, "semantic_answer_similarity", embed=embed)
-    assert evaluation.get_aggregated_scores("semantic_answer_similarity") == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_report import score
 from rageval_report.datasets import load_dataset
 from rageval_report.errors import DataError, RagevalWarning
 from rageval_report.golden import highly_relevant
@@ -55,39 +54,6 @@ def test_recall_that_no_ranking_can_reach_is_said(real_data):
     assert any(f"cannot exceed {best:.3f}" in one for one in found.table.notes)
 
 
-SECTIONS = [
-    {
-        **RECORDS[1],
-        "relevant": [
-            {"doc_id": "guide", "chunk_id": "1", "relevance": 2},
-            {"doc_id": "guide", "chunk_id": "2", "relevance": 2},
-            {"doc_id": "notes", "chunk_id": "3", "relevance": 1},
-        ],
-        "retrieved": [{"doc_id": "guide", "chunk_id": "1"}, {"doc_id": "notes", "chunk_id": "1"}],
-        "citations": [
-            {"doc_id": "guide", "chunk_id": "1"},
-            {"doc_id": "notes", "chunk_id": "1"},
-            {"doc_id": "guide", "chunk_id": "1"},
-            {"doc_id": "notes", "chunk_id": "3"},
-        ],
-    }
-]
-
-
-def test_citations_are_scored_by_document_and_section():
-    """By hand: of four citations guide/1 twice and notes/3 are gold, notes/1 is not."""
-    found = evaluate_judged_set(SECTIONS, generation="exact_match").evaluation
-    row = found.scores.iloc[0]
-    assert row["section_accuracy"] == 3 / 4
-    assert row["citation_precision"] == 2 / 3  # of three different passages
-    assert row["citation_recall"] == 2 / 3
-    names = ["citation_precision", "citation_recall", "section_accuracy"]
-    by_score = score(SECTIONS, names)
-    assert found.scores[names].equals(by_score.scores)
-    assert set(found.scores.columns[:3]) == set(names)
-    assert any("gold and citations carry both ids" in note for note in found.notes)
-
-
 def test_ids_of_the_pipeline_are_mapped_and_what_has_none_stays_expected():
     row = {**RECORDS[1], "retrieved": ["note-7", "note-8"]}
     found = evaluate_judged_set(
@@ -102,8 +68,7 @@ def test_ids_of_the_pipeline_are_mapped_and_what_has_none_stays_expected():
     [
         ({"k": 0}, "k must be an integer >= 1"),
         ({"minimum": 0}, "minimum must be above 0"),
-        ({"generation": "recall@10"}, "is a metric of retrieval or citations"),
-        ({"generation": "section_accuracy"}, "is a metric of retrieval or citations"),
+        ({"generation": "recall@10"}, "is a metric of retrieval"),
         ({"grade": 3}, "no query has a document of grade 3"),
         ({"generation": "answer_correct"}, "needs a judge"),
     ],

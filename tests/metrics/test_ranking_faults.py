@@ -27,7 +27,7 @@ def scored(path, qrels=None, names="mrr"):
 @pytest.mark.parametrize(
     ("run", "told"),
     [
-        (b"", "expected a TREC run"),
+        (b"", "the file is empty"),
         (b"# only this\n\n", "the file has no rows"),
         (RUN + b"q1 Q0 c 3 0.7\n", "line 3: expected 6 columns, .*; got 5, in 'q1 Q0 c 3"),
         (RUN + b"q1 Q0 a b 3 0.7 t\n", "line 3: expected 6 columns, .*; got 7, in 'q1 Q0 a b"),
@@ -37,14 +37,12 @@ def scored(path, qrels=None, names="mrr"):
         (RUN + b"q1 Q0 c 3 \xd9\xa1 t\n", "line 3: the score must be a number; got '\u0661'"),
         (RUN + b"\nq1 Q0 a 3 0.1 t\n", "line 4: .*'q1', document 'a': appears twice, .*line 1"),
         (RUN + b"# c\nq1 Q0 c 3 x t\n", "line 4: the score must be a number; got 'x'"),
-        (RUN + b"q1 Q0 \xff 3 0.7 t\n", "line 3: expected UTF-8"),
-        (RUN + b"q1 Q0 a\x00 3 0.7 t\n", "line 3: expected text; got the byte"),
-        (RUN.decode().encode("utf-16"), "got UTF-16"),
-        (gzip.compress(RUN, mtime=0)[:-9], "the gzip file is damaged"),
+        (RUN + b"q1 Q0 a\x00 3 0.7 t\n", "expected text; this looks like binary data"),
+        (gzip.compress(RUN, mtime=0)[:-9], "the gzip file is cut"),
         (QRELS, "line 1: expected 6 columns, .*; got 4"),
         (
             b"x" * 5000 + b" Q0 a 1 1 t\n",
-            "line 1: .* must have at most 4096 bytes; got 5000",
+            "line 1: .* must have at most 4096 characters; got 5000",
         ),
         (b"query Q0 doc rank score tag\n" + RUN, "line 1: the score .*; got 'score'"),
     ],
@@ -59,7 +57,6 @@ def test_a_run_that_cannot_be_read_is_told_by_file_line_and_value(tmp_path, run,
 @pytest.mark.parametrize(
     ("qrels", "told"),
     [
-        (b"", "expected TREC qrels"),
         (b"# only this\n", "the file has no rows"),
         (QRELS + b"q1 0 c yes\n", "line 3: the relevance must be a number; got 'yes'"),
         (QRELS + b"q1 0 c inf\n", "line 3: the relevance must be a number; got 'inf'"),
@@ -87,9 +84,9 @@ def test_judgments_that_cannot_be_read_are_told_by_file_line_and_value(tmp_path,
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(ReaderError, match="the file does not exist"):
+    with pytest.raises(ReaderError, match="there is no such file"):
         scored(tmp_path / "none.run")
-    with pytest.raises(ReaderError, match="the file cannot be read: Is a directory"):
+    with pytest.raises(ReaderError, match="expected a file; this is a folder"):
         scored(tmp_path)
 
 
@@ -116,6 +113,7 @@ def test_lines_are_counted_through_a_long_file(tmp_path):
         RUN.replace(b"0.9", b"+9e-1"),
         RUN.replace(b"0.9", b"inf"),
         RUN.replace(b" 1 ", b" x "),  # ranks are not asked for
+        RUN.decode().encode("utf-16"),
         gzip.compress(b"\xef\xbb\xbf" + RUN, mtime=0),
     ],
 )

@@ -198,7 +198,7 @@ def given_run(request, frame_of, write_run):
 
 def ranks_of(run, docs, ties="docid"):
     ranked = (score_table_of_rankings(run, {"q": [doc]}, "mrr", ties=ties) for doc in docs)
-    return [int(one.hits.rank[0]) for one in ranked]
+    return [int(one.joined.hits.rank[0]) for one in ranked]
 
 
 def test_of_equal_scores_the_later_id_goes_first(given_run):

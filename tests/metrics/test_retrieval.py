@@ -144,7 +144,7 @@ def test_every_score_lies_between_zero_and_one(seed, k):
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10**6))
 def test_a_cutoff_beyond_the_lists_changes_nothing_but_precision(seed):
-    hits = score_table_of_rankings(*made(seed), "mrr").hits
+    hits = score_table_of_rankings(*made(seed), "mrr").joined.hits
     for name in RETRIEVAL.keys() - {"precision", "f1", "multi_hit"}:
         np.testing.assert_array_equal(RETRIEVAL[name](hits, None), RETRIEVAL[name](hits, 1000))
 

@@ -161,7 +161,8 @@ def test_a_refusal_with_a_full_stop_is_an_answer_unless_a_pattern_says_otherwise
 def test_what_is_not_defined_may_be_null_and_then_passes_no_gate():
     files = [gold("a")], [trace("a")]
     assert score_gold_and_traces(*files).passed
-    assert "under_refusal is 0 by convention" in score_gold_and_traces(*files).notes[-1]
+    note = "under_refusal applies to no question; it is 0 by convention"
+    assert score_gold_and_traces(*files).notes[-1] == note
     scored = score_gold_and_traces(*files, undefined="null")
     assert scored.report()["under_refusal"] is None
     assert scored.report()["gate_results"]["under"] == {
@@ -251,7 +252,7 @@ GOOD = json.dumps(gold("a"))
         ),
         (
             '{"qid": "b", "answerable": true, "gold_claim_substr": ["x", 3]}',
-            r"field 'gold_claim_substr\[1\]' must be one of the texts of a list; got 3",
+            r"field 'gold_claim_substr' must be a list of texts; got \['x', 3\]",
         ),
         ('{"qid": "b", "answerable": true, "question": []}', "field 'question' must be a text"),
         (GOOD, "field 'qid' must be unique; 'a' is already at 1"),
@@ -272,7 +273,7 @@ def test_a_fault_in_the_gold_names_file_line_and_field(tmp_path, line, told):
         ({"answer_json": "not in context"}, "field 'answer_json' must be an object; got 'not in"),
         ({"answer_json": {"claim": 3}}, "field 'claim' must be a text; got 3"),
         ({"answer_json": {"citations": "p1"}}, "field 'citations' must be a list of ids"),
-        ({"retrieved_ids": [None]}, r"field 'retrieved_ids\[0\]' must be one of the ids"),
+        ({"retrieved_ids": [None]}, r"field 'retrieved_ids' must be a list of ids; got"),
         ({"retrieved_ids": {"p1": 1}}, "field 'retrieved_ids' must be a list of ids"),
     ],
 )
@@ -295,16 +296,3 @@ def test_traces_of_another_shape_are_refused_with_the_keys_found(tmp_path):
     assert caught.value.line == 2
     with pytest.raises(DataError, match=f"^item 1: {told}"):
         read_traces([line])
-
-
-def test_a_field_that_no_trace_has_is_told():
-    lines = [{"qid": "a", "answer_json": {"text": "Paris"}}]
-    assert read_traces(lines).absent == (
-        "retrieved_ids",
-        "answer_json.claim",
-        "answer_json.citations",
-    )
-    [told] = [one for one in score_gold_and_traces([gold("a")], lines).notes if "no trace" in one]
-    assert told.startswith("no trace has 'retrieved_ids', 'answer_json.claim', 'answer_json.cit")
-    assert read_traces([trace("a", "Paris.", "p1")]).absent == ()
-    assert read_traces([]).absent == ()

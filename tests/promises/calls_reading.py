@@ -83,7 +83,7 @@ def of_pair(kind: str) -> rr.Comparison:
 
 
 def saved(name: str) -> Any:
-    of("p0")[0].save(name, created="2026-03-01T09:00:00Z", overwrite=True)
+    of("p0")[0].save(name, created="2026-03-01T09:00:00Z")
     return Evaluation.load(None, name)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from promises import DATA, command, parsed
 from views import attempts, inputs
 
@@ -15,15 +13,17 @@ import rageval_report as rr
 
 
 def reviewed() -> dict[str, Any]:
-    """A golden set after a sheet of decisions: accepted, edited, rejected, and not decided."""
-    golden, sheet = DATA / "sets" / "golden.jsonl", Path("sheet.csv")
-    command("golden", "review", golden, "-o", sheet, "--force")
-    rows = list(csv.DictReader(io.StringIO(sheet.read_text("utf-8-sig"), newline="")))
-    for row, decision in zip(rows, ("accept", "edit", "reject", "", "accept"), strict=False):
+    """A golden set after a page of decisions: accepted, edited, rejected, and not decided."""
+    golden, page, review = DATA / "sets" / "golden.jsonl", Path("page.html"), Path("review.json")
+    command("golden", "review", golden, "-o", page, "--force")
+    data = json.loads(page.read_text("utf-8").partition('id="data">')[2].partition("</script>")[0])
+    for row, decision in zip(
+        data["items"], ("accept", "edit", "reject", "", "accept"), strict=False
+    ):
         row["decision"] = decision
-    rows[1]["question"] = "How many kilometres is the Rhine long?"
-    pd.DataFrame(rows).to_csv(sheet, index=False)
-    words = ("--decisions", sheet, "--rejected", "rejected.jsonl", "--force")
+    data["items"][1]["question"] = "How many kilometres is the Rhine long?"
+    review.write_text(json.dumps(data), "utf-8")
+    words = ("--decisions", review, "--rejected", "rejected.jsonl", "--force")
     done = command("golden", "review", golden, *words, "-o", "reviewed.jsonl")
     return {**done, "files": [parsed(name) for name in ("reviewed.jsonl", "rejected.jsonl")]}
 

@@ -298,11 +298,11 @@ def test_grades_in_place_of_scores_are_noted(file):
 
 def test_document_ids_that_never_meet_are_noted(file):
     run = {
-        query: {f"doc-{doc}": score for doc, score in docs.items()} for query, docs in RUN.items()
+        query: {f"{doc}{doc}z": score for doc, score in docs.items()} for query, docs in RUN.items()
     }
     evaluation = scored(file("a.run", trec(run)))
     [note] = [note for note in evaluation.notes if "is judged" in note]
-    assert note.endswith("differently: 'doc-a' in the run, 'b' in the judgments?")
+    assert note.endswith("differently: 'aaz' in the run, 'b' in the judgments?")
 
 
 def test_queries_that_never_meet_are_an_error(file):

@@ -224,9 +224,9 @@ def test_what_is_wrong_is_said(keywords, error, message):
         evaluate(**keywords)
 
 
-def test_a_wrong_file_is_reported_with_its_line():
+def test_a_wrong_file_is_reported_with_its_name():
     Path("eval.yaml").write_text("name: x\nsampels: 3\n")
-    with pytest.raises(ReaderError, match=r"eval\.yaml, line 2: .*'samples'"):
+    with pytest.raises(ReaderError, match=r"eval\.yaml: .*'samples'"):
         evaluate("eval.yaml", queries=QUERIES, target=oslo)
 
 

@@ -258,7 +258,7 @@ def test_a_history_of_scans_is_that_of_memory(nights: tuple[list[Any], list[Any]
     assert_same(history(scans, clusters="document"), history(runs, clusters="document"))
 
 
-@pytest.mark.parametrize("options", [{}, {"by": "topic"}, {"clusters": "document"}])
+@pytest.mark.parametrize("options", [{}, {"clusters": "document"}])
 def test_monitoring_scans_is_that_of_memory(options: dict[str, Any], tmp_path: Path) -> None:
     rng = np.random.default_rng(12)
     tables = {
@@ -268,7 +268,7 @@ def test_monitoring_scans_is_that_of_memory(options: dict[str, Any], tmp_path: P
         for day in ("monday", "tuesday", "friday")
     }
     runs, scans = save_and_scan(tables, tmp_path)
-    keys = ["metric", "run", "slice"]
+    keys = ["metric", "run"]
     scanned, in_memory = (
         result.frame.sort_values([key for key in keys if key in result.frame])
         for result in (monitor(each, **options) for each in (scans, runs))

@@ -48,18 +48,8 @@ def test_a_sample_goes_to_standard_output_where_no_file_is_named(demo_folder, ru
     )
 
 
-def test_the_parts_of_a_split_are_written_and_counted(demo_folder, run):
-    result = run("golden sample golden.jsonl --part a.jsonl=0.5 --part b.jsonl=0.5 --format json")
-    ids = [{one.query_id for one in read_golden(name)} for name in ("a.jsonl", "b.jsonl")]
-    assert ids[0].isdisjoint(ids[1])
-    counted = {one["part"]: one["n"] for one in rows_of(result) if one["value"] == "questions"}
-    assert (
-        counted == {"a.jsonl": len(ids[0]), "b.jsonl": len(ids[1])} == {"a.jsonl": 4, "b.jsonl": 4}
-    )
-
-
 def test_a_review_is_applied(demo_folder, run):
-    words = "golden review golden.jsonl --decisions review.csv --reviewer eve -o done.jsonl"
+    words = "golden review golden.jsonl --decisions review.json --reviewer eve -o done.jsonl"
     result = run(words)
     assert "1 accept" in result.stderr
     items = {one.query_id: one for one in read_golden("done.jsonl")}
