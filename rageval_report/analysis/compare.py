@@ -654,15 +654,11 @@ def _westfall_young(
 # -- notes
 
 
-def _unchanged_notes(rows: Iterable[paired_metric.MetricComparison]) -> Iterator[str]:
+def _unchanged_notes(rows: Sequence[paired_metric.MetricComparison]) -> Iterator[str]:
     """That a candidate has the scores of the baseline on every metric, which is rarely meant."""
-    changed: dict[tuple[str, str], int] = {}
-    for row in rows:
-        if row.pairs.n:
-            changed[row.names] = changed.get(row.names, 0) + row.pairs.by_query.n_changed
-    for (baseline, candidate), n_changed in changed.items():
-        if not n_changed:
-            same = f"{candidate} and {baseline} have the same scores on every metric"
+    for names in dict.fromkeys(row.names for row in rows if row.pairs.n):
+        if not any(row.pairs.by_query.n_changed for row in rows if row.names == names):
+            same = f"{names[1]} and {names[0]} have the same scores on every metric"
             yield f"{same}: did the change reach the pipeline?"
 
 
