@@ -381,8 +381,8 @@ class Comparison(Result):
     def _changed_queries(
         self, metric: str, candidate: str | None, better: bool, options: ChangedKeywords
     ) -> pd.DataFrame:
-        if options.get("k") is not None:
-            check_integer("k", options["k"], 1)
+        if (k := options.get("k")) is not None:
+            check_integer("k", k, 1)
         pairing, *pair = self._pair(metric, candidate)
         changed: pd.DataFrame = pairing.changed(tuple(pair), better=better, **options)
         return changed
@@ -512,7 +512,8 @@ def compare(
         runs, "compare(baseline, *candidates)"
     )
     check_unique_names(runs)
-    first, *others = runs
+    first: Any = runs[0]
+    others = runs[1:]
     if isinstance(margin, Mapping):
         resolve = resolver(first.metrics)
         margin = {resolve(name): size for name, size in margin.items()}
