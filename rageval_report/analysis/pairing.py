@@ -82,7 +82,7 @@ class MetricPairs:
                 np.where(np.isnan(concerned), ends, concerned)
                 for ends in ([[high], [low]], [[low], [high]])
             ]
-            first, second = (pairs_of(*sides, units=all_units) for sides in filled)
+            first, second = (pairs_of(side[0], side[1], all_units) for side in filled)
             extremes = first, second
         return cls(
             pairs_of(ours, theirs, own),
