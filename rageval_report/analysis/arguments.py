@@ -243,8 +243,7 @@ def scale_of(metric: Metric, mean: float, sd: float) -> float:
     bounds = metric.bounds
     if bounds is not None and all(math.isfinite(bound) for bound in bounds):
         return bounds[1] - bounds[0]
-    size = abs(mean)
-    return size if size > 0.0 else sd
+    return abs(mean) if abs(mean) > 0.0 else sd
 
 
 def interval_of_mean(

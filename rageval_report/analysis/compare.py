@@ -355,8 +355,8 @@ class Comparison(Result):
     def _changed_queries(
         self, metric: str, candidate: str | None, better: bool, options: ChangedKeywords
     ) -> pd.DataFrame:
-        if options.get("k") is not None:
-            check_integer("k", options["k"], 1)
+        if (k := options.get("k")) is not None:
+            check_integer("k", k, 1)
         pairing, *pair = self._pair(metric, candidate)
         changed: pd.DataFrame = pairing.changed(tuple(pair), better=better, **options)
         return changed
@@ -486,7 +486,8 @@ def compare(
         runs, "compare(baseline, *candidates)"
     )
     check_unique_names(runs)
-    first, *others = runs
+    first: Any = runs[0]
+    others = runs[1:]
     if isinstance(margin, Mapping):
         resolve = resolver(first.metrics)
         margin = {resolve(name): size for name, size in margin.items()}
@@ -628,15 +629,11 @@ def _westfall_young(
 # -- notes
 
 
-def _unchanged_notes(rows: Iterable[paired_metric.MetricComparison]) -> Iterator[str]:
+def _unchanged_notes(rows: Sequence[paired_metric.MetricComparison]) -> Iterator[str]:
     """That a candidate has the scores of the baseline on every metric, which is rarely meant."""
-    changed: dict[tuple[str, str], int] = {}
-    for row in rows:
-        if row.pairs.n:
-            changed[row.names] = changed.get(row.names, 0) + row.pairs.by_query.n_changed
-    for (baseline, candidate), n_changed in changed.items():
-        if not n_changed:
-            same = f"{candidate} and {baseline} have the same scores on every metric"
+    for names in dict.fromkeys(row.names for row in rows if row.pairs.n):
+        if not any(row.pairs.by_query.n_changed for row in rows if row.names == names):
+            same = f"{names[1]} and {names[0]} have the same scores on every metric"
             yield f"{same}: did the change reach the pipeline?"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -186,12 +186,11 @@ class MetricComparison:
         if margin is None or not self.is_tested:
             return {}
         known: dict[str, Any] = {"method": plan.margin_method, "alpha": plan.alpha_of_one}
-        against = partial(compare_with_margin, metric=self.metric, margin=margin, **known)
         pairs = self.pairs if self.metric.greater_is_better else self.pairs.swapped()
-        return {
-            "equivalence": against(self.pairs),
-            "non_inferiority": against(pairs, alternative="non-inferior"),
-        }
+        equivalent = compare_with_margin(self.pairs, self.metric, margin, **known)
+        known["alternative"] = "non-inferior"
+        not_worse = compare_with_margin(pairs, self.metric, margin, **known)
+        return {"equivalence": equivalent, "non_inferiority": not_worse}
 
     def numbers(self) -> dict[str, object]:
         """The row without what needs the other rows, up to the columns of planning."""

@@ -78,10 +78,11 @@ class MetricPairs:
         if missing == "bounds" and (applies & ~complete).any():
             all_units, (low, high) = units.select(rows[applies]), require_bounds(metric)
             concerned = np.array([before[applies], after[applies]])
-            first, second = (
-                pairs_of(*np.where(np.isnan(concerned), ends, concerned), all_units)
+            filled = [
+                np.where(np.isnan(concerned), ends, concerned)
                 for ends in ([[high], [low]], [[low], [high]])
-            )
+            ]
+            first, second = (pairs_of(side[0], side[1], all_units) for side in filled)
             extremes = first, second
         return cls(
             pairs_of(ours, theirs, own),
@@ -204,6 +205,9 @@ class Pairing(PairedRuns):
     ) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Both sides' scores and where the metric applies; a missing score may be the worst one."""
         before, after = self.both(ours, theirs)
+        worst = math.nan
+        if missing == "worst":
+            worst = require_bounds(ours)[0 if ours.greater_is_better else 1]
         if not (np.isnan(before).any() or np.isnan(after).any()):
             return before, after, np.ones(before.size, dtype=bool)
         # By the states of either run.
@@ -212,11 +216,9 @@ class Pairing(PairedRuns):
             for run, metric in ((self.baseline, ours), (self.candidate, theirs))
         )
         applies = ~(self.alignment.baseline(of_ours) & self.alignment.candidate(of_theirs))
-        if missing == "worst":
-            worst = require_bounds(ours)[0 if ours.greater_is_better else 1]
-            before, after = (
-                np.where(applies & np.isnan(side), worst, side) for side in (before, after)
-            )
+        before, after = (
+            np.where(applies & np.isnan(side), worst, side) for side in (before, after)
+        )
         return before, after, applies
 
     def measured(

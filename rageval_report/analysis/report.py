@@ -214,7 +214,6 @@ def evaluation_report(
     spent: list[Any] = frame[frame["group"] == "performance"].to_dict("records")
     doubt = why_unknown(table.sample) if notion is None else notion.note
     percentiles = [name for name in map(str, frame) if name.startswith("p")]
-    units = [] if clusters is None else ["n_clusters"]
     return EvaluationReport(
         summary.title,
         frame,
@@ -227,7 +226,7 @@ def evaluation_report(
             *arguments.unnamed_clusters(evaluation, clusters),
         ),
         (
-            *("title", "n", *units, "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
+            *("title", "n", "n_clusters", "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
             *(*percentiles, "max"),
         ),
         grouped_by="group",
