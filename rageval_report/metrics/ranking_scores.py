@@ -121,11 +121,6 @@ def hits_of(
     duplicates: DuplicateDocs = "error",
 ) -> Hits:
     """The hit table of lists of ids, the best first: the view "rankings" of records."""
-    if len(retrieved) != len(relevant):
-        raise DataError(
-            "retrieved and relevant must have one list for each query; "
-            f"got {len(retrieved)} and {len(relevant)} lists"
-        )
     if not len(retrieved):
         raise DataError("retrieved must have at least one query; got none")
     names = [str(name) for name in (range(len(retrieved)) if query_ids is None else query_ids)]

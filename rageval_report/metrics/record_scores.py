@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from inspect import Parameter, signature
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -148,7 +148,10 @@ def rankings_view(records: pd.DataFrame, tools: Tools) -> Hits:
         duplicates=tools.duplicates or "error",
     )
     # The rules of some systems count repeats, which the hit table has left out.
-    return hits if tools.dialect is None else ListedHits.of(hits, retrieved, relevant)
+    if tools.dialect is None:
+        return hits
+    columns = {field.name: getattr(hits, field.name) for field in fields(Hits)}
+    return ListedHits(**columns, retrieved=retrieved, relevant=relevant)
 
 
 def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:
@@ -433,8 +436,8 @@ def lacking_fields(
 def _states_without(missing: dict[str, tuple[str, ...]], index: pd.Index) -> pd.DataFrame:
     """The states of the metrics for which the records lack a field."""
     columns: dict[str, list[Any]] = {}
-    for name, fields in missing.items():
-        reason = f"the records have no {' and no '.join(fields)}"
+    for name, lacked in missing.items():
+        reason = f"the records have no {' and no '.join(lacked)}"
         columns |= state_columns(name, [NOT_APPLICABLE] * len(index), [reason] * len(index))
     return pd.DataFrame(columns, index=index)
 

@@ -99,10 +99,6 @@ def similarities(
     retrieved: Sequence[ArrayLike | None], truths: Sequence[ArrayLike | None]
 ) -> Similarities:
     """The cosines of all queries, by matrix products over blocks of queries of one shape."""
-    if len(retrieved) != len(truths):
-        raise DataError(
-            f"retrieved and truths must have one length; got {len(retrieved)} and {len(truths)}"
-        )
     groups: dict[tuple[Any, ...], list[tuple[int, Vectors, Vectors]]] = defaultdict(list)
     for query, (ours, theirs) in enumerate(zip(retrieved, truths, strict=True)):
         if ours is not None and theirs is not None:

@@ -6,6 +6,7 @@ that the questions are about.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -410,18 +411,18 @@ def _sizes_at_ratio(
             f"cannot reach unanswerable_ratio={ratio:g}: {n_without} questions have no answer, "
             f"{n_answerable} have one"
         )
-    most = available if samples is None else min(samples, available)
-    # The largest total at which both kinds suffice; the rounding makes a closed form error-prone.
-    sizes = ((count_unanswerable(n, ratio), n) for n in range(most, 0, -1))
-    without, n = next(
-        (without, n) for without, n in sizes if without <= n_without and n - without <= n_answerable
-    )
+    # The most at which both kinds suffice.
+    limits = (n_without / ratio if ratio > 0 else math.inf,
+              n_answerable / (1 - ratio) if ratio < 1 else math.inf)  # fmt: skip
+    most = math.floor(min(*limits, available) + 1e-9)
+    n = most if samples is None else min(samples, most)
     if samples is not None and n < samples:
         at_ratio = f"at unanswerable_ratio={ratio:g}"
         _warn(
             f"samples={samples}, but {at_ratio} there are only {n} questions; all of them are used",
             stacklevel=_CALLER + 2,
         )
+    without = min(count_unanswerable(n, ratio), n_without)
     return without, n - without
 
 

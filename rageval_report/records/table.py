@@ -25,7 +25,6 @@ from rageval_report.scores.query_ids import (
     QUESTION,
     REFERENCE,
     all_named,
-    first_named,
     query_ids,
 )
 
@@ -35,7 +34,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     field: tuple(name for name in (*_TEXTS.get(field, ()), *names) if name != "retrieved")
     for field, names in FIELD_NAMES["records"].items()
 }
-_DOCUMENTS, _PARALLEL = FIELD_NAMES["documents"], FIELD_NAMES["parallel"]
+_PARALLEL = FIELD_NAMES["parallel"]
 _COOKBOOK = FIELD_NAMES["cookbook"]
 _AMOUNTS = ("latency_ms", "prompt_tokens", "completion_tokens", "cost_usd")
 
@@ -79,8 +78,7 @@ def record_table(
         ``gold_ids``, and no row has both, the columns are read as one.
         ``retrieved`` contains ids in order, pairs of id and score, or
         mappings with ``doc_id``, ``chunk_id``, ``score``, ``text`` and with ``filename``,
-        ``start``, ``end``. A passage may carry the ids of its document and of its chunk; columns
-        such as ``retrieved_doc_ids`` beside ``retrieved_chunk_ids`` say the same.
+        ``start``, ``end``. A passage may carry the ids of its document and of its chunk.
     query_id : str
         The column of ids. If there is none, other common names are tried, then the index, then the
         ids are derived from the questions.
@@ -177,13 +175,12 @@ def _known_columns(
     """The cells of each known field, and the columns that they come from."""
     labels = [label for label in frame.columns if label != id_column]
     columns: dict[str, list[Any]] = {}
-    present: dict[str, str] = {}
     used: set[str] = set()
     for field, also in FIELDS.items():
         first, *others = all_named(labels, (field, *also)) or [None]
         if first is None:
             continue
-        present[field], columns[field] = first, frame[first].tolist()
+        columns[field] = frame[first].tolist()
         used.add(first)
         for other in others:
             pairs = list(zip(columns[field], frame[other].tolist(), strict=True))
@@ -192,13 +189,6 @@ def _known_columns(
                 columns[field] = [further if _is_filled(further) else cell
                                   for cell, further in pairs]  # fmt: skip
                 used.add(other)
-    for field in [name for name in _DOCUMENTS if name in columns]:
-        label = first_named(labels, _DOCUMENTS[field])
-        if label is not None and label not in used:
-            used.add(label)
-            columns[field] = cells.with_documents(
-                columns[field], frame[label].tolist(), (present[field], label)
-            )
     return columns, used
 
 

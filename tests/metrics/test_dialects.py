@@ -459,11 +459,9 @@ def test_traces_and_records_agree_in_the_dialect():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"missing": "skip"}, 'missing="skip" contradicts dialect="wfgy".*missing="answered"'),
-        ({"undefined": "null"}, 'undefined="null" contradicts dialect="wfgy"'),
-        ({"refusal_pattern": "no idea"}, "refusal_pattern=.*not in context"),
-        ({"dialect": "haystack"}, 'dialect must be "wfgy" for traces.*score.records'),
-        ({"dialect": "ragbench"}, 'dialect must be "wfgy" for traces.*score.records'),
+        ({"missing": "skip"}, "with its own missing, undefined and refusals"),
+        ({"undefined": "null"}, "with its own missing, undefined and refusals"),
+        ({"dialect": "haystack"}, 'dialect must be "wfgy" for traces.*"haystack"'),
     ],
 )
 def test_traces_refuse_what_contradicts_their_scorer(options, message):

@@ -245,20 +245,6 @@ def test_a_span_that_does_not_match_its_file_is_an_error(span, told):
     assert told in finding["told"]
 
 
-def test_an_id_that_names_a_file_which_is_not_there_is_an_error():
-    items = [
-        GoldenItem("a", "Who?", relevant={"monet.md": 1.0, "seine.md": 1.0, "old.md": 0.0}),
-        GoldenItem("b", "When?", relevant={"monet.md": 1.0, "manet.md": 2.0}),
-    ]
-    frame = check_golden(items, documents={"seine.md": "Of it."}, checks=["spans"])
-    assert frame[["severity", "query_id", "told"]].to_numpy().tolist() == [
-        ["error", "a", "there is no document 'monet.md'"],
-        ["error", "b", "there is no document 'monet.md'"],
-        ["error", "b", "there is no document 'manet.md'"],
-        ["warning", "", "2 of the 3 documents that ids name do not exist"],
-    ]
-
-
 def test_a_name_that_leads_out_of_the_folder_is_no_document(tmp_path):
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "docs").mkdir()
