@@ -118,10 +118,9 @@ def _parse_vectors(answer: HttpResponse, n: int, width: Any) -> Float32Array:
     if len(items) != n:
         raise answer.error(f"expected a vector for each of {n} texts; got {len(items)}")
     # A server that leaves out zero values leaves out the first index.
-    places = [item.get("index", place) for place, item in enumerate(items)]
-    by_place = dict(zip(map(str, places), items, strict=True))
+    by_place = {str(item.get("index", place)): item for place, item in enumerate(items)}
     if by_place.keys() != set(map(str, range(n))):
-        raise answer.error(f"expected each index from 0 to {n - 1} once; got {places[:10]}")
+        raise answer.error(f"expected each index from 0 to {n - 1} once")
     try:
         rows = [by_place[str(place)].get("embedding") for place in range(n)]
         if not all(isinstance(row, list) for row in rows):

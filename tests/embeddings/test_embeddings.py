@@ -143,8 +143,8 @@ def with_index(document, index, place=1):
 FAULTS = {
     "too few": (lambda d: without(d, 1), "expected a vector for each of 2 texts; got 1"),
     "none": (lambda d: without(d, 0), "expected a vector for each of 2 texts; got 0"),
-    "one twice": (lambda d: with_index(d, 0), "expected each index from 0 to 1 once; got [0, 0]"),
-    "from one": (lambda d: with_index(d, 2), "expected each index from 0 to 1 once; got [0, 2]"),
+    "one twice": (lambda d: with_index(d, 0), "expected each index from 0 to 1 once"),
+    "from one": (lambda d: with_index(d, 2), "expected each index from 0 to 1 once"),
     "shorter": (lambda d: with_embedding(d, [1.0]), "the vectors must have one length"),
     "empty": (lambda d: with_embedding(with_embedding(d, []), [], 0), "array of shape (2, 0)"),
     "texts": (lambda d: with_embedding(d, ["1"] * 64), "expected 2 vectors of numbers"),
