@@ -99,9 +99,6 @@ def test_the_accuracy_of_ragbench_counts_right_refusals_and_right_answers():
     # ragbench: (1 right refusal + 2 right answers) / 5; ours: 1 of the 2 without an answer
     assert evaluation.get_aggregated_scores("unanswerable_accuracy") == 3 / 5
     assert evaluation.get_aggregated_scores("abstention_recall") == 1 / 2
-    notes = [note for note in evaluation.notes if "abstention_recall is the share" in note]
-    assert len(notes) == 1
-    assert not any("abstention_recall" in note for note in score(rows, "false_refusal").notes)
 
 
 def test_an_answer_that_failed_is_neither_a_refusal_nor_an_answer():
