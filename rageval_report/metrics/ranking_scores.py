@@ -75,11 +75,10 @@ def join_inputs(
     match_ids: MatchIds = (),
 ) -> Joined:
     """A run joined with its judgments; see `score_table_of_rankings`."""
-    judged = (
-        plain_table(qrels, _grade_of_listed, _QRELS)
-        if isinstance(qrels, Mapping)
-        else rows_of(qrels, is_run=False).by_query()
-    )
+    if isinstance(qrels, Mapping):
+        judged: NumberTable = plain_table(qrels, _grade_of_listed, _QRELS)
+    else:
+        judged = rows_of(qrels, is_run=False).by_query()
     left = run if isinstance(run, Mapping) else rows_of(run, is_run=True)
     n_tied = None
     n_repeats = n_self = 0
@@ -110,31 +109,6 @@ def join_inputs(
         if ties == "error":
             refuse_ties(joined.query_ids, counts)
     return replace(joined, n_self=n_self, n_repeats=n_repeats, match_note=note)
-
-
-def hits_of(
-    retrieved: Sequence[Iterable[str]],
-    relevant: Sequence[Mapping[str, float] | Iterable[str]],
-    *,
-    relevance_level: float = 1,
-    query_ids: Sequence[str] | None = None,
-    duplicates: DuplicateDocs = "error",
-) -> Hits:
-    """The hit table of lists of ids, the best first: the view "rankings" of records."""
-    if not len(retrieved):
-        raise DataError("retrieved must have at least one query; got none")
-    names = [str(name) for name in (range(len(retrieved)) if query_ids is None else query_ids)]
-    if duplicates != "error":
-        retrieved = [credit_once(docs, duplicates) for docs in retrieved]
-    run = dict(zip(names, retrieved, strict=True))
-    qrels = dict(zip(names, relevant, strict=True))
-    joined = join_tables(
-        plain_table(run, _score_of_place, RUNS[1]),
-        plain_table(qrels, _grade_of_listed, "the relevant documents"),
-        ties="input",  # the lists are in their order already
-        relevance_level=check_level(relevance_level),
-    )
-    return joined.hits
 
 
 def check_level(level: float) -> float:
@@ -206,10 +180,7 @@ def _number_list(
     docs: object, value: Callable[[int], float], query: object, what: str
 ) -> Mapping[Any, Any]:
     if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
-        raise DataError(
-            f"{what} must give each query its documents, as a mapping to numbers or a list of ids; "
-            f"got {docs!r} for query {query!r}"
-        )
+        raise TypeError(f"got {docs!r} for query {query!r}")
     ids = list(docs)
     # A dict keeps one of two equal ids, so a shorter dict shows a repeat.
     numbered = {doc: value(place) for place, doc in enumerate(ids)}
@@ -283,14 +254,10 @@ def credit_once(docs: Iterable[Any], duplicates: DuplicateDocs) -> list[Any]:
         seen: set[Any] = set()
         for place, doc in enumerate(ranked):
             if doc in seen:
-                ranked[place] = _repeat_name(doc, place)
+                # No document has such an id: texts of tables and files hold no control characters.
+                ranked[place] = f"{doc}\x01repeat {place}"
             seen.add(doc)
     return ranked
-
-
-def _repeat_name(doc: object, place: int) -> str:
-    # No document has such an id: texts of tables and files hold no control characters.
-    return f"{doc}\x01repeat {place}"
 
 
 def _ranked_lists(

@@ -23,7 +23,7 @@ from rageval_report.metrics.ranking_scores import (
     NO_RELEVANT_REASON,
     DuplicateDocs,
     NoRelevant,
-    hits_of,
+    join_inputs,
     metrics_in_dialect,
     note_on_no_relevant,
 )
@@ -140,13 +140,14 @@ def rankings_view(records: pd.DataFrame, tools: Tools) -> Hits:
     """The hit table of the retrieved ids and the gold; without gold nothing is relevant."""
     retrieved = [[] if ids is None else ids for ids in records["retrieved"]]
     relevant = [{} if gold is None else gold for gold in records["relevant"]]
-    hits = hits_of(
-        retrieved,
-        relevant,
+    names = list(map(str, records.index))
+    hits = join_inputs(
+        dict(zip(names, retrieved, strict=True)),
+        dict(zip(names, relevant, strict=True)),
+        ties="input",  # the lists are in their order already
         relevance_level=tools.relevance_level,
-        query_ids=list(map(str, records.index)),
         duplicates=tools.duplicates or "error",
-    )
+    ).hits
     # The rules of some systems count repeats, which the hit table has left out.
     if tools.dialect is None:
         return hits

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
 from rageval_report.metrics import retrieval
-from rageval_report.metrics.ranking_scores import hits_of, score_table_of_rankings
+from rageval_report.metrics.ranking_scores import join_inputs, score_table_of_rankings
 from rageval_report.scores.metric import METRICS, Catalogue
 
 # The functions of the module, by the names of their metrics; hybrid_log_rank has its own tests.
@@ -63,6 +63,12 @@ PEERS = {
 }  # fmt: skip
 ASKED = {"P.1,5", "recall.10", "success.5", "ndcg_cut.10", "map", "map_cut.10", "recip_rank"}
 ASKED |= {"Rprec", "bpref", "ndcg", "set_P", "set_recall"}
+
+
+def hits_of(retrieved, relevant):
+    """The hit table of lists of ids."""
+    run, qrels = (dict(zip("abcdefgh", lists, strict=False)) for lists in (retrieved, relevant))
+    return join_inputs(run, qrels, ties="input", relevance_level=1).hits
 
 
 @pytest.mark.parametrize(("name", "k"), BY_HAND)
