@@ -244,21 +244,18 @@ class _RecordColumns:
 
     def check_citations(self, policy: UnretrievedCitations) -> None:
         """Report citations of documents that were not retrieved."""
-        outside = {}
+        outside = []
         rows = self._rows("citations", "retrieved", "retrieved_sections")
         for query_id, cited, ids, sections in rows if policy != "keep" else ():
             # A citation may name a document, of which a chunk was retrieved.
-            documents = (document for document, _ in sections or ())
-            if ids is not None and (missing := sorted(set(cited or ()) - {*ids, *documents})):
-                outside[query_id] = missing
-        if not outside:
-            return
-        listed = [f"{query!r} ({named(missing, 2)})" for query, missing in outside.items()]
-        more = f" and {len(listed) - MOST_NAMED} more" if len(listed) > MOST_NAMED else ""
-        message = f"documents were cited but not retrieved: {', '.join(listed[:MOST_NAMED])}{more}"
-        if policy == "error":
-            raise DataError(f'{message}. With unretrieved_citations="keep" they count as wrong')
-        warnings.warn(f"{message}; they count as wrong", RagevalWarning, stacklevel=_CALLERS_LINE)
+            known = {*(ids or ()), *(document for document, _ in sections or ())}
+            if ids is not None and not known.issuperset(cited or ()):
+                outside.append(query_id)
+        message = f"documents were cited but not retrieved in {named(outside)}; they count as wrong"
+        if outside and policy == "error":
+            raise DataError(message)
+        if outside:
+            warnings.warn(message, RagevalWarning, stacklevel=_CALLERS_LINE)
 
     def table(self, metadata: pd.DataFrame) -> pd.DataFrame:
         """The table of the fields in their order, with the metadata behind them."""
