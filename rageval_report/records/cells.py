@@ -241,11 +241,11 @@ def _passage(item: Mapping[str, Any]) -> _PassageCell | None:
 def _identified(item: Mapping[str, Any]) -> _PassageCell | None:
     """The ids of a passage; a document alone is its own id."""
     document, chunk, is_certain = passage_ids(item)
-    if chunk is None:
-        own = None if document is None else (None, doc_id(document))
-    else:
-        own = (None if document is None else doc_id(document), doc_id(chunk))
-    return None if own is None else _PassageCell(own, is_certain=is_certain)
+    if chunk is None and document is None:
+        return None
+    owner = None if chunk is None or document is None else doc_id(document)
+    own = doc_id(document if chunk is None else chunk)
+    return _PassageCell((owner, own), is_certain=is_certain)
 
 
 def _span(file: object, start: object, end: object) -> Span:

@@ -177,18 +177,15 @@ def _known_columns(
     columns: dict[str, list[Any]] = {}
     used: set[str] = set()
     for field, also in FIELDS.items():
-        first, *others = all_named(labels, (field, *also)) or [None]
-        if first is None:
-            continue
-        columns[field] = frame[first].tolist()
-        used.add(first)
-        for other in others:
-            pairs = list(zip(columns[field], frame[other].tolist(), strict=True))
+        for label in all_named(labels, (field, *also)):
+            column = frame[label].tolist()
+            pairs = list(zip(columns.setdefault(field, column), column, strict=True))
             # Only if no row has both it is one field, spelled in two ways.
-            if not any(_is_filled(cell) and _is_filled(further) for cell, further in pairs):
-                columns[field] = [further if _is_filled(further) else cell
-                                  for cell, further in pairs]  # fmt: skip
-                used.add(other)
+            if columns[field] is column or not any(
+                _is_filled(cell) and _is_filled(other) for cell, other in pairs
+            ):
+                columns[field] = [other if _is_filled(other) else cell for cell, other in pairs]
+                used.add(label)
     return columns, used
 
 
