@@ -185,7 +185,6 @@ def _required_embed(tools: Tools) -> Embed:
     if tools.embed is None:
         raise DataError(
             "metrics of similarity need embed=, a function that turns texts into vectors, such as "
-            "rageval_report.metrics.embeddings.openai_embeddings(...) or "
             "SentenceTransformer(...).encode"
         )
     return tools.embed
