@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rageval_report.errors import AlignmentError, DataError, ReaderError, named
-from rageval_report.metrics.retrieval import Hits, hit_table
+from rageval_report.metrics.retrieval import Hits
 from rageval_report.scores.query_ids import first_named
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -204,15 +204,12 @@ def join_tables(
     if ties == "error":
         refuse_ties(query_ids, n_tied)
     judged_query = np.repeat(np.arange(len(query_ids)), n_judged)
-    retrieved = np.flatnonzero(rank >= 0)
-    hits = hit_table(
-        query=judged_query[retrieved],
-        rank=rank[retrieved],
-        grade=grades[retrieved],
-        judged_query=judged_query,
-        judged_grade=grades,
-        n_retrieved=n_retrieved,
-        relevance_level=relevance_level,
+    rows = np.flatnonzero(rank >= 0)
+    # One key instead of two sorts twice as fast.
+    rows = rows[np.argsort(judged_query[rows] * (rank.max(initial=0) + 1) + rank[rows])]
+    hits = Hits(
+        *(judged_query[rows], rank[rows], grades[rows]),
+        *(judged_query, grades, n_retrieved, float(relevance_level)),
     )
     return Joined(query_ids, hits, n_tied, missing, unjudged, run, qrels)
 
