@@ -76,7 +76,7 @@ def join_inputs(
 ) -> Joined:
     """A run joined with its judgments; see `score_table_of_rankings`."""
     if isinstance(qrels, Mapping):
-        judged: NumberTable = plain_table(qrels, _grade_of_listed, _QRELS)
+        judged: NumberTable = plain_table(qrels, lambda _: 1.0, _QRELS)
     else:
         judged = rows_of(qrels, is_run=False).by_query()
     left = run if isinstance(run, Mapping) else rows_of(run, is_run=True)
@@ -91,7 +91,8 @@ def join_inputs(
         _refuse_sets(left)
         if duplicates != "error":
             left, n_repeats = _credit_lists_once(left, duplicates)
-        retrieved = plain_table(left, _score_of_place, _RUN)
+        # Negated, so that the first of a list has the highest score.
+        retrieved = plain_table(left, lambda place: -float(place), _RUN)
     note = ""
     if match_ids:
         changes = parse_changes(match_ids)
@@ -137,15 +138,6 @@ def rows_of(source: object, *, is_run: bool) -> IdRows:
         if source.empty:
             raise DataError(f"{what} has no rows; expected one row per document")
     return from_frame(source, what, "score" if is_run else "relevance")
-
-
-def _score_of_place(place: int) -> float:
-    # Negated, so that the first of the list has the highest score.
-    return -float(place)
-
-
-def _grade_of_listed(_: int) -> float:
-    return 1.0
 
 
 # -- mappings
