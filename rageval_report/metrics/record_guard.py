@@ -12,6 +12,7 @@ import pandas as pd
 from rageval_report.errors import named
 from rageval_report.metrics.record_scores import VIEWS, Tools, computable, prepare_records
 from rageval_report.records.id_search import QueryIds, doubts_about_ids
+from rageval_report.records.levels import sections_in
 from rageval_report.scores.catalogue.dialects import Dialect
 from rageval_report.scores.guard import Doubt
 from rageval_report.scores.states import ERROR
@@ -64,18 +65,20 @@ def ids_of_records(records: pd.DataFrame, tools: Tools | None = None) -> list[Qu
     """The relevant and the retrieved ids of the records whose ranking is known."""
     if "retrieved" not in records:
         return []
-    # At the level at which they are compared.
-    prepared = prepare_records(records, {"rankings"}, tools or Tools())
-    table = prepared.tables.get("rankings", records)
-    gold = table["relevant"] if "relevant" in table else [None] * len(table)
+    if tools is not None and tools.level != "auto":
+        # Passages with two ids are compared at the level that was asked for.
+        records = prepare_records(records, {"rankings"}, tools).tables.get("rankings", records)
+    gold = records["relevant"] if "relevant" in records else [None] * len(records)
+    rows = zip(records.index, gold, sections_in(records, "retrieved"), strict=True)
     return [
         QueryIds(
             str(query_id),
             tuple(name for name, grade in (grades or {}).items() if grade > 0),
-            tuple(ranking),
+            # Of two ids, either may be the one that the gold has.
+            tuple(dict.fromkeys(name for pair in passages for name in reversed(pair) if name)),
         )
-        for query_id, grades, ranking in zip(table.index, gold, table["retrieved"], strict=True)
-        if ranking is not None
+        for query_id, grades, passages in rows
+        if passages is not None
     ]
 
 
