@@ -41,11 +41,11 @@ FAULTS = {"500": 0.02, "429": 0.01, "drop": 0.01, "hang-up": 0.01}
 
 KILLED = """
 import sys
-from rageval_report.runner import Retries, RunConfig, collect_answers
+from rageval_report.runner import RunConfig, collect_answers
 from rageval_report.runner.targets import HttpSettings, HttpTarget
 
 folder, url = sys.argv[1:]
-config = RunConfig(concurrency=32, table="jsonl", retries=Retries(9, 9, 9, 9))
+config = RunConfig(concurrency=32, retries=9)
 with HttpTarget(HttpSettings(url)) as target:
     collect_answers(folder + "/queries.jsonl", target, folder + "/run", config, resume=True)
 """
@@ -72,7 +72,7 @@ def answer(question):
     return {"answer": "A" * 2000, "contexts": ["c" * 2000] * 5, "retrieved": list("abcde")}
 
 queries, folder, table, url = sys.argv[1:]
-config = RunConfig(concurrency=32, table=table, settings={"http": {"url": url}})
+config = RunConfig(concurrency=32, settings={"http": {"url": url}})
 if url:
     with target_from(config) as target:
         ask = target.ask
@@ -158,7 +158,7 @@ def bare(url: str, rows: list[dict[str, Any]]) -> None:
 def ours(url: str, rows: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder, HttpTarget(HttpSettings(url)) as target:
         finished = collect_answers(
-            rows, target, folder, RunConfig(concurrency=THREADS, table="jsonl")
+            rows, target, folder, RunConfig(concurrency=THREADS)
         )
         if finished.n_answered != len(rows):
             raise RuntimeError(f"{finished.n_failed} failed: {finished.failures}")

@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/simulate_claims.py [--datasets 300] [--seed 0]
 
-The sections of ``docs/coverage.md`` on margins and gates; ``simulate_coverage.py`` writes them.
+The sections of ``results/coverage.md`` on margins and gates; ``simulate_coverage.py`` writes them.
 """
 
 from __future__ import annotations

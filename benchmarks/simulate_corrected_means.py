@@ -1,8 +1,8 @@
-"""How often the corrected mean's interval covers: few labels, means near the ceiling, groups.
+"""How often the corrected mean's interval covers: few labels, means near the ceiling.
 
     OMP_NUM_THREADS=1 python benchmarks/simulate_corrected_means.py [--datasets 1000] [--seed 0]
 
-Prints all cells. ``simulate_coverage.py`` writes the section of ``docs/coverage.md``, which has the
+Prints all cells. ``simulate_coverage.py`` writes the section of ``results/coverage.md``, with the
 worst of the three judges for each mean and number of labels. Right and wrong answers, 1,000 of them
 judged but not labelled.
 """
@@ -16,18 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from timing import markdown
 
-from rageval_report.analysis.calibrate import allocate
 from rageval_report.stats import mean_interval, ppi_mean
-from rageval_report.stats.prediction_powered import stratified_ppi_mean
 
 MEANS = (0.7, 0.9, 0.95, 0.99)
 JUDGES = ((0.97, 0.7), (0.9, 0.6), (0.99, 0.9))
 LABELS = (20, 50, 100, 200)
-FEWEST_IN_GROUPS = 50
 OTHERS = 1000
 UNIT = (0.0, 1.0)
 RANDOM = ("with bounds", "without bounds", "labels alone")
-GROUPED = ("half of them where they gain most", "all at random")
 
 SECTION = """## Coverage of 95 % intervals of a mean corrected using labels, in percent
 
@@ -43,13 +39,6 @@ the interval shorter by a tenth. `without bounds` is the interval of the papers 
 {random}
 
 {worst_random}
-
-Half of the labels drawn at random, the other half where they gain most (`to_label`), with
-`strata="judge"`:
-
-{grouped}
-
-{worst_grouped}
 """
 
 
@@ -82,7 +71,6 @@ class Cells:
 
 
 SETTINGS = [Setting(mean, judge, n) for mean in MEANS for judge in JUDGES for n in LABELS]
-IN_GROUPS = [setting for setting in SETTINGS if setting.labels >= FEWEST_IN_GROUPS]
 Found = dict[Setting, Cells]
 
 
@@ -108,49 +96,20 @@ def random_labels(setting: Setting, datasets: int, rng: np.random.Generator) -> 
     return Cells.of(setting, ends)
 
 
-def grouped_labels(setting: Setting, datasets: int, rng: np.random.Generator) -> Cells:
-    """Half of the labels at random, the others where they gain most, in groups by verdict."""
-    ends, n = [], setting.labels
-    for _ in range(datasets):
-        labels, verdicts = draw(setting, n + OTHERS, rng)
-        known = np.arange(labels.size) < n // 2
-        pull, state = [], []
-        for verdict in (0.0, 1.0):
-            group = verdicts == verdict
-            rest = (labels - verdicts)[group & known]
-            share = group.mean()
-            spread = np.append(rest, (-1.0, 1.0)).std()
-            pull.append(share * spread)
-            state.append([(group & known).sum(), (group & ~known).sum()])
-        more = allocate(np.array(pull), np.array(state).T, n - n // 2)
-        for verdict, count in zip((0.0, 1.0), more, strict=True):
-            free = np.flatnonzero((verdicts == verdict) & ~known)
-            known[rng.choice(free, count, replace=False)] = True
-        limits = [
-            stratified_ppi_mean(np.where(known, labels, np.nan), verdicts, verdicts, bounds=UNIT),
-            ppi_mean(labels[:n], verdicts[:n], verdicts[n:], bounds=UNIT),
-        ]
-        ends.append([(found.low, found.high) for found in limits])
-    return Cells.of(setting, ends)
-
-
-def simulate(datasets: int, seed: int) -> tuple[Found, Found]:
-    """All cells of labels at random, then of labels in groups."""
+def simulate(datasets: int, seed: int) -> Found:
+    """All cells."""
     rng = np.random.default_rng(seed)
-    at_random = {setting: random_labels(setting, datasets, rng) for setting in SETTINGS}
-    return at_random, {setting: grouped_labels(setting, datasets, rng) for setting in IN_GROUPS}
+    return {setting: random_labels(setting, datasets, rng) for setting in SETTINGS}
 
 
 def corrected_section(datasets: int, seed: int) -> str:
     """The section of the coverage page."""
-    at_random, grouped = simulate(datasets, seed)
+    at_random = simulate(datasets, seed)
     return SECTION.format(
         others=OTHERS,
         datasets=datasets,
         random=_worst_judges(at_random, RANDOM),
         worst_random=f"The worst cell of the default: {_worst(at_random)}.",
-        grouped=_worst_judges(grouped, GROUPED),
-        worst_grouped=f"The worst cell of the labels where they gain most: {_worst(grouped)}.",
     )
 
 
@@ -185,14 +144,12 @@ def _all_cells(found: Found, header: Sequence[str]) -> str:
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--datasets", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    at_random, grouped = simulate(options.datasets, options.seed)
-    print(_all_cells(at_random, RANDOM), "\n")
-    print(_all_cells(grouped, GROUPED))
+    print(_all_cells(simulate(options.datasets, options.seed), RANDOM))
 
 
 if __name__ == "__main__":

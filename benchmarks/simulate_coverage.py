@@ -1,6 +1,6 @@
 """How often intervals contain the true mean, and tests reject a true null hypothesis.
 
-    OMP_NUM_THREADS=1 python benchmarks/simulate_coverage.py -o docs/coverage.md
+    OMP_NUM_THREADS=1 python benchmarks/simulate_coverage.py -o benchmarks/results/coverage.md
 
 Writes the whole page, or prints it. It takes about half an hour, and the same seed gives the same
 page. The peers are those of the dependency group ``peers``; one that is not installed is left out,
@@ -105,13 +105,13 @@ interval excludes 0; it refuses fewer than 15 queries.
 {corrected}
 ## Measured elsewhere
 
-- [Slices](slices.md#how-often-it-is-wrong): sentences and reversals where no slice differs,
-  pooled means, false findings among many slices (`benchmarks/simulate_slices.py`).
-- [Looking early](sequential.md): false alarms, widths and savings of evaluations that stop when
+- [Slices](slices.md): sentences on reversals where no slice differs,
+  false findings among many slices (`benchmarks/simulate_slices.py`).
+- [Looking early](stopping.md): false alarms, widths and savings of evaluations that stop when
   they know (`benchmarks/simulate_stopping.py`).
-- [Planning](planning.md): the power at the number of queries that is said to be needed
+- [Planning](../../docs/planning.md): the power at the number of queries that is said to be needed
   (`benchmarks/simulate_needed.py`).
-- [Noise](noise.md): the standard errors that count runs and judges
+- [Noise](../../docs/noise.md): the standard errors that count runs and judges
   (`benchmarks/simulate_noise.py`).
 """
 
@@ -272,7 +272,7 @@ def page(options: argparse.Namespace) -> str:
         block=peer_intervals.BLOCK,
         command=(
             "OMP_NUM_THREADS=1 python benchmarks/simulate_coverage.py "
-            f"--datasets {options.datasets} --seed {options.seed} -o docs/coverage.md"
+            f"--datasets {options.datasets} --seed {options.seed} -o benchmarks/results/coverage.md"
         ),
         versions=peer_intervals.versions(PACKAGES),
         ours=our_intervals(cells, options.datasets),

@@ -1,12 +1,11 @@
-"""How often slices mislead: false reversals, small slices far out, false findings among many.
+"""How often slices mislead: false reversals, false findings among many.
 
-    OMP_NUM_THREADS=1 python benchmarks/simulate_slices.py [reversals] [pooling] [discoveries]
+    OMP_NUM_THREADS=1 python benchmarks/simulate_slices.py [reversals] [discoveries]
 
-Prints three tables. *Reversals*: the share of data sets with a sentence that a slice differs in the
+Prints two tables. *Reversals*: the share of data sets with a sentence that a slice differs in the
 other direction, where no slice does; beside it the share by the rule that needs no correction.
-*Pooling*: the mean squared error of the pooled means over that of the raw ones, and the coverage of
-both intervals. *Discoveries*: the share of false findings among the slices shown to differ. It
-takes about half an hour, and the same seed gives the same tables.
+*Discoveries*: the share of false findings among the slices shown to differ. It takes about half an
+hour, and the same seed gives the same tables.
 """
 
 from __future__ import annotations
@@ -88,11 +87,6 @@ REVERSED = Design(
 )
 
 
-def shows_reversal(slices: Result) -> bool:
-    """Whether a slice and all other queries are shown to differ in opposite directions."""
-    return bool((slices.frame["reversal_pvalue_adjusted"] <= LEVEL).any())
-
-
 def has_sentence(slices: Result) -> bool:
     """Whether a slice is shown to differ in the other direction than the mean of all queries."""
     return bool(slices.sentences)
@@ -112,113 +106,15 @@ def is_noted_by_estimates(slices: Result) -> bool:
 def reversals(datasets: int, seed: int) -> str:
     """The table of false reversals."""
     rows = []
-    rules = (is_noted_by_estimates, has_sentence, shows_reversal)
+    rules = (is_noted_by_estimates, has_sentence)
     for design in (*DESIGNS, REVERSED):
-        counts = [0, 0, 0]
+        counts = [0, 0]
         for number in range(datasets):
             slices = design.compare(np.random.default_rng([seed, number])).slices("topic")
             counts = [n + rule(slices) for n, rule in zip(counts, rules, strict=True)]
         rows.append([design.name, *(per_cent(n, datasets) for n in counts)])
-    heads = ("by the estimates", "sentence on a slice", "reversal shown")
+    heads = ("by the estimates", "sentence on a slice")
     return markdown(["data sets with a note, in percent", *heads], rows)
-
-
-# -- pooling
-
-
-@dataclass(frozen=True)
-class Population:
-    """Slices whose true means are drawn from a beta distribution, and how scores are drawn."""
-
-    name: str
-    mean: float
-    concentration: float
-    draw: Callable[[np.random.Generator, float, int], FloatArray]
-    sizes: tuple[int, ...] = (40, 20, 12, 7)
-
-
-def of_right_and_wrong(rng: np.random.Generator, mean: float, n: int) -> FloatArray:
-    return (rng.random(n) < mean).astype(float)
-
-
-def of_shares(rng: np.random.Generator, mean: float, n: int) -> FloatArray:
-    mean = min(max(mean, 1e-3), 1 - 1e-3)
-    return rng.beta(4 * mean, 4 * (1 - mean), size=n)
-
-
-POPULATIONS = (
-    Population("0/1, mean .6, all slices alike", 0.6, 1e6, of_right_and_wrong),
-    Population("0/1, mean .6, slices' sd .11", 0.6, 20, of_right_and_wrong),
-    Population("0/1, mean .6, slices' sd .22", 0.6, 4, of_right_and_wrong),
-    Population("0/1, mean .92, slices' sd .05", 0.92, 30, of_right_and_wrong),
-    Population("0/1, mean .92, slices' sd .10", 0.92, 6, of_right_and_wrong),
-    Population("0/1, mean .98, all slices alike", 0.98, 1e6, of_right_and_wrong),
-    Population("shares, mean .8, all slices alike", 0.8, 1e6, of_shares),
-    Population("shares, mean .8, slices' sd .12", 0.8, 10, of_shares),
-)
-
-
-@dataclass
-class Sums:
-    """Squared errors and covered means of raw and pooled slices, of all and of the smallest."""
-
-    raw: float = 0.0
-    pooled: float = 0.0
-    covered_raw: int = 0
-    covered: int = 0
-    covered_smallest: int = 0
-    slices: int = 0
-    smallest: int = 0
-
-    def add(self, frame: Result, truth: dict[str, float]) -> None:
-        table = frame.frame
-        true = np.array([truth[label] for label in table["topic"]])
-        self.raw += float(((table["mean"] - true) ** 2).sum())
-        self.pooled += float(((table["pooled_mean"] - true) ** 2).sum())
-        inside = (table["pooled_ci_low"] <= true) & (true <= table["pooled_ci_high"])
-        is_smallest = table["n"] == table["n"].min()
-        self.covered += int(inside.sum())
-        self.covered_raw += int(((table["ci_low"] <= true) & (true <= table["ci_high"])).sum())
-        self.covered_smallest += int(inside[is_smallest].sum())
-        self.slices += len(table)
-        self.smallest += int(is_smallest.sum())
-
-
-def pooling(datasets: int, seed: int) -> str:
-    """The table of errors and coverage of pooled means."""
-    rows = []
-    for population in POPULATIONS:
-        for groups in (4, 8, 16):
-            sums = Sums()
-            for number in range(datasets):
-                rng = np.random.default_rng([seed, groups, number])
-                sums.add(*_draw_slices(rng, population, groups))
-            rows.append(
-                [
-                    *(population.name, str(groups), f"{sums.pooled / sums.raw:.2f}"),
-                    per_cent(sums.covered, sums.slices),
-                    per_cent(sums.covered_smallest, sums.smallest),
-                    per_cent(sums.covered_raw, sums.slices),
-                ]
-            )
-    heads = ("MSE pooled / raw", "coverage pooled", "of the smallest", "coverage raw")
-    return markdown(["slices of 40, 20, 12, 7 queries", "slices", *heads], rows)
-
-
-def _draw_slices(
-    rng: np.random.Generator, population: Population, groups: int
-) -> tuple[Result, dict[str, float]]:
-    a, b = population.mean, 1.0 - population.mean
-    means = rng.beta(population.concentration * a, population.concentration * b, size=groups)
-    sizes = [population.sizes[i % len(population.sizes)] for i in range(groups)]
-    labels = [f"t{i}" for i in range(groups)]
-    scores = [population.draw(rng, mean, n) for mean, n in zip(means, sizes, strict=True)]
-    details = {
-        "query_id": [f"q{i}" for i in range(sum(sizes))],
-        "topic": np.repeat(labels, sizes).tolist(),
-    }
-    run = run_of("run", np.concatenate(scores)[:, np.newaxis], details)
-    return run.slices("topic"), dict(zip(labels, means.tolist(), strict=True))
 
 
 # -- discoveries
@@ -253,7 +149,6 @@ def discoveries(datasets: int, seed: int) -> str:
 
 TABLES: dict[str, Callable[[int, int], str]] = {
     "reversals": reversals,
-    "pooling": pooling,
     "discoveries": discoveries,
 }
 

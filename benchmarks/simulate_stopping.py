@@ -1,6 +1,6 @@
 """How often early looks mislead, how many queries they save, and how wide their intervals are.
 
-    OMP_NUM_THREADS=1 python benchmarks/simulate_stopping.py -o docs/sequential.md
+    OMP_NUM_THREADS=1 python benchmarks/simulate_stopping.py -o benchmarks/results/stopping.md
 
 Writes the whole page, or prints it. The same seed gives the same page. With the default of 10,000
 streams it takes about half an hour.
@@ -468,7 +468,7 @@ def page(options: argparse.Namespace) -> str:
         command=(
             "OMP_NUM_THREADS=1 python benchmarks/simulate_stopping.py "
             f"--streams {options.streams} --shares {options.shares} --tests {options.tests} "
-            f"--widths {options.widths} --seed {options.seed} -o docs/sequential.md"
+            f"--widths {options.widths} --seed {options.seed} -o benchmarks/results/stopping.md"
         ),
         looks=LOOKS,
         streams=options.streams,

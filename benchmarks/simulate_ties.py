@@ -2,7 +2,8 @@
 
     OMP_NUM_THREADS=1 python benchmarks/simulate_ties.py [--datasets 2000] [--seed 0]
 
-The section of ``docs/coverage.md`` that ``simulate_coverage.py`` writes. The false alarms need no
+The section of ``results/coverage.md`` that ``simulate_coverage.py`` writes.
+The false alarms need no
 test: given the sizes of the differences all patterns of signs are equally likely, so the share of
 patterns that are rejected is counted, by a convolution of its own. The power is that of
 `paired_test`. The same seed gives the same table.

@@ -1,4 +1,4 @@
-"""Our numbers beside those of other programs, for docs/validation.md.
+"""Our numbers beside those of other programs, for docs/validity.md.
 
 Each `Witness` draws cases from a seed and gives pairs of numbers: ours, and the other program's.
 The programs come with the extra ``test`` and the group ``oracles``. A witness whose program is not

@@ -76,6 +76,8 @@ class Registry(Mapping[str, T], Generic[T]):
     group : str, optional
         The entry-point group in which other distributions offer members. It is searched when a name
         is not built in, and when all names are listed.
+    also : mapping of str to str, optional
+        Other names that people know a member by, with its name here.
 
     Examples
     --------
@@ -87,11 +89,17 @@ class Registry(Mapping[str, T], Generic[T]):
     """
 
     def __init__(
-        self, what: str, entries: Mapping[str, T | str] | None = None, *, group: str | None = None
+        self,
+        what: str,
+        entries: Mapping[str, T | str] | None = None,
+        *,
+        group: str | None = None,
+        also: Mapping[str, str] | None = None,
     ):
         self._what = what
         self._entries: dict[str, T | str] = dict(entries or {})
         self._group = group
+        self._also = dict(also or {})
         self._distributions: dict[str, str] = {}  # of the members found by entry point
         self._broken: dict[str, Exception] = {}  # why plug-ins could not be loaded
 
@@ -130,7 +138,12 @@ class Registry(Mapping[str, T], Generic[T]):
         """The distribution whose entry point offers the member; None for any other member."""
         return self._distributions.get(name)
 
+    def name_of(self, name: str) -> str:
+        """The name of a member here, if people know it by another one; else the name itself."""
+        return name if name in self._entries else self._also.get(name, name)
+
     def __getitem__(self, name: str) -> T:
+        name = self.name_of(name)
         if name not in self._entries:
             self._add_plugins()
         if name not in self._entries:
@@ -156,7 +169,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def __contains__(self, name: object) -> bool:
         if name not in self._entries:
             self._add_plugins()
-        return name in self._entries
+        return name in self._entries or name in self._also
 
     def __iter__(self) -> Iterator[str]:
         self._add_plugins()

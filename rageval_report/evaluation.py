@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import pandas as pd
 
-from rageval_report.errors import DataError, RagevalError, ReaderError, UnknownNameError, named
+from rageval_report.errors import (
+    DataError,
+    RagevalError,
+    ReaderError,
+    UnknownNameError,
+    did_you_mean,
+    named,
+)
 from rageval_report.files.inputs import input_name
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.catalogue.dialects import recorded_dialect
@@ -28,8 +35,8 @@ if TYPE_CHECKING:
 
     from rageval_report.analysis.agreement import LabelColumns, People
     from rageval_report.analysis.arguments import Clusters, MeanKeywords, ReportKeywords
-    from rageval_report.analysis.calibrate import CalibrateKeywords, Calibration
-    from rageval_report.analysis.compare import CompareKeywords, Comparison
+    from rageval_report.analysis.calibrate import Calibration
+    from rageval_report.analysis.compare import Comparison
     from rageval_report.analysis.gate import GateResult
     from rageval_report.analysis.gate_figures import RunGateKeywords
     from rageval_report.analysis.objectives import ObjectiveMapping
@@ -69,17 +76,33 @@ _OF_READING = ("query_id", "metrics", "duplicates", "roles", "totals")
 _OF_TABLES = ("correct", "strict", "allow")
 
 
+_NAMELESS = "pipeline"
+# What people type for a question, and the call that answers it.
+_CALLS = {
+    "aggregated": "aggregated_report() or evaluation_report()",
+    "compare": "compare(baseline, candidate), from rageval_report",
+    "describe": "evaluation_report()",
+    "hist": "plot()",
+    "mean": "get_aggregated_scores() or evaluation_report()",
+    "means": "get_aggregated_scores() or evaluation_report()",
+    "plot": 'plot("distribution"), plot("box") or plot("slices")',
+    "rank": "rank(*runs), from rageval_report",
+    "regressions": "compare(baseline, candidate).regressions(metric)",
+    "summary": "evaluation_report()",
+    "thresholds": "find_thresholds()",
+}
+
+
 class RAGPipelineEvaluation:
     """The per-query scores of one RAG pipeline.
 
     Parameters
     ----------
     name : str
-        The name of the pipeline in reports.
+        The name of the pipeline in reports; with the data alone it is "pipeline".
     data : DataFrame, dict of lists, or iterable of dicts
         One row per query: ids, metrics, and any other columns. Frames of polars, pyarrow and other
-        libraries, structured arrays, dataclasses and pydantic models are accepted too; `load` reads
-        files.
+        libraries, dataclasses and pydantic models are accepted too; `load` reads files.
     query_id : str
         The column of ids. If it is missing, other usual names are tried, then an index of ids, then
         the text of the question.
@@ -137,8 +160,8 @@ class RAGPipelineEvaluation:
 
     def __init__(
         self,
-        name: str,
-        data: object,
+        name: str | object,
+        data: object = None,
         *,
         query_id: str = QUERY_ID,
         metrics: MetricsArgument = None,
@@ -151,6 +174,8 @@ class RAGPipelineEvaluation:
         strict: bool = False,
         allow: str | Iterable[str] = (),
     ):
+        if data is None and not isinstance(name, str):
+            name, data = _NAMELESS, name
         table = score_table(
             data,
             query_id=query_id,
@@ -161,15 +186,15 @@ class RAGPipelineEvaluation:
             strict=strict,
         )
         table = _with_doubts(table, strict=strict, allow=allow)
-        self._set_content(name, table, correct, config, created)
+        self._set_content(str(name), table, correct, config, created)
 
     # -- reading
 
     @classmethod
     def load(
         cls,
-        name: str | None,
-        path: ScoreInput,
+        name: str | ScoreInput | None,
+        path: ScoreInput | None = None,
         *,
         reader: str | Reader | None = None,
         pipeline: str | None = None,
@@ -181,7 +206,8 @@ class RAGPipelineEvaluation:
         Parameters
         ----------
         name : str or None
-            The name of the pipeline; if None, the name in the file.
+            The name of the pipeline; if None, the name in the file. With a path alone, the name is
+            that in the file too, else the file's own.
         path : str, PathLike, bytes, open file, frame, mapping, or iterable
             Any readable file, gzipped or not; "-" is standard input. Or its contents, or a table
             in memory. Or a folder, a glob, a list of files, or an address, as for
@@ -214,8 +240,11 @@ class RAGPipelineEvaluation:
         """
         from rageval_report.readers import pick_pipeline
 
+        if path is None:
+            name, path = None, name
         score_files, own = _read_files(path, reader, files, options)
-        return cls.from_score_file(name, pick_pipeline(score_files, pipeline, path), path, **own)
+        file = pick_pipeline(score_files, pipeline, path)
+        return cls.from_score_file(None if name is None else str(name), file, path, **own)
 
     @classmethod
     def from_score_file(
@@ -519,8 +548,21 @@ class RAGPipelineEvaluation:
             f"{len(self.metrics)} metrics)"
         )
 
+    def __str__(self) -> str:
+        return str(self.evaluation_report())
+
     def _repr_html_(self) -> str:
         return self.evaluation_report().to_html()
+
+    if not TYPE_CHECKING:  # a checker shall find wrong names by itself
+
+        def __getattr__(self, name: str) -> Any:
+            """The error for a wrong name, with the call that was probably meant."""
+            if name.startswith("_"):
+                raise AttributeError(name)
+            call = _CALLS.get(name, _CALLS.get(name.partition("_")[0], ""))
+            hint = f". Write {call}" if call else did_you_mean(name, dir(self))
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
 
     def with_notes(self, *notes: str) -> Self:
         """The same evaluation with more notes for its reports.
@@ -904,70 +946,12 @@ class RAGPipelineEvaluation:
 
         return weighted_score(self, weights, objectives)
 
-    def judges_agreement(
-        self,
-        metrics: str | Iterable[str] | None = None,
-        *,
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        seed: int = 0,
-    ) -> Result:
-        """How far several judges agree on each metric, and the mean of each.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The judged metrics; if omitted, all that several judges scored.
-        confidence_level, n_resamples, seed
-            As in `evaluation_report`.
-
-        Examples
-        --------
-        >>> from rageval_report import score
-        >>> from rageval_report.judges import Rubric, ScriptedChat
-        >>> rubric = Rubric("is_polite", "Polite?", "Polite? {answer}", kind="yes_no")
-        >>> said = {"strict": "YES YES NO NO", "kind": "YES YES YES NO"}
-        >>> chats = [ScriptedChat(text.split(), model=name) for name, text in said.items()]
-        >>> rows = [{"query_id": n, "answer": n} for n in "abcd"]
-        >>> run = score(rows, rubric, chat=chats, judging={"concurrency": 1})
-        >>> run.judges_agreement().frame["figure"].tolist()[:2]
-        ['mean score', 'mean score']
-        """
-        from rageval_report.analysis.agreement import judges_agreement
-        from rageval_report.analysis.arguments import IntervalSettings
-
-        plan = IntervalSettings(confidence_level, n_resamples, seed)
-        return judges_agreement(self, metrics, plan)
-
-    def judges_disagreements(self, metrics: str | Iterable[str] | None = None) -> Result:
-        """The queries on which several judges differ, the largest difference first.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The judged metrics; if omitted, all that several judges scored.
-
-        Examples
-        --------
-        >>> from rageval_report import score
-        >>> from rageval_report.judges import Rubric, ScriptedChat
-        >>> rubric = Rubric("is_polite", "Polite?", "Polite? {answer}", kind="yes_no")
-        >>> chats = [ScriptedChat([text], model=name) for name, text in (("a", "YES"), ("b", "NO"))]
-        >>> rows = [{"query_id": "x", "answer": "Go away."}]
-        >>> run = score(rows, rubric, chat=chats, judging={"concurrency": 1})
-        >>> run.judges_disagreements().frame[["a", "b"]].values.tolist()
-        [[1.0, 0.0]]
-        """
-        from rageval_report.analysis.agreement import judges_disagreements
-
-        return judges_disagreements(self, metrics)
-
     def calibrate(
         self,
         metric: str,
         people: People,
         label: LabelColumns = None,
-        **options: Unpack[CalibrateKeywords],
+        **options: Any,
     ) -> Calibration:
         """Compare a judge with people who labelled some of the queries.
 
@@ -977,7 +961,7 @@ class RAGPipelineEvaluation:
             The judged metric, by any of its names.
         people : RAGPipelineEvaluation, Series, DataFrame, or mapping
             The labels by query id.
-        label, scale, threshold, categories, label_bounds, errors, lam
+        label, scale, threshold, label_bounds, errors
             As in `rageval_report.calibrate`.
         correct : as in the constructor, optional
             If omitted, the rule of this evaluation.
@@ -1002,9 +986,7 @@ class RAGPipelineEvaluation:
 
     # -- two pipelines
 
-    def comparative_summary(
-        self, other: RAGPipelineEvaluation, **options: Unpack[CompareKeywords]
-    ) -> Comparison:
+    def comparative_summary(self, other: RAGPipelineEvaluation, **options: Any) -> Comparison:
         """Compare this evaluation, the baseline, with another one, the candidate.
 
         Parameters
@@ -1227,21 +1209,17 @@ class RAGPipelineEvaluation:
         created: Created | None = None,
         force: bool = True,
         neutralise_formulas: bool = False,
-        overwrite: bool = False,
-    ) -> Path | Any:
-        """Write one row per query to a file, whose suffix chooses the format, or to an address.
+    ) -> Path:
+        """Write one row per query to a file, whose suffix chooses the format.
 
         .csv, .tsv, .jsonl and .parquet are tables, and .json is a run file. All of them read back
         as the same evaluation, because a description of the columns is written as well: for a .csv
         or .tsv into a second file, which ends in ".meta.json" and belongs beside the first.
 
-        An address of ``rageval_report.sources.SOURCES`` that can be written, such as
-        ``"sqlite:///scores.db?table=hybrid"``, gets a table, in one transaction.
-
         Parameters
         ----------
         path : str or Path
-            The file, whose folder is created if needed; or an address.
+            The file, whose folder is created if needed.
         created : datetime or str, optional
             When the pipeline was run; if omitted, as this evaluation has it. A history of runs is
             ordered by it.
@@ -1250,8 +1228,6 @@ class RAGPipelineEvaluation:
         neutralise_formulas : bool, default False
             Whether an apostrophe is put before texts that a spreadsheet would compute, because
             they start with ``=``, ``+``, ``-`` or ``@``; of a .csv or .tsv. Reading removes them.
-        overwrite : bool, default False
-            Whether a table of a database is replaced, which is refused otherwise.
 
         Examples
         --------
@@ -1262,18 +1238,21 @@ class RAGPipelineEvaluation:
         ...     RAGPipelineEvaluation.load(None, path)
         RAGPipelineEvaluation('hybrid', 1 queries, 1 metrics)
         """
-        from rageval_report.sources.base import SavedContent
-        from rageval_report.sources.files import save_evaluation
+        from rageval_report.scores.write import save_scores
+        from rageval_report.sources.files import address_of
 
-        moment = self._created if created is None else time_of(created)
-        content = SavedContent(
-            self._config, tuple(self.notes), moment, self._correct, self._saved_results
-        )
-        return save_evaluation(
-            *(self, path, content),
+        address = address_of(path)
+        if address is not None:
+            raise address.error("scores are read from an address, but saved to a file")
+        return save_scores(
+            *(self, path),
+            config=self._config,
+            notes=tuple(self.notes),
+            created=self._created if created is None else time_of(created),
+            correct=self._correct,
+            results=self._saved_results,
             force=force,
             neutralise_formulas=neutralise_formulas,
-            overwrite=overwrite,
         )
 
 

@@ -24,9 +24,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from operator import attrgetter
-from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar
+from typing import Any, Literal, NoReturn, Self, TypeVar
 from urllib.parse import quote, quote_plus, urlsplit
-from urllib.request import getproxies
 
 from rageval_report._registry import load
 from rageval_report.errors import DataError, RagevalError
@@ -111,7 +110,6 @@ class Key:
 
 
 _KEYS_IN_USE: weakref.WeakSet[Key] = weakref.WeakSet()
-
 
 _ENCODERS: tuple[Callable[[str], str], ...] = (
     *(quote, quote_plus, partial(quote, safe=""), html.escape, lambda text: repr(text)[1:-1]),
@@ -274,14 +272,8 @@ logging.getLogger("httpx2").addFilter(_KeyFilter())
 # -- addresses
 
 
-def check_address(url: str, *, is_template: bool = False) -> str:
-    """An HTTP address without a user or password; in a template, without a key in its host."""
-    host = re.split(r"[/?#]", url.partition("//")[2], maxsplit=1)[0]
-    if is_template and VARIABLE.search(host):
-        raise DataError(
-            f"{redact_url(url)}: ${{NAME}} can be in the path or the query of an address, not in "
-            "its host"
-        )
+def check_address(url: str) -> str:
+    """An HTTP address without a user or password."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # raises if it is not a number
@@ -329,21 +321,17 @@ class ProviderHome:
     url_variables: tuple[str, ...]
     key_variables: tuple[str, ...]
 
-    def routed_url(self) -> str | None:
-        """The address in the environment; None if no variable of it is set."""
-        return next(filter(None, map(os.environ.get, self.url_variables)), None)
-
     def locate(self, base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
         """The address of the server, and the variable of the key that is sent there.
 
         A server that the caller names gets a key only if the caller names its variable too, so
         that the provider's key is sent to no other server.
         """
-        routed = self.routed_url()
+        routed = next(filter(None, map(os.environ.get, self.url_variables)), None)
         base = base_url or routed or self.url
         if "?" in base or "#" in base:
             raise DataError(f"base_url must end before any '?' or '#'; use {redact_url(base)}")
-        address = check_address(base, is_template=True).rstrip("/")
+        address = check_address(base).rstrip("/")
         if api_key_env is not None or base_url is not None:
             return address, None if api_key_env is None else check_key_variable(api_key_env)
         key = next((name for name in self.key_variables if os.environ.get(name)), None)
@@ -352,22 +340,14 @@ class ProviderHome:
         return address, key or (None if routed else self.key_variables[-1])
 
 
-_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
-
-
 def region_from_environment() -> str:
     """The region of Amazon Web Services that the environment names."""
-    region = next(filter(None, map(os.environ.get, _REGIONS)), None)
-    if region is None:
-        raise DataError(
-            f"no region: set the environment variable {_REGIONS[0]} (or {_REGIONS[1]}), e.g. to "
-            "us-east-1"
-        )
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
     # The region is part of a host name, to which a key is sent.
-    if not region.replace("-", "").isalnum() or not region.isascii():
+    if not re.fullmatch(r"[A-Za-z0-9-]+", region):
         raise DataError(
-            f"the environment variable {_REGIONS[0]} or {_REGIONS[1]} must be the name of a "
-            f"region, e.g. us-east-1; got {region!r}"
+            "no region: set the environment variable AWS_REGION (or AWS_DEFAULT_REGION), e.g. to "
+            f"us-east-1; got {region!r}"
         )
     return region
 
@@ -484,17 +464,8 @@ def _to_line(text: str, longest: int) -> str:
 Headers = Mapping[str, str | Key]
 
 
-class Signer(Protocol):
-    """Signs requests: called for each attempt with method, address, headers and the final body."""
-
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        """The keys that sign, which no error, log or answer may repeat."""
-
-    def __call__(
-        self, method: str, url: str, headers: Mapping[str, str], content: bytes
-    ) -> Headers:
-        """The headers that are added to the request."""
+# Signs a request: takes the method, the address, the headers and the body, gives further headers.
+Signer = Callable[[str, str, Mapping[str, str], bytes], Headers]
 
 
 @dataclass(frozen=True)
@@ -515,8 +486,6 @@ class HttpResponse:
         From the start of the attempt to the last byte.
     keys : tuple of Key
         The keys that were sent.
-    moments : tuple of (int, float)
-        How many bytes had come after how many seconds, piece by piece.
     """
 
     url: str
@@ -525,7 +494,6 @@ class HttpResponse:
     body: bytes = field(repr=False)
     seconds: float
     keys: tuple[Key, ...] = field(default=(), repr=False)
-    moments: tuple[tuple[int, float], ...] = field(default=(), repr=False)
 
     def json(self) -> Any:
         """The JSON document in the body; keys that the server repeats are replaced by stars."""
@@ -542,17 +510,6 @@ class HttpResponse:
     def error(self, message: str) -> RequestError:
         """An error about the content of this answer."""
         return _refuse(self.url, self.keys, message, "content", status=self.status)
-
-    def seconds_at(self, place: int) -> float | None:
-        """Seconds from the request to the byte at `place`, counted from 0; None if there is none.
-
-        Examples
-        --------
-        >>> answer = HttpResponse("http://host", 200, {}, b"abc", 0.9, moments=((2, 0.2), (3, 0.9)))
-        >>> answer.seconds_at(0), answer.seconds_at(2), answer.seconds_at(3)
-        (0.2, 0.9, None)
-        """
-        return next((seconds for n, seconds in self.moments if n > place), None)
 
 
 # -- retries
@@ -701,7 +658,7 @@ class Client:
         self._timeout, self._max_bytes = timeout, max_bytes
         self._has_been_answered = False  # by any server
         self._httpx = load("httpx2")
-        self._opened: dict[bool, Any] = {}  # by whether certificates are checked
+        self._opened: Any = None
         self._lock = threading.Lock()
         self._retrier = make_retrier(
             max_attempts=max_attempts, max_wait=max_wait, sleep=sleep, should_retry=self._may_pass
@@ -713,36 +670,24 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self, url: str) -> Any:
+    def _open(self) -> Any:
         """The library's client, made at the first request: reading certificates takes a while."""
-        # Certificates are read only where they are used.
-        places = (url, *getproxies().values())
-        is_encrypted = any(place.lower().startswith("https:") for place in places)
         with self._lock:
-            if is_encrypted not in self._opened:
-                self._opened[is_encrypted] = self._make_client(verify=is_encrypted)
-            return self._opened[is_encrypted]
-
-    def _make_client(self, *, verify: bool) -> Any:
-        limits = self._httpx.Limits()  # none: each thread keeps its connection
-        try:
-            return self._httpx.Client(timeout=self._timeout, limits=limits, verify=verify)
-        except (ValueError, self._httpx.InvalidURL) as exc:
-            raise DataError(
-                "the proxy in the environment must be an address such as 'http://host:3128'"
-            ) from exc
-        except OSError as exc:  # also ssl.SSLError: a file without certificates
-            name = "SSL_CERT_FILE" if os.environ.get("SSL_CERT_FILE") else "SSL_CERT_DIR"
-            raise DataError(
-                f"{name}: the certificates in {os.environ.get(name)!r} cannot be read ({exc}). Set "
-                "the environment variable to a file or folder of certificate authorities, or "
-                "unset it"
-            ) from exc
+            if self._opened is None:
+                limits = self._httpx.Limits()  # none: each thread keeps its connection
+                try:
+                    self._opened = self._httpx.Client(timeout=self._timeout, limits=limits)
+                except (OSError, ValueError, self._httpx.InvalidURL) as exc:
+                    raise DataError(
+                        f"the proxy or the certificates that the environment names cannot be used "
+                        f"({exc}): see HTTP_PROXY, HTTPS_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
+                    ) from exc
+            return self._opened
 
     def close(self) -> None:
         """Close the open connections."""
-        for opened in self._opened.values():
-            opened.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def request(
         self,
@@ -810,18 +755,16 @@ class Client:
         sent = (*keys, *(value for value in (headers or {}).values() if isinstance(value, Key)))
         if signer is not None:
             written |= _write_headers(signer(method, url, written, content or b""))
-            sent += signer.keys
+            sent += getattr(signer, "keys", ())
         # Keys first: redact_url may cut one in two, at a # in it.
         shown = redact_url(redact_keys(sent, url))
         address = check_address(url)
         refuse = partial(_refuse, shown, sent)
         started = time.monotonic()
         try:
-            with self._open(address).stream(
-                method, address, content=content, headers=written
-            ) as response:
+            with self._open().stream(method, address, content=content, headers=written) as response:
                 self._has_been_answered = True
-                body, moments = self._read_body(response, started, refuse)
+                body = self._read_body(response, started, refuse)
         # Errors of the request itself: no server will ever accept it, so it is not retried.
         except (self._httpx.InvalidURL, self._httpx.LocalProtocolError, UnicodeError) as exc:
             message = redact_keys(sent, str(exc))
@@ -837,30 +780,27 @@ class Client:
             message += _advice(status, named, has_key=bool(sent))
             raise refuse(message, "status", status=status, retry_after=retry_after_seconds(named))
         seconds = time.monotonic() - started
-        return HttpResponse(shown, status, named, body, seconds, sent, tuple(moments))
+        return HttpResponse(shown, status, named, body, seconds, sent)
 
     def _read_body(
         self, response: Any, started: float, refuse: Callable[..., RequestError]
-    ) -> tuple[bytes, list[tuple[int, float]]]:
+    ) -> bytes:
         """Read the body in pieces, so that one that is too large or never ends is not held."""
-        pieces, size = [], 0
-        moments: list[tuple[int, float]] = []
+        body = bytearray()
         for piece in response.iter_bytes():
-            pieces.append(piece)
-            size += len(piece)
-            moments.append((size, time.monotonic() - started))
+            body += piece
             # The library's own time-out starts anew with each piece.
-            if moments[-1][1] > self._timeout:
+            if time.monotonic() - started > self._timeout:
                 raise self._httpx.ReadTimeout("the answer does not end")
             # Counted after decompression: a small compressed body can expand to gigabytes.
-            if size > self._max_bytes:
+            if len(body) > self._max_bytes:
                 raise refuse(
                     f"the answer is larger than max_bytes={self._max_bytes:,} bytes; raise "
                     "max_bytes, or ask for less at a time",
                     "size",
                     status=response.status_code,
                 )
-        return b"".join(pieces), moments
+        return bytes(body)
 
     def _transport_error(self, exc: Exception, refuse: Callable[..., RequestError]) -> RequestError:
         if isinstance(exc, self._httpx.TimeoutException):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_report.analysis.arguments import Clusters, scans_among
 from rageval_report.analysis.history import DatedRun, History, trends
@@ -16,26 +17,15 @@ from rageval_report.analysis.monitor import Monitoring, monitor_batches
 from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
-from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path
+from rageval_report.files.inputs import is_file, is_folder, shorten_path
 from rageval_report.files.source import Source
-from rageval_report.metrics.ranking_scores import DuplicateDocs
-from rageval_report.readers.base import ReaderOptions
 from rageval_report.reports.sentences import join_names
-from rageval_report.scores import Correct
-from rageval_report.scores.query_rows import Totals
-from rageval_report.scores.roles import Roles
 from rageval_report.scores.run_file import FORMAT
-from rageval_report.scores.saved_tables import COMPANION
-from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.sources.base import FilesArgument
 from rageval_report.sources.files import (
     address_of,
     is_glob,
-    is_partition_name,
-    is_score_file,
     is_visible_name,
-    list_files,
-    name_of,
 )
 from rageval_report.stats.base import check_level, check_probability, check_resamples, check_seed
 
@@ -43,9 +33,6 @@ if TYPE_CHECKING:
     from rageval_report.scale.scan import EvaluationScan
 
 _MOST_NAMED = 5
-# What a scan takes, and what reading whole files takes besides, with its default.
-_OF_SCANS = ("query_id", "metrics", "correct", "roles", "strict", "allow")
-_OF_FILES = {"duplicates": "error", "totals": "auto"}
 
 
 @dataclass(frozen=True)
@@ -69,19 +56,6 @@ RunsArgument: TypeAlias = (
 )
 
 
-class RunLoading(ReaderOptions, total=False):
-    """How the file of each run is loaded; see `RAGPipelineEvaluation.load`."""
-
-    query_id: str | None
-    metrics: MetricsArgument
-    correct: Correct | None
-    duplicates: Duplicates | DuplicateDocs
-    totals: Totals
-    strict: bool
-    roles: Roles | None
-    allow: str | Iterable[str]
-
-
 def history(
     runs: RunsArgument,
     *,
@@ -90,7 +64,6 @@ def history(
     pipeline: str | None = None,
     fixed: Iterable[str] | None = None,
     test: str = "auto",
-    interval: str = "auto",
     correction: str = "holm",
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
@@ -104,8 +77,7 @@ def history(
     runs : str, Path, Store, or iterable of RAGPipelineEvaluation or of scans
         A folder of run files, which ``evaluation.save("runs/monday.json")`` writes; a run is named
         after its file. Or a folder without run files, a glob, or an address, as for
-        `rageval_report.read_scores`, with one run per file. Or a store that `read_runs` returned,
-        which with ``engine="auto"`` reads runs larger than the memory.
+        `rageval_report.read_scores`, with one run per file. Or a store that `read_runs` returned.
         Or evaluations, or scans of files larger than the memory (`RAGPipelineEvaluation.scan`): in
         the order of their times if all have one, else in the order of the iterable; equal names are
         numbered.
@@ -120,10 +92,8 @@ def history(
         ``["judge_model"]``. If omitted, the fields whose names mention a judge, an evaluator, a
         data set or a gold set.
     test, correction, confidence_level, n_resamples, seed
-        As in `rageval_report.compare`; the correction is over all tests of the table.
-    interval : str
-        The interval of the changes. "auto" inverts the test if there are at most a hundred of them,
-        else it is the t interval; or a name of the table ``rageval_report.stats.PAIRED_INTERVALS``.
+        As in `rageval_report.compare`; the correction is over all tests of the table. Intervals
+        invert the test; of more than a hundred changes they are t intervals.
     clusters : str, Series or mapping, optional
         Queries that belong together and are not independent: the name of a details column, which
         every run has, or a cluster label by query id. Tests and intervals then count clusters. Not
@@ -138,9 +108,8 @@ def history(
         ``change``, its interval and p-values, ``since_previous`` ("better", "worse", "undecided",
         "identical", "too few", "not compared"); ``baseline``, ``difference_n``, ``difference``, its
         interval and p-values, ``since_baseline``; ``first_regression``; ``differs`` (settings that
-        make the scores of this run incomparable with those before), ``unknown`` (settings that may
-        do so), ``differs_from_baseline``; ``marks`` (all of that in few words); ``kind``,
-        ``greater_is_better``, ``ci_method``, ``verdict`` (in the row of the last run).
+        make the scores of this run incomparable with those before), ``differs_from_baseline``;
+        ``kind``, ``greater_is_better``, ``ci_method``, ``verdict`` (in the row of the last run).
 
     Raises
     ------
@@ -154,7 +123,7 @@ def history(
     Runs are paired by query id, on the queries that had the same reference in both. Where the gold
     set changed, the line breaks, because the means before and after are of different questions. If
     a field of `fixed`, or a metric's direction or bounds, differs, nothing is tested. A field that
-    a run does not state is unknown, never equal.
+    a run does not state breaks no line; `History.changes` says that it is unknown.
 
     Examples
     --------
@@ -168,7 +137,7 @@ def history(
     >>> history(nights).frame[["run", "mean", "change"]].values.tolist()
     [['hybrid', 1.0, nan], ['hybrid (2)', 1.0, 0.0], ['hybrid (3)', 0.0, -1.0]]
     """
-    dated_runs, origin = _runs_of_pipeline(to_store(runs), pipeline)
+    dated_runs, notes = _runs_of_pipeline(to_store(runs), pipeline)
     result = trends(
         dated_runs,
         baseline=baseline,
@@ -177,14 +146,13 @@ def history(
         correction=correction,
         plan=ComparisonPlan(
             test=test,
-            interval=interval,
             confidence_level=check_level(confidence_level),
             n_resamples=check_resamples(n_resamples),
             seed=check_seed(seed),
         ),
         clusters=clusters,
     )
-    return replace(result.with_notes(*origin), origin=origin)
+    return result.with_notes(*notes)
 
 
 def monitor(
@@ -192,7 +160,6 @@ def monitor(
     *,
     reference: str | None = None,
     metrics: str | Iterable[str] | None = None,
-    by: str | None = None,
     tolerance: float | Mapping[str, float] = 0.0,
     pipeline: str | None = None,
     alpha: float = 0.05,
@@ -209,14 +176,12 @@ def monitor(
         The run that was good, by its name; runs before it are left out. If omitted, the first one.
     metrics : str or iterable of str, optional
         The metrics, by any of their names; if omitted, all of the reference that have bounds.
-    by : str, optional
-        A column of the details, such as "topic"; each of its groups is watched too.
     tolerance : float or mapping of str to float
         How much worse than the reference does not matter: one number, or one per metric.
     pipeline : str, optional
         Only the runs of this pipeline, by the name inside the files.
     alpha : float
-        The probability of a false alarm in the whole life, of all metrics and groups together.
+        The probability of a false alarm in the whole life, of all metrics together.
     clusters : str, Series or mapping, optional
         Queries that belong together and are not independent, such as those of a conversation: the
         name of a details column, which every run has, or a cluster label by query id. Each cluster
@@ -225,16 +190,15 @@ def monitor(
     Returns
     -------
     Monitoring
-        One row per metric and slice: ``metric``, ``title``, ``slice`` ("all" has every query),
-        ``alarm``, ``since`` (the batch since which the mean is worse), ``alarm_at``, ``n`` and
-        ``mean`` (since then), ``reference_n``, ``reference_mean``, ``limit`` (a mean beyond it is
-        worse), ``evidence``, ``needed``, ``verdict``. Its attribute `batches` has one row per
-        metric, slice and batch.
+        One row per metric: ``metric``, ``title``, ``alarm``, ``since`` (the batch since which the
+        mean is worse), ``alarm_at``, ``n`` and ``mean`` (since then), ``reference_n``,
+        ``reference_mean``, ``limit`` (a mean beyond it is worse), ``evidence``, ``needed``,
+        ``verdict``. Its attribute `batches` has one row per metric and batch.
 
     Raises
     ------
     UnknownNameError
-        If no run has the name of the reference, or the reference lacks a metric or the column.
+        If no run has the name of the reference, or the reference lacks a metric.
     DataError
         If there is no batch, no metric with bounds, a query without a cluster, or a cluster in
         several batches.
@@ -269,7 +233,6 @@ def monitor(
         dated[first],
         dated[first + 1 :],
         metrics=None if metrics is None else [metrics] if isinstance(metrics, str) else [*metrics],
-        by=by,
         tolerance=tolerance,
         alpha=check_probability("alpha", alpha),
         clusters=clusters,
@@ -288,9 +251,7 @@ def read_runs(
     folder: str | Path,
     *,
     files: FilesArgument = "auto",
-    engine: str | None = None,
-    memory_limit: str | None = None,
-    **options: Unpack[RunLoading],
+    **options: Any,
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
 
@@ -301,12 +262,6 @@ def read_runs(
         scores are read, as those of a glob or an address are.
     files : {"auto", "evaluations", "parts", ...}
         As for `RAGPipelineEvaluation.load`; with "auto" each file is a run.
-    engine : str, optional
-        Let an engine read the files, for runs larger than the memory: "auto", "duckdb", "dask" or
-        "spark", as for `RAGPipelineEvaluation.scan`. Each file of the folder is a run. If it holds
-        only folders, each of them is a run, and its files are the parts of one table.
-    memory_limit : str, optional
-        As for `RAGPipelineEvaluation.scan`.
     **options
         As for `RAGPipelineEvaluation.load`: ``query_id``, ``metrics``, ``correct``, ``duplicates``,
         ``totals``, ``strict``, ``roles``, ``allow``, and the options of the reader.
@@ -338,22 +293,22 @@ def read_runs(
     ...     [run.name for run in read_runs(folder).runs]
     ['monday']
     """
-    if engine is not None:
-        return _scan_runs(folder, files, options, engine, memory_limit)
-    where = Path(folder)
+    where, shown = Path(folder), shorten_path(str(folder))
     is_elsewhere = is_glob(str(folder)) or address_of(str(folder)) is not None
     if is_elsewhere and not is_folder(where):
         return _read_other_files(folder, files, options)
-    if is_file(where):
-        raise DataError(f"{where}: expected a folder of run files; this is a file")
     if not is_folder(where):
-        raise _no_folder(where)
+        what = "this is a file" if is_file(where) else "it does not exist"
+        raise DataError(f"{shown}: expected a folder of run files; {what}")
+    try:
+        members = sorted(path for path in where.iterdir() if is_visible_name(path.name))
+    except OSError as exc:
+        raise DataError(f"{shown}: the folder cannot be read: {exc.strerror}") from exc
     dated: list[tuple[datetime, str, DatedRun]] = []
     problems, others, undated = list[str](), list[str](), list[str]()
-    for path in _members(where):
+    for path in members:
         try:
-            source = Source(path) if _may_be_run(path) else None
-            if source is None or not _is_run_file(source):
+            if not _is_run_file(path):
                 others.append(path.name)
                 continue
             run = RAGPipelineEvaluation.load(None, path, reader="run_file", **options)
@@ -364,13 +319,15 @@ def read_runs(
             undated.append(path.name)
         # Copying or checking out a file changes this time, so it is the last resort.
         moment = run.created or datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        kept = DatedRun.of(run, name=source.stem, created=moment, config=run.config)
+        kept = DatedRun.of(run, name=Source(path).stem, created=moment, config=run.config)
         dated.append((moment, path.name, kept))
     if not dated:
         # The error of a damaged run file is the one that helps.
-        if not problems and _has_other_scores(where):
+        if others and not problems:
             return _read_other_files(folder, files, options)
-        raise DataError(f"{where}: {_no_run_message(problems, others)}")
+        found = f"no run file can be read; {'; '.join(problems[:_MOST_NAMED])}"
+        found = found if problems else "the folder is empty"
+        raise DataError(f'{shown}: {found}; write one with evaluation.save("runs/monday.json")')
     notes = [f"left out: {problem}" for problem in problems]
     if others:
         notes.append(f"skipped files that are not run files: {join_names(others, _MOST_NAMED)}")
@@ -384,116 +341,24 @@ def read_runs(
     return Store(tuple(run for _, _, run in in_order), tuple(notes))
 
 
-def _members(folder: Path) -> list[Path]:
-    try:
-        # A companion belongs to a table, which is named in its place.
-        return sorted(
-            path
-            for path in folder.iterdir()
-            if not path.name.startswith(".") and not path.name.endswith(COMPANION)
-        )
-    except OSError as exc:
-        raise DataError(f"{folder}: the folder cannot be read: {exc.strerror}") from exc
-
-
-def _may_be_run(path: Path) -> bool:
-    return not path.is_dir() and path.name.lower().endswith((".json", ".json.gz"))
-
-
-def _is_run_file(source: Source) -> bool:
+def _is_run_file(path: Path) -> bool:
     """Whether it is a run file: its start says so, even if the file is cut, else its content."""
+    if path.is_dir() or not path.name.lower().endswith((".json", ".json.gz")):
+        return False
+    source = Source(path)
     if FORMAT.encode() in source.head:
         return True
     document = source.document_or_none()
     return isinstance(document, dict) and document.get("format") == FORMAT
 
 
-def _no_folder(folder: Path) -> DataError:
-    shown = shorten_path(str(folder))
-    return DataError(f"{shown}: expected a folder of run files; it does not exist")
-
-
-def _has_other_scores(folder: Path) -> bool:
-    try:
-        return bool(list_files(folder).files)
-    except DataError:
-        return False
-
-
-def _no_run_message(problems: Sequence[str], others: Sequence[str]) -> str:
-    advice = 'write them with evaluation.save("runs/monday.json")'
-    if problems:
-        more = f"; and {len(problems) - 1} more" if len(problems) > 1 else ""
-        return f"no run file can be read; {problems[0]}{more}"
-    if others:
-        return f"no run file among {join_names(others, _MOST_NAMED)}; {advice}"
-    return f"the folder is empty; it should hold run files: {advice}"
-
-
 # -- files of any format, and scans
 
 
-def _read_other_files(where: str | Path, files: FilesArgument, options: RunLoading) -> Store:
+def _read_other_files(where: str | Path, files: FilesArgument, options: Any) -> Store:
     """The runs of files of any format; each file is a run, unless the caller says otherwise."""
     how: FilesArgument = "evaluations" if files == "auto" else files
-    runs = list(read_scores(where, files=how, **options).values())
-    return with_origin(_store_of(runs), where)
-
-
-def _scan_runs(
-    where: str | Path,
-    files: FilesArgument,
-    options: Mapping[str, Any],
-    engine: str,
-    memory_limit: str | None,
-) -> Store:
-    """The runs of files that are read part by part."""
-    for name, value in options.items():
-        if name not in _OF_SCANS and value != _OF_FILES.get(name):
-            raise DataError(
-                f"{name}= does not apply to runs that are read part by part "
-                f"(engine={engine!r}); leave it out, or read them whole without engine="
-            )
-    described = {name: value for name, value in options.items() if name in _OF_SCANS}
-    described |= {"engine": engine, "memory_limit": memory_limit}
-    scans = [
-        RAGPipelineEvaluation.scan(table, name=name_of(table), **described)
-        for table in ([str(where)] if files == "parts" else list_tables(where))
-    ]
-    return with_origin(_store_of(scans), where)
-
-
-def list_tables(where: str | Path) -> list[str]:
-    """The tables of a folder or a glob, each of which is a run.
-
-    The files, in the order of their names; the folders if there are no files of scores beside them,
-    because each then holds the parts of one table.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as runs:
-    ...     for night in ("monday", "tuesday"):
-    ...         Path(runs, night).mkdir()
-    ...         _ = Path(runs, night, "part-0.csv").write_text("query_id,recall")
-    ...     [Path(table).name for table in list_tables(runs)]
-    ['monday', 'tuesday']
-    """
-    if not is_glob(str(where)) and not Path(where).exists():
-        raise _no_folder(Path(where))
-    if is_folder(Path(where)):
-        members = sorted(path for path in Path(where).iterdir() if is_visible_name(path.name))
-        folders = [path for path in members if path.is_dir()]
-        is_flat = any(is_score_file(path.name) for path in members if path.is_file())
-        if folders and not is_flat and not any(is_partition_name(path.name) for path in folders):
-            return list(map(str, folders))
-    return list(map(str, list_files(where).files))
-
-
-def with_origin(store: Store, where: str | Path) -> Store:
-    """The same runs with a note on files that are not run files."""
-    note = f"{len(store.runs)} runs of {hide_password(str(where))}, in files that are not run files"
-    return Store(store.runs, (*store.notes, note))
+    return _store_of(read_scores(where, files=how, **options).values())
 
 
 def _store_of(runs: Iterable[object]) -> Store:
@@ -511,10 +376,8 @@ def _store_of(runs: Iterable[object]) -> Store:
         DatedRun.of(run, name=name, created=run.created, config=run.config)
         for run, name in zip(evaluations, names, strict=True)
     ]
-    moments = [run.created for run in dated if run.created is not None]
-    if len(moments) == len(dated):
-        by_time = sorted(zip(moments, range(len(dated)), strict=True))
-        return Store(tuple(dated[place] for _, place in by_time), ())
+    if all(run.created for run in dated):
+        return Store(tuple(sorted(dated, key=attrgetter("created"))), ())
     note = "not all runs state when they were made; they are kept in the order of the call"
     return Store(tuple(dated), (note,))
 

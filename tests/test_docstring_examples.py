@@ -70,25 +70,3 @@ def test_every_public_name_has_an_example(shown):
 
 
 # -- the check itself
-
-
-def test_a_member_is_shown_by_its_own_example_or_by_that_of_its_class():
-    class Kettle:
-        """A kettle.
-
-        >>> Kettle().boil
-        """
-
-        boil = cached_property(lambda self: 100)
-
-        def pour(self):
-            """Not shown."""
-
-        def fill(self):
-            """Shown.
-
-            >>> Kettle().fill()
-            """
-
-    found = {name: shows(own) or shows(Kettle, name) for name, own in members(Kettle)}
-    assert found == {"boil": True, "pour": False, "fill": True}

@@ -16,7 +16,6 @@ from rageval_report.errors import (
     MissingDependencyError,
     PipelineError,
     RagevalError,
-    RagevalWarning,
     ReaderError,
     UnknownNameError,
     UnknownValueError,
@@ -55,11 +54,6 @@ def test_the_tree_is_drawn_whole():
         assert error.__name__ in errors.__doc__
 
 
-def test_the_warning_is_no_error():
-    assert issubclass(RagevalWarning, UserWarning)
-    assert not issubclass(RagevalWarning, RagevalError)
-
-
 # -- files
 
 
@@ -80,24 +74,6 @@ def test_an_unknown_name_is_told_with_the_nearest_and_all_known_ones():
     assert str(error) == message
 
 
-def test_the_nearest_name_is_found_in_any_case():
-    assert "Did you mean 'holm'?" in str(UnknownNameError("correction", "HOLM", ["holm", "bh"]))
-
-
-def test_a_name_like_no_other_gets_no_hint():
-    error = UnknownNameError("metric", "zzz", ["recall"])
-    assert str(error) == "no metric is named 'zzz'. Known: recall."
-
-
-def test_nothing_known_is_told_so():
-    assert str(UnknownNameError("reader", "csv", [])) == "no reader is named 'csv'. Known: none."
-
-
-def test_the_message_of_an_unknown_name_is_not_quoted_like_that_of_a_key_error():
-    assert str(KeyError("x")) == "'x'"
-    assert not str(UnknownNameError("metric", "x", [])).startswith(("'", '"'))
-
-
 # -- packages
 
 
@@ -106,11 +82,6 @@ def test_a_missing_package_is_told_with_the_extra_that_brings_it():
     line = install_command("rageval-report[excel]")
     assert str(error).endswith(f"'openpyxl', which is not installed: {line}")
     assert (error.package, error.extra) == ("openpyxl", "excel")
-
-
-def test_a_missing_package_that_no_extra_brings_is_told_by_its_own_name():
-    line = install_command("torch")
-    assert str(MissingDependencyError("torch")).endswith(f"not installed: {line}")
 
 
 # -- lists of things
@@ -131,19 +102,10 @@ def test_five_things_are_named_and_the_rest_is_counted(things, told):
     assert named(things) == told
 
 
-def test_more_are_named_on_request():
-    assert named(range(4), most=3) == "0, 1, 2 and 1 more"
-
-
-@pytest.mark.parametrize("error", [DataError("x"), GateError("y")])
-def test_an_error_survives_the_way_from_another_process(error):
-    again = pickle.loads(pickle.dumps(error))
-    assert (type(again), str(again)) == (type(error), str(error))
-
-
 @pytest.mark.parametrize(
     "error",
     [
+        DataError("x"),
         UnknownNameError("metric", "recal", ["recall"]),
         MissingDependencyError("pyarrow", "parquet"),
         ReaderError("it is cut", "a.csv", 3),
@@ -165,24 +127,11 @@ def test_a_wrong_value_is_answered_with_the_parameter_and_its_values():
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-def test_a_near_value_is_suggested_and_a_value_that_is_not_a_text_is_shown():
-    with pytest.raises(UnknownValueError, match=r'got "dorp"\. Did you mean \'drop\'\?$'):
-        check_choice("missing", "dorp", ("drop", "worst"))
-    with pytest.raises(UnknownValueError, match=r'^how must be "a"; got 3$'):
-        check_choice("how", 3, ("a",))
-
-
-def test_a_known_value_passes():
-    assert check_choice("missing", "drop", ("drop", "worst")) is None
-
-
 # -- arguments of wrong kinds
 
 
-@pytest.mark.parametrize("other", [{}, [], None, 5, pd.DataFrame({"a": [1]}), "run.csv"])
-@pytest.mark.parametrize(
-    "method", ["comparative_summary", "comparative_detailed_summary", "comparative_detailed_report"]
-)
+@pytest.mark.parametrize("other", [{}, None, pd.DataFrame({"a": [1]}), "run.csv"])
+@pytest.mark.parametrize("method", ["comparative_summary", "comparative_detailed_report"])
 def test_anything_but_an_evaluation_is_refused_by_its_kind(method, other):
     evaluation = RAGPipelineEvaluation("a", {"query_id": ["q1", "q2"], "recall": [0, 1]})
     with pytest.raises(DataError, match="RAGPipelineEvaluation") as caught:

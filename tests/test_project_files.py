@@ -23,10 +23,6 @@ def sessions():
     return {one.name for one in functions if "nox.session" in map(ast.unparse, one.decorator_list)}
 
 
-def test_there_is_a_session_for_each_of_five_things():
-    assert sessions() == {"tests", "lint", "types", "docs", "release"}
-
-
 @pytest.mark.parametrize(
     "page",
     ["CONTRIBUTING.md", "docs/releasing.md", "noxfile.py", ".github/pull_request_template.md"],
@@ -43,43 +39,6 @@ def test_hooks_run_the_programs_of_the_environment_that_the_page_makes():
     programs = {hook["entry"].split()[0] for hook in repository["hooks"]}
     assert programs == {".venv/bin/ruff", ".venv/bin/mypy"}
     assert all(hook["language"] == "system" for hook in repository["hooks"])
-
-
-@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_forms_of_issues_have_what_the_site_asks_for(path):
-    form = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if path.stem == "config":
-        assert form == {"blank_issues_enabled": True}
-        return
-    assert {"name", "description", "body"} <= form.keys()
-    for field in form["body"]:
-        assert field["type"] in {"markdown", "textarea", "input", "checkboxes"}
-        assert field["attributes"]
-    fields = [field for field in form["body"] if field["type"] != "markdown"]
-    labels = [field["attributes"]["label"] for field in fields]
-    assert len(labels) == len(set(labels)) >= 2
-    assert any(field.get("validations", {}).get("required") for field in fields)
-
-
-def test_the_citation_has_what_its_format_asks_for():
-    citation = yaml.safe_load(read("CITATION.cff"))
-    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
-    assert citation["license"] == "Apache-2.0"
-    assert all("name" in author or "family-names" in author for author in citation["authors"])
-
-
-@pytest.mark.parametrize(
-    "page", ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "docs/releasing.md"]
-)
-def test_files_that_a_page_names_exist(page):
-    text = read(page)
-    here = (REPOSITORY / page).parent
-    for target in re.findall(r"\]\(([\w/.]+)\)", text):
-        assert (here / target).exists(), target
-    for name in re.findall(r"`((?:\.ci|tests|docs|benchmarks|rageval_report)/[\w/.]+)`", text):
-        if name.startswith("docs/_build"):  # made by the command beside it
-            continue
-        assert (REPOSITORY / name).exists(), name
 
 
 def test_tests_that_the_run_names_exist():

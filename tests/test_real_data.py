@@ -38,11 +38,6 @@ def test_the_one_empty_cell_of_aragog_is_counted_not_averaged(aragog):
     assert rows["top_k=3__chunk_size=128"].loc["faithfulness", "n"] == 106
 
 
-def test_the_answer_none_is_an_answer(aragog):
-    answers = aragog["top_k=1__chunk_size=64"].details["predicted_answers"]
-    assert (answers == "None").sum() > 0
-
-
 def test_the_nine_aragog_pipelines_are_compared_with_one_family(aragog):
     baseline, *candidates = aragog.values()
     comparison = compare(baseline, *candidates)

@@ -69,21 +69,6 @@ def test_a_file_that_is_there_is_replaced_or_kept(result, tmp_path):
     assert result.save(path).read_text() == result.to_csv()
 
 
-def test_notes_are_added_to_a_copy(result):
-    assert result.with_notes("a note").notes == ("a note",)
-    assert result.notes == ()
-
-
-def test_ids_in_a_named_index_are_not_lost():
-    frame = pd.DataFrame({"recall": [0.5]}, index=pd.Index(["q1"], name="query_id"))
-    assert Result("t", frame).to_dict()["rows"] == [{"query_id": "q1", "recall": 0.5}]
-
-
 def test_verdicts_are_the_sentences():
     result = Result("t", pd.DataFrame({"verdict": ["b is better"]}))
     assert result.sentences == ("b is better",)
-
-
-def test_a_detail_column_named_verdict_is_not_taken_for_one():
-    frame = pd.DataFrame({"verdict": ["guilty"]}, index=pd.Index(["q1"], name="query_id"))
-    assert Result("t", frame).sentences == ()

@@ -10,7 +10,6 @@ import tomllib
 from pathlib import Path
 
 import hypothesis
-import pytest
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -41,14 +40,6 @@ def test_an_example_may_take_as_long_as_it_takes():
     assert hypothesis.settings.default.deadline is None
     assert hypothesis.HealthCheck.too_slow in hypothesis.settings.default.suppress_health_check
     assert own_limits(TESTS) == []
-
-
-@pytest.mark.parametrize(
-    "options", ["deadline=200", "suppress_health_check=[HealthCheck.function_scoped_fixture]"]
-)
-def test_a_limit_of_its_own_is_found(tmp_path, options):
-    (tmp_path / "test_it.py").write_text(f"\n@settings(max_examples=9, {options})\ndef f(): ...\n")
-    assert own_limits(tmp_path) == ["test_it.py:2"]
 
 
 # -- the lowest versions

@@ -129,7 +129,6 @@ def terms() -> list[str]:
 # What is added to a page, by its name.
 ADDITIONS: dict[str, Callable[[str], str]] = {
     "index": with_toctrees,
-    "howto/index": with_toctrees,
     "reference/index": with_contents,
     "extending": lambda text: text + "\n```{toctree}\n:hidden:\n\nproject/plugin_template\n```\n",
     "glossary": with_glossary,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any, Literal, TypeAlias, cast, get_args
@@ -11,10 +11,9 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import IntervalSettings, choose_metrics, kind_of_mean
+from rageval_report.analysis.arguments import IntervalSettings, choose_metrics
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, check_choice, named
 from rageval_report.reports.sentences import group_notes
-from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, normalise_name, resolver
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.frames import to_pandas
@@ -109,15 +108,13 @@ def ratings_of(
 
 def _label_frame(people: People, metric: Metric, label: LabelColumns) -> pd.DataFrame:
     """The labels as cells, one column per rater, by query id."""
-    names = [label] if isinstance(label, str) else None if label is None else list(label)
+    names = [label] if isinstance(label, str) else [] if label is None else list(label)
     if hasattr(people, "scores") and hasattr(people, "details"):
-        run, columns = cast("Scored", people), {}
-        for name in names or [_default_label(run, metric)]:
-            if name in run.details:
-                columns[name] = run.details[name]
-            else:
-                known = resolver(run.metrics)(name)
-                columns[known] = run.scores[known]
+        run = cast("Scored", people)
+        known = {n: n if n in run.details else resolver(run.metrics)(n) for n in names}
+        chosen = [*known.values()] or [_default_label(run, metric)]
+        sides = (run.details if name in run.details else run.scores for name in chosen)
+        columns = {name: side[name] for name, side in zip(chosen, sides, strict=True)}
         return pd.DataFrame(columns, index=run.scores.index)
     if isinstance(people, pd.Series):
         return people.to_frame(str(people.name or "people"))
@@ -129,7 +126,7 @@ def _label_frame(people: People, metric: Metric, label: LabelColumns) -> pd.Data
     frame = to_pandas(people)
     id_column = id_column_of(map(str, frame.columns))
     frame = frame if id_column is None else frame.set_index(id_column)
-    for name in names or ():
+    for name in names:
         if name not in frame:
             raise UnknownNameError("column of labels", name, map(str, frame.columns))
     if not frame.shape[1]:
@@ -140,11 +137,12 @@ def _label_frame(people: People, metric: Metric, label: LabelColumns) -> pd.Data
 def _default_label(people: Scored, metric: Metric) -> str:
     """The metric of the same name, or of the same meaning, or the only one."""
     known = people.metrics.values()
-    same_name = [theirs.name for theirs in known if theirs.name == metric.name]
     same_meaning = [theirs.name for theirs in known if theirs.known_as == metric.known_as]
-    for names in (same_name, same_meaning, [*people.metrics]):
+    for names in ([metric.name] if metric.name in people.metrics else [], same_meaning):
         if len(names) == 1:
             return names[0]
+    if len(people.metrics) == 1:
+        return next(iter(people.metrics))
     raise DataError(
         f"label must name the column of people's labels, because none is named {metric.name!r}; "
         f"columns: {', '.join(people.metrics)}"
@@ -184,16 +182,8 @@ def _rescale(
 
 def _ids(index: pd.Index, known: pd.Index) -> pd.Index:
     """The ids as texts; without the guard of a review sheet if the evaluation has none."""
-    if index.nlevels > 1:
-        raise DataError(
-            f"expected one query id per row of labels; got {index.nlevels} index levels"
-        )
-    known_ids, ids = set(known), []
-    for text in map(str, index):
-        short = text.removeprefix(_GUARD)
-        # The unchanged id is tried first: it may begin with an apostrophe itself.
-        ids.append(short if short in known_ids and text not in known_ids else text)
-    result = pd.Index(ids, name="query_id")
+    texts, ids = map(str, index), set(known)
+    result = pd.Index([t if t in ids else t.removeprefix(_GUARD) for t in texts], name="query_id")
     if not result.is_unique:
         twice = result[result.duplicated()].unique().tolist()
         raise DataError(
@@ -207,15 +197,12 @@ def _check(ratings: Ratings, evaluation: Scored, metric: Metric, rated: pd.Index
     """Refuse labels that meet no score, or that do not fit the metric's bounds."""
     if not len(rated):
         raise DataError(f"there are no labels: {', '.join(ratings.raters)} has only empty cells")
-    if len(rated) == len(ratings.strangers):
-        raise AlignmentError(
-            f"no labelled query is in {evaluation.name!r}; ids of the labels: {named(rated, 3)}, "
-            f"of the evaluation: {named(ratings.ids, 3)}"
-        )
     if not ratings.n:
+        n_judged, n_labelled = int(ratings.is_judged.sum()), int(ratings.is_labelled.sum())
         raise AlignmentError(
-            f"no query has both a score of {metric.name!r} and a label: "
-            f"{int(ratings.is_judged.sum())} are scored, {int(ratings.is_labelled.sum())} labelled"
+            f"no query of {evaluation.name!r} has both a score of {metric.name!r} and a label: "
+            f"{n_judged} are scored, {n_labelled} labelled; ids of the labels: {named(rated, 3)}, "
+            f"of the evaluation: {named(ratings.ids, 3)}"
         )
     least, most = float(np.nanmin(ratings.table)), float(np.nanmax(ratings.table))
     if math.isinf(least) or math.isinf(most):
@@ -283,15 +270,12 @@ def scale_of(
     *,
     scale: ScaleArgument = "auto",
     threshold: float | None = None,
-    categories: Iterable[float] | None = None,
     correct: Correct | None = None,
 ) -> RatingScale:
     """The scale on which judge and people can be compared; the parameters are `calibrate`'s."""
     check_choice("scale", scale, get_args(ScaleArgument))
     if threshold is not None and not math.isfinite(threshold):
         raise DataError(f"threshold must be a finite number; got {threshold}")
-    if categories is not None:
-        return _scale_of_categories(ratings, scale, list(categories))
     levels, kind, are_binary = _levels(ratings), scale, _is_binary(ratings.table)
     if kind == "auto":
         # People decide: numbers of the judge can be cut at a threshold, but yes and no cannot be
@@ -307,39 +291,6 @@ def scale_of(
     if threshold is not None:
         raise DataError(f'threshold makes ratings binary, but scale is "{kind}"; omit one of them')
     return RatingScale(kind, _NUMBERS if kind == "continuous" else levels)
-
-
-def scale_of_judges(ratings: Ratings, metric: Metric) -> RatingScale:
-    """The scale of several judges of one metric, the others being the table of the first."""
-    if metric.kind == "binary" and _is_binary(ratings.judge) and _is_binary(ratings.table):
-        return RatingScale("binary", _BINARY)
-    levels = _levels(ratings)
-    is_steps = metric.kind == "ordinal" or 1 < levels.size <= ratings.n
-    if is_steps and levels.size <= _MOST_STEPS:
-        return RatingScale("ordinal", levels)
-    return RatingScale("continuous", _NUMBERS)
-
-
-def _scale_of_categories(
-    ratings: Ratings, scale: ScaleArgument, categories: list[float]
-) -> RatingScale:
-    known = np.array(categories, dtype=np.float64)
-    if known.size < 2 or np.unique(known).size < known.size:
-        raise DataError(f"categories must be two or more different numbers; got {categories}")
-    if scale == "continuous":
-        raise DataError("a continuous scale has no categories; omit them")
-    # The judge's scores are moved to the nearest step; names have no order, so none is nearest.
-    rated = [ratings.table.ravel(), *([ratings.judge] if scale == "nominal" else [])]
-    distinct = np.unique(np.concatenate(rated))
-    distinct = distinct[~np.isnan(distinct)]
-    others = distinct[np.abs(distinct[:, np.newaxis] - known).min(axis=1) > CLOSE]
-    if others.size:
-        raise DataError(
-            f"categories {named(categories, 12)} do not include {named(others.tolist())}"
-        )
-    if scale == "nominal":
-        return RatingScale("nominal", known)
-    return RatingScale("binary" if set(categories) == {0.0, 1.0} else "ordinal", known)
 
 
 def _levels(ratings: Ratings) -> FloatArray:
@@ -372,20 +323,10 @@ FigureRow: TypeAlias = dict[str, Any]
 CorrelationKind: TypeAlias = Literal["pearson", "spearman", "kendall"]
 
 _PEOPLE = "people with each other"
-# Words for the size of a coefficient, each with the smallest value it applies to.
-_LANDIS, _KRIPPENDORFF, _COHEN = "Landis & Koch 1977", "Krippendorff 2004", "Cohen 1988"
-_LIMITS_OF_WORDS: dict[str, tuple[tuple[float, str], ...]] = {
-    _LANDIS: (
-        *((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair")),
-        *((0.0, "slight"), (-math.inf, "poor")),
-    ),
-    _KRIPPENDORFF: ((0.8, "reliable"), (0.667, "tentative"), (-math.inf, "unreliable")),
-    _COHEN: ((0.5, "large"), (0.3, "medium"), (0.1, "small"), (-math.inf, "none")),
-}
-_CORRELATIONS: dict[str, tuple[CorrelationKind, str | None]] = {
-    "Pearson correlation": ("pearson", _COHEN),
-    "Spearman correlation": ("spearman", _COHEN),
-    "Kendall's tau-b": ("kendall", None),
+_CORRELATIONS: dict[str, CorrelationKind] = {
+    "Pearson correlation": "pearson",
+    "Spearman correlation": "spearman",
+    "Kendall's tau-b": "kendall",
 }
 _WEIGHTS: tuple[measures.Weights, ...] = ("linear", "quadratic")
 _LEVELS: dict[ScaleKind, measures.MeasurementLevel] = {
@@ -397,22 +338,12 @@ _LEVELS: dict[ScaleKind, measures.MeasurementLevel] = {
 
 
 def figure(
-    part: str,
-    name: str,
-    interval: Interval,
-    n: int,
-    source: str | None = None,
-    reading: str | None = None,
-    verdict: str | None = None,
+    part: str, name: str, interval: Interval, n: int, verdict: str | None = None
 ) -> FigureRow:
-    """A row of a table of agreement; a benchmark that is named as the source gives its word."""
-    if source in _LIMITS_OF_WORDS:
-        words = (word for least, word in _LIMITS_OF_WORDS[source] if interval.estimate >= least)
-        reading = next(words, None)  # NaN has none
-        source = source if reading else None
+    """A row of a table of agreement."""
     row = {"part": part, "figure": name, "estimate": interval.estimate, "ci_low": interval.low}
-    row |= {"ci_high": interval.high, "n": n, "reading": reading, "source": source}
-    return {**row, "method": interval.method, "verdict": verdict, "notes": interval.notes}
+    row |= {"ci_high": interval.high, "n": n, "method": interval.method}
+    return {**row, "verdict": verdict, "notes": interval.notes}
 
 
 def interval_notes(rows: Iterable[FigureRow]) -> list[str]:
@@ -429,27 +360,23 @@ def pair_rows(
     """The measures of two ratings of the same queries, without gaps, that are for their scale."""
     level, is_steps = settings.confidence_level, scale.kind == "ordinal"
     own: dict[str, Any] = {"confidence_level": level, "categories": [*map(float, scale.categories)]}
-    intervals: dict[str, tuple[Interval, str | None]] = {}
+    intervals: dict[str, Interval] = {}
     if scale.kind == "continuous":
-        for name, (kind, source) in _CORRELATIONS.items():
-            intervals[name] = correlation(a, b, kind, confidence_level=level), source
+        for name, kind in _CORRELATIONS.items():
+            intervals[name] = correlation(a, b, kind, confidence_level=level)
     else:
         same = (a == b).astype(np.float64)
         share = mean_interval(same, bounds=(0.0, 1.0), confidence_level=level)
-        intervals["percent agreement"] = share, None
-        intervals["Cohen's kappa"] = measures.cohen_kappa(a, b, **own), _LANDIS
+        intervals["percent agreement"] = share
+        intervals["Cohen's kappa"] = measures.cohen_kappa(a, b, **own)
         for weights in _WEIGHTS if is_steps else ():
-            kappa = measures.cohen_kappa(a, b, weights, **own)
-            intervals[f"Cohen's kappa, {weights}"] = kappa, _LANDIS
-        intervals["Gwet's AC1"] = measures.gwet_ac1(a, b, **own), _LANDIS
+            name = f"Cohen's kappa, {weights}"
+            intervals[name] = measures.cohen_kappa(a, b, weights, **own)
+        intervals["Gwet's AC1"] = measures.gwet_ac1(a, b, **own)
         if is_steps:
-            intervals["Gwet's AC2, quadratic"] = (
-                measures.gwet_ac2(a, b, "quadratic", **own),
-                _LANDIS,
-            )
-    alpha = _alpha(np.column_stack([a, b]), scale, settings)
-    intervals["Krippendorff's alpha"] = alpha, _KRIPPENDORFF
-    return [figure(part, name, each, a.size, source) for name, (each, source) in intervals.items()]
+            intervals["Gwet's AC2, quadratic"] = measures.gwet_ac2(a, b, "quadratic", **own)
+    intervals["Krippendorff's alpha"] = _alpha(np.column_stack([a, b]), scale, settings)
+    return [figure(part, name, each, a.size) for name, each in intervals.items()]
 
 
 def _alpha(table: FloatArray, scale: RatingScale, settings: IntervalSettings) -> Interval:
@@ -504,24 +431,12 @@ def people_rows(
     ratings: Ratings, scale: RatingScale, settings: IntervalSettings
 ) -> Iterator[FigureRow]:
     """The agreement of people with each other: the most that can be expected of a judge."""
+    level = settings.confidence_level
     rated = np.column_stack([scale.label_categories(column) for column in ratings.table.T])
     has_several = (~np.isnan(rated)).sum(axis=1) > 1
     if not has_several.any():
         return
     table = rated[has_several]
-    yield from group_rows(_PEOPLE, table, scale, settings)
-    # If this is below people's own alpha, the judge agrees with them less than they with each
-    # other.
-    joined = np.column_stack([table, scale.judge_categories(ratings.judge)[has_several]])
-    alpha = _alpha(joined, scale, settings)
-    yield figure(_PEOPLE, "alpha, the judge as one more", alpha, len(table), _KRIPPENDORFF)
-
-
-def group_rows(
-    part: str, table: FloatArray, scale: RatingScale, settings: IntervalSettings
-) -> Iterator[FigureRow]:
-    """The agreement of several raters, one column each; each query has two ratings or more."""
-    level = settings.confidence_level
     if scale.kind != "continuous":
         # The mean over queries of the share of pairs of raters who agree.
         pairs = [table[:, list(pair)].T for pair in combinations(range(table.shape[1]), 2)]
@@ -531,15 +446,17 @@ def group_rows(
         share = mean_interval(
             n_same / n_pairs, bounds=(0.0, 1.0), kind=kind, confidence_level=level
         )
-        yield figure(part, "percent agreement", share, len(table))
+        yield figure(_PEOPLE, "percent agreement", share, len(table))
         # Fleiss' kappa needs an equal number of ratings: the usual one.
         n_ratings = (~np.isnan(table)).sum(axis=1)
-        rated = table[n_ratings == np.bincount(n_ratings).argmax()]
-        counts = np.column_stack([(rated == value).sum(axis=1) for value in scale.categories])
+        usual = table[n_ratings == np.bincount(n_ratings).argmax()]
+        counts = np.column_stack([(usual == value).sum(axis=1) for value in scale.categories])
         kappa = measures.fleiss_kappa(counts, confidence_level=level)
-        yield figure(part, "Fleiss' kappa", kappa, len(rated), _LANDIS)
-    alpha = _alpha(table, scale, settings)
-    yield figure(part, "Krippendorff's alpha", alpha, len(table), _KRIPPENDORFF)
+        yield figure(_PEOPLE, "Fleiss' kappa", kappa, len(usual))
+    # If the second is below the first, the judge agrees with people less than they with each other.
+    joined = np.column_stack([table, scale.judge_categories(ratings.judge)[has_several]])
+    for name, each in (("Krippendorff's alpha", table), ("alpha, the judge as one more", joined)):
+        yield figure(_PEOPLE, name, _alpha(each, scale, settings), len(table))
 
 
 # -- several judges
@@ -557,101 +474,6 @@ def votes_of(evaluation: Scored, metric: str | Metric) -> pd.DataFrame:
         )
     rows = [cell if isinstance(cell, Mapping) else {} for cell in cells]
     return pd.DataFrame(rows, index=evaluation.scores.index).astype(np.float64)
-
-
-def _judged_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> list[Metric]:
-    if metrics is not None:
-        return choose_metrics(evaluation, metrics)
-    known = evaluation.metrics.values()
-    judged = [metric for metric in known if f"{metric.name}{VOTES}" in evaluation.details]
-    if not judged:
-        raise DataError(
-            f"no metric of {evaluation.name!r} was scored by several judges. Give a list of "
-            "chats: score(..., chat=[first, second])"
-        )
-    return judged
-
-
-def judges_agreement(
-    evaluation: Scored,
-    metrics: str | Iterable[str] | None = None,
-    settings: IntervalSettings | None = None,
-) -> Result:
-    """How far several judges agree on each metric; see `RAGPipelineEvaluation.judges_agreement`."""
-    settings = settings or IntervalSettings()
-    rows, notes = list[FigureRow](), list[str]()
-    for metric in _judged_metrics(evaluation, metrics):
-        votes = votes_of(evaluation, metric)
-        new = list(_rows_of_judges(votes, metric, settings))
-        rows += [{"metric": metric.name, **row} for row in new]
-        notes += [f"{metric.name}: {note}" for note in _notes_on_judges(votes, new)]
-    return Result(
-        f"Agreement of judges: {evaluation.name}",
-        pd.DataFrame(rows).drop(columns=["verdict", "notes"]),
-        asdict(settings),
-        tuple(notes),
-        headline=("metric", "part", "figure", "estimate", "ci_low", "ci_high", "n", "reading"),
-        grouped_by="metric",
-    )
-
-
-def _rows_of_judges(
-    votes: pd.DataFrame, metric: Metric, settings: IntervalSettings
-) -> Iterator[FigureRow]:
-    level, kind = settings.confidence_level, kind_of_mean(metric)
-    for judge in votes:
-        scores = votes[judge].dropna().to_numpy()
-        mean = mean_interval(scores, bounds=metric.bounds, kind=kind, confidence_level=level)
-        yield figure(str(judge), "mean score", mean, len(scores))
-    table, judges = votes.to_numpy(), tuple(map(str, votes))
-    ratings = Ratings(votes.index, table[:, 0], table[:, 1:], judges[1:], votes.index[:0])
-    scale = scale_of_judges(ratings, metric)
-    categories = np.column_stack([scale.judge_categories(column) for column in table.T])
-    for (i, first), (j, second) in combinations(enumerate(judges), 2):
-        both = categories[:, [i, j]]
-        both = both[~np.isnan(both).any(axis=1)]
-        if len(both):
-            part = f"{first} and {second}"
-            yield from pair_rows(part, both[:, 0], both[:, 1], scale, settings)
-    has_several = (~np.isnan(table)).sum(axis=1) > 1
-    if len(judges) > 2 and has_several.any():
-        yield from group_rows("all judges", categories[has_several], scale, settings)
-
-
-def _notes_on_judges(votes: pd.DataFrame, rows: Sequence[FigureRow]) -> Iterator[str]:
-    n_by_judge = votes.notna().sum()
-    if (n_by_judge < len(votes)).any():
-        counts = ", ".join(f"{judge} {n}" for judge, n in n_by_judge.items())
-        yield f"of {len(votes)} queries, scored by {counts}; a pair counts where both scored"
-    for first, second in combinations(votes, 2):
-        if votes[[first, second]].dropna().empty:
-            yield f"no query was scored by both {first} and {second}"
-    yield from interval_notes(rows)
-
-
-def judges_disagreements(evaluation: Scored, metrics: str | Iterable[str] | None = None) -> Result:
-    """The queries on which several judges differ, the largest difference first."""
-    tables, notes, judges = [], [], dict[str, None]()
-    for metric in _judged_metrics(evaluation, metrics):
-        votes = votes_of(evaluation, metric)
-        judges |= dict.fromkeys(map(str, votes))
-        spread = votes.max(axis=1) - votes.min(axis=1)
-        differs = spread[spread > CLOSE].sort_values(ascending=False, kind="stable").index
-        n_compared = int((votes.notna().sum(axis=1) > 1).sum())
-        notes.append(f"{metric.name}: judges differ on {len(differs)} of {n_compared} queries")
-        scores = evaluation.scores[metric.name]
-        head = pd.DataFrame({"metric": metric.name, "spread": spread, "score": scores})
-        parts = [head, votes, text_columns(evaluation, metric)]
-        tables.append(pd.concat(parts, axis=1).loc[differs])
-    frame = pd.concat(tables).rename_axis("query_id")
-    texts_shown = [name for name in ("question", "reason") if name in frame]
-    return Result(
-        f"Where judges disagree: {evaluation.name}",
-        frame,
-        {"judges": ", ".join(judges)},
-        tuple(notes),
-        headline=("metric", "spread", *judges, *texts_shown),
-    )
 
 
 def text_columns(evaluation: Scored, metric: Metric) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -76,25 +76,15 @@ _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 # -- runs: evaluations in memory, and scans, whose scores stay in their files
 
 
-class Scanned(Protocol):
-    """The scores of a pipeline in files: `rageval_report.scale.scan.EvaluationScan`."""
-
-    def collect(self) -> Any:
-        """The evaluation of all rows, in memory."""
-
-    def beside(self, evaluation: Scored) -> Self:
-        """An evaluation in memory as a scan of the same engine."""
-
-
+# The scores of a pipeline in files: `rageval_report.scale.scan.EvaluationScan`.
+Scanned: TypeAlias = Any
 # What functions take that work in memory and over files alike.
 ScoredOrScanned: TypeAlias = Scored | Scanned
-
-_MEMBERS = ("collect", "beside", "counted_table")
 
 
 def is_scan(run: object) -> bool:
     """Whether something is a scan."""
-    return all(hasattr(type(run), name) for name in _MEMBERS)
+    return hasattr(type(run), "counted_table")
 
 
 def scans_among(runs: Sequence[object], call: str) -> tuple[Any, ...]:
@@ -221,18 +211,17 @@ def _equal_questions(run: Scored) -> str | None:
 
 def choose_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> list[Metric]:
     """The metrics of an evaluation, by any of their names; all of them if `metrics` is None."""
-    names = None if metrics is None or isinstance(metrics, str) else list(metrics)
-    if names == []:
-        raise DataError("metrics must name at least one metric; got none")
-    return pick(evaluation.metrics, names or metrics)
+    return pick(evaluation.metrics, metrics)
 
 
 def pick(known: Mapping[str, T], metrics: str | Iterable[str] | None) -> list[T]:
     """The members of a mapping by any names of their metrics; all of them if `metrics` is None."""
     if metrics is None:
         return list(known.values())
-    resolve = resolver(known)
-    return [known[resolve(name)] for name in ([metrics] if isinstance(metrics, str) else metrics)]
+    names, resolve = [metrics] if isinstance(metrics, str) else list(metrics), resolver(known)
+    if not names:
+        raise DataError("metrics must name at least one metric; got none")
+    return [known[resolve(name)] for name in names]
 
 
 def scores_of(evaluation: Scored, metric: Metric) -> FloatArray:
@@ -256,12 +245,6 @@ def scale_of(metric: Metric, mean: float, sd: float) -> float:
         return bounds[1] - bounds[0]
     size = abs(mean)
     return size if size > 0.0 else sd
-
-
-def usual_sizes(metric: Metric, mean: float, sd: float) -> tuple[float, ...]:
-    """Differences of 5 and 2 % of the range of a metric."""
-    scale = scale_of(metric, mean, sd)
-    return tuple(share * scale for share in USUAL_SHARES)
 
 
 def interval_of_mean(
@@ -313,24 +296,12 @@ def has_formal_bounds(metric: Metric) -> bool:
     return known is not None and known.bounds == metric.bounds
 
 
-def check_count(parameter: str, count: int) -> int:
-    """A number of things to count, if it is an integer from 1 on."""
-    if isinstance(count, bool) or int(count) != count or count < 1:
-        raise DataError(f"{parameter} must be an integer >= 1; got {count!r}")
-    return int(count)
-
-
 def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     """The percentiles, if each lies between 0 and 100."""
     wrong = [p for p in percentiles if not 0 <= p <= 100]
     if wrong:
         raise DataError(f"a percentile must be between 0 and 100; got {wrong[0]:g}")
     return tuple(float(p) for p in percentiles)
-
-
-def percentile_column(percentile: float) -> str:
-    """The name of the column of a percentile."""
-    return f"p{percentile:g}"
 
 
 def is_percentile(threshold: float | str) -> bool:
@@ -352,43 +323,29 @@ def threshold_value(
 ) -> float:
     """A threshold as a number: itself, or a percentile, the median or the mean of the scores."""
     if isinstance(threshold, str):
-        return _threshold_in_scores(values, threshold.strip().lower(), method)
+        percentile, scored = _percentile_in(threshold), Column.of(values)
+        is_mean = threshold.strip().lower() == "mean"
+        if not is_mean and percentile is None:
+            raise DataError(
+                'threshold must be a number, "mean", "median" or a percentile such as "p25"; '
+                f"got {threshold!r}"
+            )
+        cuts = () if percentile is None else check_percentiles([percentile])
+        if not scored.n:
+            raise DataError(f"the threshold {threshold!r} cannot be computed: nothing is scored")
+        return scored.mean if is_mean else float(percentiles_of(scored, cuts, method=method)[0])
     if isinstance(threshold, bool) or not math.isfinite(threshold):
         raise DataError(f"threshold must be a finite number; got {threshold!r}")
-    _check_within(metric, threshold)
-    return float(threshold)
-
-
-def _check_within(metric: Metric, threshold: float) -> None:
-    """Refuse a threshold outside the possible scores, with all queries on one side of it."""
-    if metric.bounds is None or metric.bounds[0] <= threshold <= metric.bounds[1]:
-        return
-    low, high = metric.bounds
-    # On a scale that ends at 1, a number from 10 to 100 is most likely a percentage.
-    hint = f" Did you mean {threshold / 100:g}?" if high <= 1 and 10 <= threshold <= 100 else ""
-    raise DataError(
-        f"{metric.name} is from {low:g} to {high:g}, so a threshold of {threshold:g} decides "
-        f"nothing.{hint} If its scale is another, say so: "
-        f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
-    )
-
-
-def _threshold_in_scores(
-    values: FloatArray | Column, threshold: str, method: PercentileMethod
-) -> float:
-    percentile = _percentile_in(threshold)
-    if threshold != "mean" and percentile is None:
+    if metric.bounds is not None and not metric.bounds[0] <= threshold <= metric.bounds[1]:
+        low, high = metric.bounds
+        # On a scale that ends at 1, a number from 10 to 100 is most likely a percentage.
+        hint = f" Did you mean {threshold / 100:g}?" if high <= 1 and 10 <= threshold <= 100 else ""
         raise DataError(
-            f'threshold must be a number, "mean", "median" or a percentile such as "p25"; '
-            f"got {threshold!r}"
+            f"{metric.name} is from {low:g} to {high:g}, so a threshold of {threshold:g} decides "
+            f"nothing.{hint} If its scale is another, say so: "
+            f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
         )
-    percentiles = () if percentile is None else check_percentiles([percentile])
-    scored = Column.of(values)
-    if not scored.n:
-        raise DataError(f"the threshold {threshold!r} cannot be computed: nothing is scored")
-    if not percentiles:
-        return scored.mean
-    return float(percentiles_of(scored, percentiles, method=method)[0])
+    return float(threshold)
 
 
 # -- evaluations that a caller names by a path, and parts of evaluations

@@ -13,13 +13,11 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import engine_setting, is_scan
-from rageval_report.analysis.pairing import check_unique_names
+from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.errors import (
     AlignmentError,
-    ArgumentKindError,
     DataError,
     UnknownNameError,
-    describe_kind,
 )
 from rageval_report.reports.sentences import counted
 from rageval_report.results import Result
@@ -225,32 +223,25 @@ def outcome_table(
     on: str | None = None,
 ) -> pd.DataFrame:
     """The ids of the queries that both, neither, or only one of two runs answers correctly."""
-    names = check_two_names(evaluation, other)
+    names = [run.name for run in check_evaluations((evaluation, other), "(other)")]
     if on is not None:
         other = match_queries(other, evaluation, on)
     pair = align(evaluation.scores.index, other.scores.index)
     if not len(pair.ids):
         raise AlignmentError(f"{evaluation.name!r} and {other.name!r} share no query id")
     notions = notions_of((evaluation, other), correct, other_correct)
-    answers = (
+    ours, theirs = (
         answers_by(run, notion).reindex(pair.ids)
         for run, notion in zip((evaluation, other), notions, strict=True)
     )
-    common = [pair.ids[mask] for mask in _outcome_masks(*answers)]
+    known = (ours.notna() & theirs.notna()).to_numpy()
+    first, second = (side.fillna(False).to_numpy(dtype=bool) for side in (ours, theirs))
+    # Both answers are correct, neither, the first, the second, and not known.
+    masks = (first & second, ~first & ~second, first & ~second, ~first & second)
+    common = [pair.ids[mask] for mask in (*(known & mask for mask in masks), ~known)]
     ids = [own.tolist() for own in (*common, pair.only_baseline, pair.only_candidate)]
     by_outcome = dict(zip(outcome_columns(*names), ids, strict=True))
     return outcome_frame(by_outcome, notes=notes_on_notions((evaluation, other), notions))
-
-
-def check_two_names(evaluation: Scored, other: Scored) -> tuple[str, str]:
-    """The names of two runs, which are parts of the names of columns; `DataError` if equal."""
-    if not (hasattr(other, "scores") and hasattr(other, "metrics")):
-        raise ArgumentKindError(
-            f"other must be a RAGPipelineEvaluation; got {describe_kind(other)}. Make one with "
-            "RAGPipelineEvaluation(name, data)"
-        )
-    check_unique_names((evaluation, other))
-    return evaluation.name, other.name
 
 
 def outcome_columns(first: str, second: str) -> tuple[str, ...]:
@@ -259,17 +250,6 @@ def outcome_columns(first: str, second: str) -> tuple[str, ...]:
         *("both_correct", "both_incorrect", f"only_{first}_correct", f"only_{second}_correct"),
         *("unscored", f"only_in_{first}", f"only_in_{second}"),
     )
-
-
-def _outcome_masks(ours: pd.Series, theirs: pd.Series) -> list[BoolArray]:
-    """Where both answers are correct, neither, the first, the second, and where it is not known."""
-    known = (ours.notna() & theirs.notna()).to_numpy()
-    first, second = (side.fillna(False).to_numpy(dtype=bool) for side in (ours, theirs))
-    outcomes = ((True, True), (False, False), (True, False), (False, True))
-    return [
-        *(known & (first == ours_is) & (second == theirs_is) for ours_is, theirs_is in outcomes),
-        ~known,
-    ]
 
 
 def outcome_frame(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -40,9 +40,8 @@ from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, align, resolver, shown
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.stats import corrections
+from rageval_report.stats.base import check_integer
 from rageval_report.stats.equivalence import MarginMethod
-from rageval_report.stats.pairs import Pairs
-from rageval_report.stats.units import QUERIES
 from rageval_report.types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
@@ -66,14 +65,8 @@ _PRINTED = (
     *("pvalue_adjusted", "difference_lowest", "difference_highest", "verdict"),
 )
 _WORDS = (
-    shown.BETTER,
-    shown.WORSE,
-    shown.DIRECTION_UNKNOWN,
-    shown.EQUIVALENT,
-    shown.NOT_WORSE,
-    shown.UNDECIDED,
-    shown.IDENTICAL,
-    shown.TOO_FEW,
+    *(shown.BETTER, shown.WORSE, shown.DIRECTION_UNKNOWN, shown.EQUIVALENT, shown.NOT_WORSE),
+    *(shown.UNDECIDED, shown.IDENTICAL, shown.TOO_FEW),
 )
 _MOST_NOTES = 3
 
@@ -182,17 +175,16 @@ class Comparison(Result):
             "adjusted": frame["pvalue_adjusted"],
             "raw": frame["pvalue"],
         }
-        doubts = [note for note in self.notes if is_doubt(note) and note not in self.key_notes]
-        undecided = ""
+        first = [note for note in self.notes if is_doubt(note) and note not in self.key_notes]
+        first += self.key_notes
         if len(set(frame["candidate"])) == 1:
             verdicts = of_shown(comparison_verdicts(self), shown.UNDECIDED)
-            undecided = sentences.undecided_text(verdicts)
+            first += filter(None, [sentences.undecided_text(verdicts)])
         correction = str(self.settings["correction"])
         basis = sentences.basis_text(frame, self.plan, correction, family)
-        first = [*doubts, *self.key_notes, *filter(None, [undecided])]
-        notes = [*first[: _MOST_NOTES - 1], basis]
         n = max((pairing.n_common for pairing in self.pairings), default=int(frame["n"].max()))
         answer = f"{answer[:-1]} ({sentences.counted(n, 'query', 'queries')}){answer[-1]}"
+        notes = [*first[: _MOST_NOTES - 1], basis]
         return answer_table(self, answer, _PRINTED, order, notes)
 
     def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
@@ -225,7 +217,7 @@ class Comparison(Result):
         k : int, optional
             The most queries of the table; if omitted, all of them, of scans 1,000.
         path : str or Path, optional
-            A Parquet file for all of them, without details.
+            Of scans, a Parquet file for all of them, without details.
 
         Returns
         -------
@@ -330,32 +322,6 @@ class Comparison(Result):
         report: Report = load("rageval_report.reports:report_comparison")(self, **options)
         return report
 
-    def save(self, path: str | Path, *, force: bool = True) -> Path | Any:
-        """Write the comparison to a file, as every result, or log it to MLflow.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, as in `Result.save`; or "mlflow:/EXPERIMENT", where a new run gets the
-            differences with their intervals, the page, and the scores of all pipelines.
-        force : bool
-            Whether an existing file is replaced, as pandas does; False keeps it.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from rageval_report.demo import demo_evaluations
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = compare(*demo_evaluations()).save(f"{folder}/comparison.md")
-        ...     path.name
-        'comparison.md'
-        """
-        if not isinstance(path, str) or not path.startswith("mlflow:"):
-            return super().save(path, force=force)
-        # By name: what is logged contains the page, which stands above this room.
-        save_comparison: Callable[..., str] = load("rageval_report.loggers:save_comparison")
-        return save_comparison(self, path)
-
     def plot(
         self,
         kind: ComparisonPlot | Plot = "forest",
@@ -389,11 +355,10 @@ class Comparison(Result):
     def _changed_queries(
         self, metric: str, candidate: str | None, better: bool, options: ChangedKeywords
     ) -> pd.DataFrame:
-        k, path = options.get("k"), options.get("path")
-        if k is not None:
-            arguments.check_count("k", k)
+        if options.get("k") is not None:
+            check_integer("k", options["k"], 1)
         pairing, *pair = self._pair(metric, candidate)
-        changed: pd.DataFrame = pairing.changed(tuple(pair), k, path, better=better)
+        changed: pd.DataFrame = pairing.changed(tuple(pair), better=better, **options)
         return changed
 
     # Any: a pairing of scans has the names of a `Pairing`.
@@ -410,24 +375,6 @@ class Comparison(Result):
         return (pairing, *known[resolver(known)(metric)])
 
 
-class CompareKeywords(TypedDict, total=False):
-    """The keywords of `compare`."""
-
-    metrics: str | Iterable[str] | None
-    test: str
-    correction: str
-    confidence_level: float
-    missing: MissingTreatment
-    clusters: arguments.Clusters | None
-    seed: int
-    interval: str
-    margin: paired_metric.Margin | None
-    margin_method: MarginMethod
-    n_resamples: int
-    on: str | None
-    tried: int
-
-
 def compare(
     baseline: arguments.ScoredOrScanned,
     *candidates: arguments.ScoredOrScanned,
@@ -438,7 +385,6 @@ def compare(
     missing: MissingTreatment = "drop",
     clusters: arguments.Clusters | None = None,
     seed: int = 0,
-    interval: str = "auto",
     margin: paired_metric.Margin | None = None,
     margin_method: MarginMethod = "auto",
     n_resamples: int = 9999,
@@ -458,7 +404,8 @@ def compare(
         The metrics; all that both have if omitted.
     test : str
         "auto" is the exact sign-flip test of the mean difference, ties counted half (for 0/1 scores
-        McNemar's mid-p); else a name of the table ``rageval_report.stats.TESTS``.
+        McNemar's mid-p); else "t", "bootstrap", "wilcoxon", or another name of the table
+        ``rageval_report.stats.TESTS``. The interval inverts the test, or belongs to it.
     correction : str
         "holm" over every row of the table; "westfall-young", "bh", "by", "hochberg",
         "bonferroni", "none".
@@ -474,9 +421,6 @@ def compare(
         comparison; see `rageval_report.stats.units`.
     seed : int
         For tests and intervals that draw at random; the defaults draw nothing.
-    interval : str
-        "auto" is the inversion of the test; else a name of the table
-        ``rageval_report.stats.PAIRED_INTERVALS``. With clusters "t" is the interval of CR2.
     margin : float or mapping of str to float, optional
         A difference too small to matter, for all metrics or by metric. Without it no verdict says
         "equivalent".
@@ -521,8 +465,6 @@ def compare(
     ``tried`` than there are candidates, the p-values of each candidate are corrected for its own
     metrics and multiplied by k, and each interval has the error rate over k. This is Bonferroni's
     correction: it holds however alike the variants are, and for whatever reason one was chosen.
-    ``gain_of_noise`` is the gain that the best of k equal, independent variants is expected to
-    show (`rageval_report.stats.best_of_many`); alike variants gain less.
 
     Examples
     --------
@@ -544,33 +486,30 @@ def compare(
         runs, "compare(baseline, *candidates)"
     )
     check_unique_names(runs)
-    first: Any = runs[0]
-    others = runs[1:]
-    n_tried = arguments.check_count("tried", tried)
+    first, *others = runs
     if isinstance(margin, Mapping):
         resolve = resolver(first.metrics)
         margin = {resolve(name): size for name, size in margin.items()}
     plan = paired_metric.ComparisonPlan(
         test=test,
-        interval=interval,
         confidence_level=confidence_level,
         missing=missing,
         margin=margin,
         margin_method=margin_method,
         n_resamples=n_resamples,
         seed=seed,
-        # If all that were tried are compared, the correction counts them already.
-        tried=n_tried if n_tried > len(others) else 1,
+        tried=check_integer("tried", tried, 1),
     )
+    if tried <= len(others):  # all that were tried are compared: the correction counts them
+        plan = replace(plan, tried=1)
     pairings: tuple[Any, ...]
     if arguments.is_scan(first):
         pairings, units = first.pair_with(others, metrics, plan.missing, clusters, on)
     else:
         matched = others if on is None else [align.match_queries(run, first, on) for run in others]
         pairings = tuple(pair_runs(first, run, metrics) for run in matched)
-        units = QUERIES
-        if clusters is not None:
-            units = arguments.resolve_units(first, clusters, compared_rows(pairings))
+        is_compared = None if clusters is None else compared_rows(pairings)
+        units = arguments.resolve_units(first, clusters, is_compared)
     return compare_pairings(
         f"{', '.join(run.name for run in others)} against {first.name}",
         pairings,
@@ -600,10 +539,7 @@ def compare_pairings(
     notes: Iterable[str] = (),
 ) -> Comparison:
     """Test every metric of pairs of runs, with one correction over all of them."""
-    if correction != corrections.WESTFALL_YOUNG and correction not in corrections.CORRECTIONS:
-        raise UnknownNameError(
-            "correction", correction, [*corrections.CORRECTIONS, corrections.WESTFALL_YOUNG]
-        )
+    corrections.check_correction(correction)
     rows = [
         paired_metric.MetricComparison.of(pairing, ours, theirs, plan)
         for pairing in pairings
@@ -613,15 +549,16 @@ def compare_pairings(
     within = [row.names for row in rows] if plan.tried > 1 else []
     raw = np.array([row.bounded_pvalue for row in rows], dtype=np.float64)
     family = _family_of(pairings).tested([row.metric.name for row in rows], raw, within)
-    frame, n_tests = _table(rows, family, correction, plan, pairings[0].baseline), family.size
-    opening = [*notes, *dict.fromkeys(_unchanged_notes(pairings, rows))]
+    frame = _table(rows, family, correction, plan, pairings[0].baseline)
+    opening = [*notes, *_unchanged_notes(rows)]
     opening += sentences.direction_notes(row.metric for row in rows)
+    own = {"correction": correction, "family_size": family.size}
     return Comparison(
         title,
         frame,
-        {**plan.settings(), "correction": correction, "family_size": n_tests, **(settings or {})},
+        {**plan.settings(), **own, **(settings or {})},
         # Several candidates may have the same note.
-        (*opening, *dict.fromkeys(_notes(pairings, rows, plan, correction, n_tests, family))),
+        (*opening, *dict.fromkeys(_notes(pairings, rows, plan, correction, family))),
         headline=tuple(name for name in _HEADLINE if len(pairings) > 1 or name != "candidate"),
         pairings=pairings,
         plan=plan,
@@ -660,7 +597,7 @@ def _table(
     if plan.margin is not None:
         against = pd.DataFrame([row.against_margin() for row in rows])
         for claim in ("equivalence", "non_inferiority"):
-            tests = [getattr(row, claim) for row in rows]
+            tests = [row.claims.get(claim) for row in rows]
             pvalues = np.array([math.nan if test is None else test.pvalue for test in tests])
             corrected = np.minimum(1.0, plan.tried * family.adjusted(method, pvalues))
             against[f"{claim}_pvalue_adjusted"] = corrected
@@ -691,26 +628,16 @@ def _westfall_young(
 # -- notes
 
 
-def _unchanged_notes(
-    pairings: Sequence[Pairing], rows: Sequence[paired_metric.MetricComparison]
-) -> Iterator[str]:
-    """That a candidate has the very scores of the baseline, which a change hardly leaves."""
-    for pairing in pairings:
-        first, second = pairing.baseline.name, pairing.candidate.name
-        pairs = [row.pairs for row in rows if row.names == (first, second) and row.pairs.n]
-        if pairs and all(map(_are_same, pairs)):
-            same = f"{second} and {first} are identical to the last bit on every metric"
+def _unchanged_notes(rows: Iterable[paired_metric.MetricComparison]) -> Iterator[str]:
+    """That a candidate has the scores of the baseline on every metric, which is rarely meant."""
+    changed: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if row.pairs.n:
+            changed[row.names] = changed.get(row.names, 0) + row.pairs.by_query.n_changed
+    for (baseline, candidate), n_changed in changed.items():
+        if not n_changed:
+            same = f"{candidate} and {baseline} have the same scores on every metric"
             yield f"{same}: did the change reach the pipeline?"
-
-
-def _are_same(pairs: Pairs) -> bool:
-    """Whether no query differs, and both sides have the same scores to the last bit."""
-    before, after = pairs.baseline, pairs.candidate
-    return (
-        not pairs.by_query.n_changed
-        and np.array_equal(before.values, after.values)
-        and np.array_equal(before.counts, after.counts)
-    )
 
 
 def _notes(
@@ -718,26 +645,19 @@ def _notes(
     rows: Sequence[paired_metric.MetricComparison],
     plan: paired_metric.ComparisonPlan,
     correction: str,
-    n_tests: int,
     family: CorrectionFamily,
 ) -> Iterator[str]:
-    """What a reader may know of pairing, tests, margins and correction."""
+    """What a reader may know of pairing, tests and correction."""
     for pairing in pairings:
         yield from pairing.notes()
-    metrics = {row.metric.name: row.metric for row in rows}
     metric_notes = [(row.metric.name, note) for row in rows for note in row.notes()]
-    yield from sentences.group_notes(metric_notes, len(metrics))
-    if plan.margin is not None and not isinstance(plan.margin, Mapping):
-        ranges = {own.bounds and own.bounds[1] - own.bounds[0] for own in metrics.values()}
-        if len(metrics) > 1 and (None in ranges or len(ranges) > 1):
-            scales = "is applied to metrics of different scales"
-            yield f"the margin of {plan.margin:g} {scales}; a margin per metric may suit better"
+    yield from sentences.group_notes(metric_notes, len({row.metric.name for row in rows}))
     if plan.tried > 1:
         yield (
             f"{plan.tried} variants were tried: p-values are multiplied by {plan.tried} after the "
             f"correction for metrics, and intervals are of {100 * plan.level_of_one:g} %"
         )
-    elif n_tests > 1:
+    elif family.size > 1:
         unit = "quality tests" if family.outside else "tests"
-        yield sentences.correction_note(correction, n_tests, plan.alpha, unit)
+        yield sentences.correction_note(correction, family.size, plan.alpha, unit)
     yield from family.notes()

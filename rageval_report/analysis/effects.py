@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import product
 from typing import NoReturn
 
-import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import (
@@ -18,12 +17,11 @@ from rageval_report.analysis.arguments import (
     unnamed_clusters,
 )
 from rageval_report.analysis.compare import Comparison, compare_pairings
-from rageval_report.analysis.gate_figures import difference_range
 from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.analysis.pairing import check_evaluations, on_one_scale, pair_runs
 from rageval_report.errors import DataError, doubts_of, named
 from rageval_report.reports.sentences import join_names
-from rageval_report.scores import Metric, Scored, states
+from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings
 
 SettingValue = str | int | float | bool | None
@@ -40,44 +38,11 @@ _HOW = "RAGPipelineEvaluation(name, data, config={'top_k': 5})"
 class MainEffects(Comparison):
     """The effect of each factor of a grid: one row per metric, factor and level."""
 
-    grid: Grid | None = None
-
-    def interactions(self, metrics: str | Iterable[str] | None = None) -> Comparison:
-        """Whether the effect of a level depends on the level of another factor."""
-        if self.grid is None:
-            raise DataError("these effects have no grid; create them with main_effects()")
-        levels = self.grid.levels
-        if len(levels) < 2:
-            raise DataError(
-                f"interactions need two factors; the only one is {next(iter(levels))!r}"
-            )
-        pairings = [
-            pair_runs(before, after, metrics)
-            for pair in combinations(levels, 2)
-            for before, after in self.grid.effect_pairs(*pair)
-        ]
-        comparison = compare_pairings(
-            f"Interactions of {join_names([*levels])}",
-            tuple(pairings),
-            replace(self.plan, margin=None),
-            correction=str(self.settings["correction"]),
-        )
-        return _Interactions(**vars(comparison))
-
     def report(self, **_options: object) -> NoReturn:
         """Raises `DataError`: a page shows pipelines, not factors."""
         raise DataError(
             "a page shows pipelines: rank(...).report() or compare(...).report() of two of them"
         )
-
-
-class _Interactions(Comparison):
-    """Effects beside effects: they print their whole table, as no pipeline is better or worse."""
-
-    @property
-    def summary(self) -> str:
-        """Nothing: the sentence of a comparison is about pipelines."""
-        return ""
 
 
 def main_effects(
@@ -89,7 +54,6 @@ def main_effects(
     correction: str = "holm",
     confidence_level: float = 0.95,
     seed: int = 0,
-    interval: str = "auto",
     n_resamples: int = 9999,
     clusters: Clusters | None = None,
 ) -> MainEffects:
@@ -103,7 +67,7 @@ def main_effects(
         Names in ``config``; if omitted, all whose values differ among the evaluations.
     metrics : str or iterable of str, optional
         The metrics; all common ones if omitted.
-    test, correction, confidence_level, seed, interval, n_resamples, clusters
+    test, correction, confidence_level, seed, n_resamples, clusters
         As for `rageval_report.compare`; a column of clusters is one of the first pipeline's
         details. The correction is over all rows of the table.
 
@@ -124,7 +88,7 @@ def main_effects(
     """
     runs = check_evaluations(list(evaluations), "main_effects(evaluations)")
     grid = Grid.of(runs, factors)
-    plan = ComparisonPlan(confidence_level, n_resamples, seed, test, interval)
+    plan = ComparisonPlan(confidence_level, n_resamples, seed, test)
     labels, pairings = {}, []
     for factor, (first, *others) in grid.levels.items():
         reference = grid.average({factor: first})
@@ -149,7 +113,6 @@ def main_effects(
         headline=_HEADLINE,
         pairings=comparison.pairings,
         plan=comparison.plan,
-        grid=grid,
     )
 
 
@@ -217,44 +180,8 @@ class Grid:
             # A mean of several 0 and 1 is a share.
             kind = "proportion" if scale.kind == "binary" and len(runs) > 1 else scale.kind
             metrics[name] = replace(runs[0].metrics[name], kind=kind, bounds=scale.bounds)
-        details = self._details(runs, names)
+        details = runs[0].details.loc[self.ids]
         return EvaluationSubset(_words(chosen.items()), total / len(runs), details, metrics)
-
-    def _details(self, runs: Sequence[Scored], names: Sequence[str]) -> pd.DataFrame:
-        """The details of the first run, with the states of averages: what applies to no run."""
-        first, kind_of = runs[0].details.loc[self.ids], states.state_column_kind
-        details = first[[name for name in first if kind_of(str(name), names) is None]]
-        for name in names:
-            applies = np.zeros(len(self.ids), dtype=bool)
-            for run in runs:
-                at_ids = run.scores.loc[self.ids, name], run.details.loc[self.ids]
-                applies |= ~states.not_applicable(*at_ids, name)
-            if not applies.all():
-                words = np.where(applies, states.MISSING, states.NOT_APPLICABLE)
-                details = details.assign(**{f"{name}{states.STATE}": words})
-        return details
-
-    def effect_pairs(
-        self, first: str, second: str
-    ) -> Iterator[tuple[EvaluationSubset, EvaluationSubset]]:
-        """The effect of each level of the second factor, at two levels of the first."""
-        (reference, *others), (start, *ends) = self.levels[first], self.levels[second]
-        for other, end in product(others, ends):
-            before, after = (
-                self._effect({first: level}, second, start, end) for level in (reference, other)
-            )
-            yield before, after
-
-    def _effect(
-        self, at: Mapping[str, SettingValue], factor: str, start: SettingValue, end: SettingValue
-    ) -> EvaluationSubset:
-        before, after = (self.average({**at, factor: level}) for level in (start, end))
-        metrics = {
-            name: replace(metric, kind="real", bounds=difference_range(metric))
-            for name, metric in after.metrics.items()
-        }
-        label = f"{factor}={end} at {_words(at.items())}"
-        return EvaluationSubset(label, after.scores - before.scores, after.details, metrics)
 
     def notes(self) -> Iterator[str]:
         """How many pipelines there are, and the queries that not all of them have."""
@@ -295,14 +222,12 @@ def _factors(
             )
         if name not in varied:
             raise DataError(f"factors: {name!r} has one value in all evaluations; it has no effect")
-    if chosen:
-        return chosen
-    if not known:
-        raise DataError(f"evaluations must have their settings in config, such as {_HOW}")
-    raise DataError(
-        f"evaluations must differ in a setting of their config, such as {_HOW}; theirs: "
-        f"{named(known)}"
-    )
+    if not chosen:
+        raise DataError(
+            f"evaluations must differ in a setting of their config, such as {_HOW}; theirs: "
+            f"{named(known) or 'none'}"
+        )
+    return chosen
 
 
 def _words(settings: Iterable[tuple[str, SettingValue]]) -> str:

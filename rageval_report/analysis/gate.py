@@ -6,12 +6,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, Self, TypeAlias, Unpack, get_args
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis import arguments, gate_figures, paired_metric
+from rageval_report.analysis import arguments, gate_figures, paired_metric, report
 from rageval_report.analysis.arguments import ScoredOrScanned, is_scan
 from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.analysis.rules import Rule, RuleRequest, parse_rule, resolve_rule
@@ -24,7 +25,7 @@ from rageval_report.reports.sentences import (
     rounded_count,
 )
 from rageval_report.results import Result, answer_of
-from rageval_report.scores import Catalogue, Correct, normalise_name, states
+from rageval_report.scores import Catalogue, Correct, normalise_name
 from rageval_report.scores.catalogue import dialects
 from rageval_report.scores.correct import declare_counts
 from rageval_report.scores.query_ids import ANSWER, QUESTION, REFERENCE
@@ -43,7 +44,6 @@ _MOST_QUERIES_NAMED = 1_000_000
 _HEADLINE = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored", "state")
 
 _PHRASES = {">=": "at least", ">": "above", "<=": "at most", "<": "below", "==": "equal to"}
-_OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 
 def holds(value: float, operator: str, threshold: float) -> bool:
@@ -80,18 +80,56 @@ class Outcome:
     def few_queries(self) -> str:
         """How few queries a value that passes is of, if they say little about others."""
         measured, figure = self.measurement, self.request.figure
-        is_known = self.request.limit or figure.of == "pair" or figure.queries in (None, "unscored")
-        if not self.passed or is_known or (measured.n_clusters or measured.n) >= units.FEWEST_UNITS:
+        is_known = figure.of == "pair" or (figure.queries is None and figure.of == "column")
+        if (
+            not self.passed
+            or is_known
+            or self.request.limit
+            or (measured.n_clusters or measured.n) >= units.FEWEST_UNITS
+        ):
             return ""
-        clusters = counted(measured.n_clusters, "cluster")
-        return (
-            f"only {clusters if measured.n_clusters else counted(measured.n, 'query', 'queries')}"
-        )
+        n, n_clusters = counted(measured.n, "query", "queries"), measured.n_clusters
+        return f"only {counted(n_clusters, 'cluster') if n_clusters else n}"
 
-    @property
+    @cached_property
     def why(self) -> str:
         """One sentence: the value, the threshold, and the scores behind it."""
-        return _sentence(self)
+        request, measured, is_pair = self.request, self.measurement, self.request.is_pair
+        n, n_unscored = measured.n, measured.n_unscored
+        unscored = f", {n_unscored} {'left out' if is_pair else 'unscored'}" if n_unscored else ""
+        if not self.is_evaluated:
+            where = f" on {request.metric.name}" if request.metric else ""
+            nothing = "no query is scored in both runs" if is_pair else "nothing is scored"
+            reason = f"{n} scores give no such value{where}" if n else f"{nothing}{where}{unscored}"
+            reason = measured.notes[0] if measured.is_impossible else measured.too_few or reason
+            return f"{request.text} is {self.state}: {reason}"
+        clusters = f" in {measured.n_clusters} clusters" if measured.n_clusters else ""
+        basis = f"{n} {'paired' if is_pair else 'scored'}{clusters}{unscored}"
+        if not (math.isnan(measured.low) or math.isnan(measured.high) or request.limit):
+            test, level = measured.test, self.level
+            name = (
+                f"{100 * level:g} % CI"
+                if test is None
+                else paired_metric.interval_name(test, level)
+            )
+            basis += f"; {name} {number(measured.low)} to {number(measured.high)}"
+        more = _more_to_decide(self) if self.state == UNDECIDED else ""
+        if request.is_claim:
+            return f"{_claim_sentence(self)} ({basis}){more}"
+        if self.state == UNDECIDED and measured.without_spread:
+            return (
+                f"{request.text} is undecided: all {measured.without_spread} are equal, which does "
+                f"not show how much others may differ: {number(measured.value)} ({basis})"
+            )
+        value, limit = distinct(measured.value, request.threshold)
+        negation = "" if self.passed else "not "
+        sentence = (
+            f"{request.text} is {value}, {negation}{_PHRASES[request.operator]} {limit} ({basis})"
+        )
+        if self.state == UNDECIDED:
+            return f"not enough queries to tell: {sentence}{more}"
+        straddles = "the interval contains the threshold" if self.straddles else ""
+        return "; ".join(filter(None, (sentence, straddles, self.few_queries)))
 
     def row(self) -> dict[str, object]:
         """The row of the table."""
@@ -124,25 +162,9 @@ class Outcome:
             yield declare_counts(run.sample, notion, run.count_correct(notion))
         if run.settings.missing == "worst" and not (request.is_pair or figure.counts_missing):
             yield from (f"{name}: {note}" for note in filled_notes(measured.n_unscored))
-        if arguments.is_percentile(request.name):
-            method = dialects.percentile_method(run.evaluation)
-            yield from dialects.note_on_percentiles(run.evaluation, method)
         if self.few_queries:
             yield f"{text}: {self.few_queries}; at least {units.FEWEST_UNITS} are needed"
-        if self.straddles:
-            end = "ci_low" if ">" in request.operator else "ci_high"
-            inner, limit = name if request.name == "mean" else text, f"{request.threshold:g}"
-            other = "fail" if self.passed else "pass"
-            yield (
-                f"{text}: the interval {number(measured.low)} to {number(measured.high)} contains "
-                f"the threshold {limit}, so another sample could {other}; "
-                f"stricter: {end}({inner}) {request.operator} {limit}"
-            )
         yield from (f"{text}: {note}" for note in measured.notes)
-        if request.metric and request.limit and request.name == "mean" and run.comparison:
-            # A limit means the same with and without a baseline, which may surprise.
-            difference = f"the limit of the difference is {request.limit}(difference({name}))"
-            yield f"{text} is a limit of {run.name}'s mean; {difference}"
 
 
 def _judge(
@@ -153,8 +175,7 @@ def _judge(
     n_claims: int,
 ) -> Outcome:
     """What becomes of a rule, once the p-values of all claims are adjusted."""
-    # Rounded, because 1 - 0.95 is 0.050000000000000044.
-    alpha = round(1.0 - run.settings.confidence_level, 12)
+    alpha = run.settings.alpha
     operator, threshold = request.operator, request.threshold
     passed, is_open, straddles = holds(measured.value, operator, threshold), False, False
     if request.is_claim:
@@ -190,54 +211,23 @@ def distinct(value: float, threshold: float) -> tuple[str, str]:
     return f"{value:.{next(digits, 4)}g}", f"{threshold:g}"
 
 
-def _sentence(outcome: Outcome) -> str:
-    request, measured, is_pair = outcome.request, outcome.measurement, outcome.request.is_pair
+def _claim_sentence(outcome: Outcome) -> str:
+    """The answer of a claim with its numbers, such as "v2 loses less than 0.1 on f1"."""
+    request, test = outcome.request, outcome.measurement.test
+    margin, name = number(request.arguments["margin"]), outcome.run.name
     where = f" on {request.metric.name}" if request.metric else ""
-    n, n_unscored = measured.n, measured.n_unscored
-    unscored = f", {n_unscored} {'left out' if is_pair else 'unscored'}" if n_unscored else ""
-    if not outcome.is_evaluated:
-        nothing = "no query is scored in both runs" if is_pair else "nothing is scored"
-        reason = f"{n} scores give no such value{where}" if n else f"{nothing}{where}{unscored}"
-        reason = measured.notes[0] if measured.is_impossible else measured.too_few or reason
-        return f"{request.text} is {outcome.state}: {reason}"
-    clusters = f" in {measured.n_clusters} clusters" if measured.n_clusters else ""
-    basis = f"{n} {'paired' if is_pair else 'scored'}{clusters}{unscored}"
-    if not (math.isnan(measured.low) or math.isnan(measured.high) or request.limit):
-        test, level = measured.test, outcome.level
-        name = f"{100 * level:g} % CI" if test is None else paired_metric.interval_name(test, level)
-        basis += f"; {name} {number(measured.low)} to {number(measured.high)}"
-    if request.is_claim:
-        return _claim_sentence(outcome, where, basis)
-    if outcome.state == UNDECIDED and measured.without_spread:
-        return (
-            f"{request.text} is undecided: all {measured.without_spread} are "
-            f"{number(measured.value)} ({basis}), which does not show how much others may differ"
-        )
-    value, limit = distinct(measured.value, request.threshold)
-    negation = "" if outcome.passed else "not "
-    sentence = (
-        f"{request.text} is {value}, {negation}{_PHRASES[request.operator]} {limit} ({basis})"
-    )
-    if outcome.state == UNDECIDED:
-        return f"not enough queries to tell: {sentence}{_more_to_decide(outcome)}"
-    straddles = "the interval contains the threshold" if outcome.straddles else ""
-    return "; ".join(filter(None, (sentence, straddles, outcome.few_queries)))
-
-
-def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
-    test, margin = outcome.measurement.test, number(outcome.request.arguments["margin"])
-    name, numbers = outcome.run.name, f"difference {number(outcome.measurement.value)} ({basis})"
-    if test is not None and test.untestable:
-        return f"whether {name} is worse{where} by {margin} is open: {numbers}; {test.untestable}"
+    change = "loses less than" if request.rises else "rises by less than"
+    loss = f"too few queries: the true loss of {name}{where} may be above or below {margin}"
+    answers = {
+        PASSED: f"{name} {change} {margin}{where}",
+        FAILED: f"{name} is worse{where} by more than {margin}",
+    }
     kind = f"Holm-adjusted over {outcome.n_claims} rules p" if outcome.n_claims > 1 else "p"
-    numbers = f"{numbers}, {kind} {pvalue_text(outcome.pvalue)}"
-    if outcome.state == UNDECIDED:
-        loss = f"the true loss of {name}{where} may be above or below {margin}"
-        return f"too few queries: {loss}: {numbers}{_more_to_decide(outcome)}"
-    if outcome.passed:
-        change = "loses less than" if outcome.request.rises else "rises by less than"
-        return f"{name} {change} {margin}{where}: {numbers}"
-    return f"{name} is worse{where} by more than {margin}: {numbers}"
+    shown = f"{kind} {pvalue_text(outcome.pvalue)}"
+    if test is not None and test.untestable:
+        loss, shown = f"whether {name} is worse{where} by {margin} is open", test.untestable
+    difference = number(outcome.measurement.value)
+    return f"{answers.get(outcome.state, loss)}: difference {difference}, {shown}"
 
 
 def _more_to_decide(outcome: Outcome) -> str:
@@ -252,106 +242,35 @@ def _more_to_decide(outcome: Outcome) -> str:
     return f"; about {rounded_count(max(1, math.ceil(more)))} more queries would decide"
 
 
-# -- the queries behind a rule that failed
-
-
-@dataclass(frozen=True, eq=False)
-class FailingRows:
-    """The queries behind a rule, all of them (``n``) or the worst, with columns that go first."""
-
-    n: int
-    frame: pd.DataFrame
-    first: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RowsBehind:
-    """Selects the queries behind a rule that failed, of a run or of a part of its queries."""
-
-    request: RuleRequest
-    is_evaluated: bool
-
-    @property
-    def cut(self) -> float:
-        """The score at which the wrong side begins."""
-        # A share of scores has its cut in the brackets; the threshold of its rule is a share.
-        return float(self.request.arguments.get("threshold", self.request.threshold))
-
-    @property
-    def are_unscored(self) -> bool:
-        """Whether they are those without a score."""
-        return self.request.figure.queries == "unscored" or not self.is_evaluated
-
-    def unwanted_side(self) -> str | None:
-        """The side of the cut on which the rule wants fewer scores; None if it wants one value."""
-        operator, queries = self.request.operator, self.request.figure.queries
-        # A small share below the cut is spoilt by the queries below it, a large one by the others.
-        if operator != "==" and queries in ("scores below", "scores above"):
-            inside, outside = ("<", ">=") if queries == "scores below" else (">", "<=")
-            return inside if operator[0] == "<" else outside
-        return _OPPOSITE.get(operator)
-
-    @property
-    def description(self) -> str:
-        """What they have in common; empty if no query is to blame more than another."""
-        metric, side = self.request.metric, self.unwanted_side()
-        if metric is None:
-            wrong = "answer is not correct" if self.is_evaluated else "correctness is unknown"
-            return f"whose {wrong}" if self.request.figure.queries == "wrong answers" else ""
-        if self.are_unscored:
-            return f"unscored on {metric.name}"
-        return "" if side is None else f"{_PHRASES[side]} {self.cut:g} on {metric.name}"
-
-    def __call__(self, run: gate_figures.GatedRun) -> FailingRows:
-        """Those of a run, the worst first."""
-        scores, details, metric = run.evaluation.scores, run.evaluation.details, self.request.metric
-        first, side = {}, self.unwanted_side() or "<"
-        if metric is None:
-            answers = run.is_correct()
-            chosen = ~answers.fillna(value=True) if self.is_evaluated else answers.isna()
-        elif self.are_unscored:
-            state = states.states_frame(scores[[metric.name]], details)[metric.name]
-            reason = states.unscored_reasons(details, metric.name)
-            chosen = scores[metric.name].isna() & (state != states.NOT_APPLICABLE)
-            if (reason.notna() | (state != states.MISSING))[chosen].any():
-                first = {"state": state, "reason": reason.where(reason.notna(), None)}
-        else:
-            first = {metric.name: scores[metric.name]}
-            compare = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[side]
-            chosen = getattr(scores[metric.name], compare)(self.cut)
-        rest = details[[name for name in details.columns if name not in first]]
-        frame = pd.concat([pd.DataFrame(first, index=scores.index), rest], axis=1)
-        frame = frame[chosen.to_numpy(bool)]
-        if metric is not None and not self.are_unscored:
-            frame = frame.sort_values(metric.name, ascending=side[0] == "<", kind="stable")
-        return FailingRows(len(frame), frame, tuple(first))
-
-
 def failing_queries(outcome: Outcome) -> Result | None:
-    """The queries to look at if a rule failed, worst first."""
-    request, run = outcome.request, outcome.run
-    if outcome.passed or (request.figure.queries is None and outcome.is_evaluated):
+    """The queries to look at if a rule failed, worst first: failures, or regressions."""
+    request, metric = outcome.request, outcome.request.metric
+    run: Any = outcome.run
+    if outcome.passed or metric is None or request.figure.queries is None:
         return None
-    behind = RowsBehind(request, outcome.is_evaluated)
-    description, rows = behind.description, None
-    if not request.is_pair:
-        rows = run.select_rows(behind) if description else None
-    elif request.metric is not None and run.comparison is not None:
-        frame = run.comparison.regressions(request.metric.name, run.name)
-        description = f"worse on {request.metric.name}"
-        # The comparison of scans gives the largest ones, and the number of all.
-        n = int(frame.attrs.get("n", len(frame)))
-        rows = FailingRows(n, frame, tuple(map(str, frame.columns[:3])))
-    if rows is None or not rows.n:
+    if request.is_pair:
+        frame, notes = run.comparison.regressions(metric.name, run.name), tuple[str, ...]()
+        first, where = [*map(str, frame.columns[:3])], "worse"
+    else:
+        # A share of scores has its cut in the brackets; the threshold of its rule is a share.
+        cut = float(request.arguments.get("threshold", request.threshold))
+        evaluation = run.evaluation
+        found = (
+            evaluation.failures(metric.name, cut)
+            if is_scan(evaluation)
+            else report.failures(evaluation, metric.name, cut)
+        )
+        frame, notes = found.frame, found.notes[:1]
+        first, where = [metric.name], f"{'below' if request.rises else 'above'} {cut:g}"
+    if frame.empty:
         return None
     known = tuple(f"_{text}" for text in (*QUESTION, *ANSWER, *REFERENCE))
-    others = [column for column in rows.frame.columns if column not in rows.first]
-    shown = [name for name in others if f"_{normalise_name(str(name))}".endswith(known)]
+    texts = [name for name in frame if f"_{normalise_name(str(name))}".endswith(known)]
     return Result(
-        f"{rows.n} {'query' if rows.n == 1 else 'queries'} {description}",
-        rows.frame[[*rows.first, *shown]],
+        f"{counted(len(frame), 'query', 'queries')} {where} on {metric.name}",
+        frame[[*first, *(name for name in texts if name not in first)]],
         {"rule": request.rule.text, "of": run.name},
-        (f"the table has the {len(rows.frame)} worst",) if len(rows.frame) < rows.n else (),
+        notes,
     )
 
 
@@ -388,23 +307,20 @@ class GateResult(Result):
     @property
     def summary(self) -> str:
         """How many gates fail, and which."""
-        frame, n, is_single = self.frame, len(self.frame), not self.grouped_by
-        who = frame["pipeline"].iloc[0] if is_single else "The candidates"
+        frame, n, parts = self.frame, len(self.frame), list[str]()
+        who = "The candidates" if self.grouped_by else frame["pipeline"].iloc[0]
         if self.passed:
-            return f"{who} {'passes' if is_single else 'pass'} {_gates(n, n)}."
-        parts = []
-        for state, own in frame[~frame["passed"]].groupby("state", sort=False):
+            return f"{who} {'pass' if self.grouped_by else 'passes'} {_gates(n, n)}."
+        broken = frame[~frame["passed"]]
+        for state in STATES[:-1]:
+            own = broken[broken["state"] == state]
             rules = own["rule"].unique().tolist()
-            reasons = f" ({', '.join(rules[:3])}{', ...' if len(rules) > 3 else ''})"
-            if (~frame["passed"]).sum() == 1:
-                reasons = f": {own['why'].item()}"
-            fails = f"{who} {'fails' if is_single else 'fail'} {_gates(len(own), n)}"
+            why = f" ({', '.join(rules[:3])}{', ...' if len(rules) > 3 else ''})"
+            why = f": {broken['why'].item()}" if len(broken) == 1 else why
+            fails = f"{who} {'fail' if self.grouped_by else 'fails'} {_gates(len(own), n)}"
             others = f"{_gates(len(own), n)} {'is' if len(own) == 1 else 'are'} {state}"
-            parts.append(
-                (STATES.index(str(state)), (fails if state == FAILED else others) + reasons)
-            )
-        sentence = "; ".join(text for _, text in sorted(parts))
-        return f"{sentence if is_single else sentence[0].upper() + sentence[1:]}."
+            parts += [(fails if state == FAILED else others) + why] if len(own) else []
+        return f"{'; '.join(parts)}."
 
     def printed(self) -> Result:
         """The answer, one table whose last column is the state, and at most three notes."""

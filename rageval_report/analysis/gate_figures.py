@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -54,6 +54,7 @@ LIMITS = ("ci_low", "ci_high")
 """The ends of the interval of a metric's mean, or of another figure: ``ci_low(difference(f1))``."""
 
 ValueRange = tuple[float, float]
+_Rows = tuple[FloatArray | None, Units]
 _PERCENTILE = re.compile(r"p(?P<percentile>\d+(?:\.\d+)?)")
 _CORRECT = Metric("correct", kind="binary", bounds=(0.0, 1.0))
 
@@ -115,7 +116,7 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False)
 class GateColumn:
-    """One metric of a pipeline, as figures take it."""
+    """One metric of a pipeline, as figures take it; with clusters `each` has a score per row."""
 
     run: GatedRun
     metric: Metric
@@ -131,6 +132,10 @@ class GateColumn:
     def n_clusters(self) -> int:
         """The number of clusters of the scored queries; 0 if each query counts by itself."""
         return 0 if self.each is None else self.units.select(~np.isnan(self.each)).count(self.n)
+
+    @property
+    def _filled(self) -> FloatArray | None:
+        return None if self.each is None else np.where(np.isnan(self.each), self.worst, self.each)
 
     def measurement(
         self, value: float, low: float = math.nan, high: float = math.nan
@@ -152,19 +157,16 @@ class GateColumn:
 
     def mean_interval(self) -> Interval:
         """Their mean with its interval."""
-        known = self.metric, self.scores
-        if self.each is None or not self.scores.n:
+        known, filled = (self.metric, self.scores), self._filled
+        if filled is None or not self.scores.n:
             return arguments.interval_of_mean(*known, self.run.settings)
-        error = clustered_standard_error(self._filled(self.each), np.asarray(self.units.codes))
+        error = clustered_standard_error(filled, np.asarray(self.units.codes))
         return arguments.interval_of_clusters(*known, error, self.run.settings)
 
     def share_interval(self, holds: Callable[[FloatArray], BoolArray]) -> Interval:
         """The share of the scores of which something holds, with its interval."""
-        n_holding = int(self.scores.counts[holds(self.scores.values)].sum())
-        if self.each is None:
-            return self._share(n_holding, self.scores.n)
-        scores = self._filled(self.each)
-        each = np.where(np.isnan(scores), math.nan, holds(scores))
+        n_holding, filled = int(self.scores.counts[holds(self.scores.values)].sum()), self._filled
+        each = None if filled is None else np.where(np.isnan(filled), math.nan, holds(filled))
         return self._share(n_holding, self.scores.n, each)
 
     def unscored_interval(self) -> Interval:
@@ -172,20 +174,12 @@ class GateColumn:
         each = None if self.each is None else np.isnan(self.each).astype(np.float64)
         return self._share(self.n_unscored, self.n + self.n_unscored, each)
 
-    def _share(self, n_holding: int, n: int, each: FloatArray | None = None) -> Interval:
+    def _share(self, n_holding: int, n: int, each: FloatArray | None) -> Interval:
         level = self.run.settings.confidence_level
         if each is None or not n:
             return means.interval_of_count(n_holding, n, level)
         codes, bounds = np.asarray(self.units.codes), (0.0, 1.0)
         return clustered_interval(each, codes, confidence_level=level, bounds=bounds)
-
-    def _filled(self, each: FloatArray) -> FloatArray:
-        return np.where(np.isnan(each), self.worst, each)
-
-    def percentile(self, percentile: float) -> float:
-        """A percentile of the scores by the rule of their dialect; NaN if there are none."""
-        method = percentile_method(self.run.sample)
-        return float(means.percentiles_of(self.scores, (percentile,), method=method)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,10 +202,6 @@ class GatedRun:
         """The evaluation, or some rows of a scan with the metrics of all."""
         return tables.table_of(self.evaluation).sample
 
-    def select_rows(self, select: Callable[[GatedRun], Any]) -> Any:
-        """What a function selects of the queries of the run."""
-        return select(self)
-
     def pair(self, metric: Metric) -> ComparedPair:
         """The row of the comparison that a metric has."""
         if self.comparison is None or self.pairing is None:
@@ -224,43 +214,34 @@ class GatedRun:
         scores, each, units = table.column(metric), None, QUERIES
         if arguments.is_scan(run) and not self.units.are_clusters:
             scan: Any = run
-            states = scan.count_unscored([name]).states.get(name, {})
-            n_not_applicable = states.get(NOT_APPLICABLE, 0)
+            n_without = scan.count_unscored([name]).states.get(name, {}).get(NOT_APPLICABLE, 0)
         else:
             own = run.scores[name]
             is_about = own.notna().to_numpy() | ~not_applicable(own, run.details, name)
-            n_not_applicable = int((~is_about).sum())
+            n_without = int((~is_about).sum())
             if self.units.are_clusters:
                 each, units = own.to_numpy()[is_about], self.units.select(is_about)
-        n_unscored = table.n_queries - scores.n - n_not_applicable
-        return self._column(metric, scores, n_unscored, n_not_applicable, each, units)
+        n_unscored = table.n_queries - scores.n - n_without
+        return self._column(metric, scores, (n_unscored, n_without), (each, units))
 
     def correct_column(self) -> GateColumn:
         """Whether the answers are correct, 1 or 0."""
+        counts, each = self.count_correct(self.notion()), None
         if self.units.are_clusters:
-            answers = self.is_correct()
-            counts, each = CorrectCounts.of(answers), answers.to_numpy(float, na_value=math.nan)
-        else:
-            counts, each = self.count_correct(self.notion()), None
+            answers = answers_by(self.evaluation, self.notion())
+            each = answers.to_numpy(float, na_value=math.nan)
         n_of = np.array([counts.n_incorrect, counts.n_correct], dtype=np.float64)
         scores = Column.of_counts(np.flatnonzero(n_of).astype(np.float64), n_of[n_of > 0])
-        return self._column(_CORRECT, scores, counts.n_unscored, 0, each, self.units)
+        return self._column(_CORRECT, scores, (counts.n_unscored, 0), (each, self.units))
 
     def _column(
-        self,
-        metric: Metric,
-        scores: Column,
-        n_unscored: int,
-        n_not_applicable: int,
-        each: FloatArray | None,
-        units: Units,
+        self, metric: Metric, scores: Column, counts: tuple[int, int], rows: _Rows
     ) -> GateColumn:
         n, worst = scores.n, math.nan
-        if self.settings.missing == "worst" and n_unscored:
+        if self.settings.missing == "worst" and counts[0]:
             worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
-            scores = with_more(scores, worst, n_unscored)
-        counts = (n, n_unscored, n_not_applicable)
-        return GateColumn(self, metric, scores, *counts, each, units, worst)
+            scores = with_more(scores, worst, counts[0])
+        return GateColumn(self, metric, scores, n, *counts, *rows, worst)
 
     def notion(self) -> CorrectNotion:
         """What a correct answer is, by the gate's rule or else the run's own."""
@@ -274,16 +255,9 @@ class GatedRun:
     def count_correct(self, notion: CorrectNotion) -> CorrectCounts:
         """How many queries are answered correctly."""
         run: Any = self.evaluation
-        counts: CorrectCounts = (
-            run.count_correct(notion)
-            if arguments.is_scan(run)
-            else CorrectCounts.of(answers_by(run, notion))
-        )
-        return counts
-
-    def is_correct(self) -> pd.Series:
-        """Whether each query was answered correctly."""
-        return answers_by(self.evaluation, self.notion())
+        is_scan = arguments.is_scan(run)
+        counts = run.count_correct(notion) if is_scan else CorrectCounts.of(answers_by(run, notion))
+        return cast("CorrectCounts", counts)
 
 
 def with_more(column: Column, value: float, n: int) -> Column:
@@ -343,11 +317,8 @@ class ComparedPair:
 # -- the figures
 
 # Which queries stand behind a rule that failed: those whose scores lie on the wrong side of the
-# threshold; those whose scores the figure counts, below or above the threshold in its brackets;
-# those without a score; those with a wrong answer; those on which the candidate is worse.
-QueriesBehind = Literal[
-    "scores", "scores below", "scores above", "unscored", "wrong answers", "regressions"
-]
+# threshold, or of that in the brackets of a share; those on which the candidate is worse.
+QueriesBehind = Literal["scores", "counted scores", "regressions"]
 
 
 def difference_range(metric: Metric) -> ValueRange | None:
@@ -402,14 +373,15 @@ def _share_correct(run: GatedRun) -> Measurement:
 
 
 def _percentile(column: GateColumn, percentile: float) -> Measurement:
-    value = column.percentile(percentile)
+    settings, method = column.run.settings, percentile_method(column.run.sample)
+    value = float(means.percentiles_of(column.scores, (percentile,), method=method)[0])
     # No sample limits the smallest and the largest score that it did not draw.
     if not 0 < percentile < 100:
         return column.measurement(value)
     if column.n_clusters:
         note = "the interval of a percentile assumes independent queries, not clusters"
         return replace(column.measurement(value), notes=(note,), is_impossible=True)
-    level = column.run.settings.confidence_level
+    level = settings.confidence_level
     interval = means.quantile_interval(column.scores, percentile / 100, confidence_level=level)
     return column.measurement(value, interval.low, interval.high)
 
@@ -446,7 +418,7 @@ def _no_regression(
 _scores = partial(GateFigure, value_range=lambda metric: metric.bounds, queries="scores")
 _share = partial(GateFigure, value_range=lambda _metric: (0.0, 1.0))
 _count = partial(GateFigure, value_range=lambda _metric: (0.0, math.inf))
-_counted_share = partial(_share, parameters=("metric", "threshold"))
+_counted_share = partial(_share, parameters=("metric", "threshold"), queries="counted scores")
 
 FIGURES: Registry[GateFigure] = Registry(
     "figure",
@@ -461,19 +433,11 @@ FIGURES: Registry[GateFigure] = Registry(
             counts_missing=True,
         ),
         "unscored": _share(
-            *("the share of queries without a score", _share_unscored),
-            queries="unscored",
-            counts_missing=True,
+            "the share of queries without a score", _share_unscored, counts_missing=True
         ),
-        "share_below": _counted_share(
-            "the share of scores below a threshold", _share_below, queries="scores below"
-        ),
-        "share_above": _counted_share(
-            "the share of scores above a threshold", _share_above, queries="scores above"
-        ),
-        "correct": _share(
-            *("the share of correct answers", _share_correct, "run", ()), queries="wrong answers"
-        ),
+        "share_below": _counted_share("the share of scores below a threshold", _share_below),
+        "share_above": _counted_share("the share of scores above a threshold", _share_above),
+        "correct": _share("the share of correct answers", _share_correct, "run", ()),
     },
 )
 """The figures of an evaluation by name; `percentile_figure` knows ``p95`` and all the others."""

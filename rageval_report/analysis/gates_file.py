@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -71,23 +70,26 @@ def read_gates(path: str | Path) -> Gates:
     suffix = Path(path).suffix.lower()
     if suffix not in GATES_SUFFIXES:
         raise ReaderError(f"the name of a gates file must end in {', '.join(GATES_SUFFIXES)}", path)
-    text = _read_text(path)
-    document = (_parse_toml if suffix == ".toml" else _parse_yaml)(text, path)
+    document = (_parse_toml if suffix == ".toml" else _parse_yaml)(_read_text(path), path)
     if not isinstance(document, Mapping):
         kind = _describe(document)
         raise ReaderError(f'expected rules = ["mean(faithfulness) >= 0.8"]; got {kind}', path)
     for key, value in document.items():
-        word = re.escape(key)
-        line = _line_of(rf"^\s*[\"']?{word}[\"']?\s*[=:]|^\s*\[+\s*{word}", text)
         if key not in _KEYS:
-            raise ReaderError(str(UnknownNameError("setting of gates", key, _KEYS)), path, line)
+            raise ReaderError(str(UnknownNameError("setting of gates", key, _KEYS)), path)
         expected, is_valid = _KEYS[key]
         if not is_valid(value):
-            raise ReaderError(f"{key} must be {expected}; got {_describe(value)}", path, line)
+            raise ReaderError(f"{key} must be {expected}; got {_describe(value)}", path)
+    rules = document.get("rules") or []
+    if not rules:
+        raise ReaderError('expected rules = ["mean(faithfulness) >= 0.8"]; there is no rule', path)
+    for position, rule in enumerate(rules, start=1):
+        if not isinstance(rule, str):
+            raise ReaderError(f"rule {position} must be a text; got {_describe(rule)}", path)
     settings = {key: value for key, value in document.items() if key != "rules"}
     # The names and the types of the settings are checked above.
-    rules = _parse_rules(document.get("rules") or [], text, path)
-    return Gates(rules, cast("GateKeywords", settings))
+    parsed = (parse_rule(rule, f"{path}, rule {n}") for n, rule in enumerate(rules, start=1))
+    return Gates(tuple(parsed), cast("GateKeywords", settings))
 
 
 def _read_text(path: str | Path) -> str:
@@ -132,9 +134,8 @@ def _parse_yaml(text: str, path: str | Path) -> object:
     return {str(key): document[key] for key in document} if isinstance(document, dict) else document
 
 
-# By type: True is an int in Python, but not a number in a file.
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float)
+    return type(value) in (int, float)  # by type: True is an int in Python, but none in a file
 
 
 def _is_correct(value: object) -> bool:
@@ -152,30 +153,6 @@ _KEYS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "clusters": ("the name of a column", lambda value: isinstance(value, str)),
     "margin_method": (quoted_choices(EQUIVALENCE_METHODS), lambda v: v in EQUIVALENCE_METHODS),
 }
-
-
-def _parse_rules(rules: list[object], text: str, path: str | Path) -> tuple[Rule, ...]:
-    if not rules:
-        raise ReaderError('expected rules = ["mean(faithfulness) >= 0.8"]; there is no rule', path)
-    n_before: Counter[str] = Counter()
-    parsed = []
-    for position, rule in enumerate(rules, start=1):
-        if not isinstance(rule, str):
-            line = _line_of(r"^\s*[\"']?rules", text)
-            raise ReaderError(f"rule {position} must be a text; got {_describe(rule)}", path, line)
-        line = _line_of(re.escape(rule), text, n_before[rule])
-        n_before[rule] += 1
-        place = f"rule {position}" if line is None or not rule.strip() else f"line {line}"
-        parsed.append(parse_rule(rule, f"{path}, {place}"))
-    return tuple(parsed)
-
-
-def _line_of(pattern: str, text: str, skipped: int = 0) -> int | None:
-    """The line of a pattern; None if it is written differently, for example with escapes."""
-    for count, match in enumerate(re.finditer(pattern, text, re.MULTILINE)):
-        if count == skipped:
-            return text.count("\n", 0, match.end() - len(match[0].lstrip())) + 1
-    return None
 
 
 def _describe(value: object) -> str:

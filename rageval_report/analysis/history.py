@@ -17,17 +17,9 @@ import pandas as pd
 from rageval_report.analysis import arguments, paired_metric, report, tables
 from rageval_report.analysis.pairing import PairedRuns, Pairing, compared_rows, twin_of
 from rageval_report.analysis.verdicts import CorrectionFamily
-from rageval_report.errors import DOUBT, DataError, UnknownNameError, is_doubt
+from rageval_report.errors import DataError, UnknownNameError, doubts_of
 from rageval_report.plots.drawn import Drawn
-from rageval_report.reports.sentences import (
-    correction_note,
-    counted,
-    direction_notes,
-    join_names,
-    number,
-    pvalue_text,
-    signed,
-)
+from rageval_report.reports.sentences import correction_note, counted, direction_notes, join_names
 from rageval_report.results import Result, answer_of
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import align, places_on_two_scales, range_text
@@ -88,34 +80,22 @@ def _flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
             yield f"{before}{name}", plain_value(value)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
-    """A field that differs between two runs as text, or that one of them does not have."""
-
-    field: str
-    before: str
-    after: str
-    is_known: bool = True
-
-    def __str__(self) -> str:
-        if self.before == self.after == UNKNOWN:
-            return f"{self.field}: {UNKNOWN}"
-        return f"{self.field}: {self.before} → {self.after}"
-
-
 def config_changes(
-    before: Mapping[str, Any], after: Mapping[str, Any], fields: Iterable[str]
-) -> list[FieldChange]:
-    """The fields that differ between two configurations, or that one of them does not have."""
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    fields: Iterable[str],
+    *,
+    of_both: bool = False,
+) -> list[str]:
+    """The fields that differ, or are unknown in one of them, unless only those of both count."""
     changes = []
     for field in fields:
         is_known = field in before and field in after
-        if not is_known or before[field] != after[field]:
-            texts = []
-            for config in (before, after):
-                text = " ".join(str(config.get(field, UNKNOWN)).split())
-                texts.append(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
-            changes.append(FieldChange(field, texts[0], texts[1], is_known))
+        is_same = is_known and before[field] == after[field]
+        if not is_same and (is_known or not of_both):
+            texts = (" ".join(str(own.get(field, UNKNOWN)).split()) for own in (before, after))
+            short = [t if len(t) <= _LONGEST else f"{t[: _LONGEST - 1]}…" for t in texts]
+            changes.append(f"{field}: {' → '.join(dict.fromkeys(short))}")
     return changes
 
 
@@ -126,23 +106,20 @@ def fields_of(runs: Iterable[DatedRun]) -> list[str]:
 
 def measurement_changes(
     before: DatedRun, after: DatedRun, metric: Metric, fixed: Iterable[str]
-) -> list[FieldChange]:
-    """The changes that prevent a comparison on a metric, and those that may, being unknown."""
-    changes = config_changes(before.config, after.config, fixed)
+) -> list[str]:
+    """The changes that prevent a comparison on a metric."""
+    changes = config_changes(before.config, after.config, fixed, of_both=True)
     ours, theirs = before.metric(metric), after.metric(metric)
     if ours is None or theirs is None:
         return changes
-    if ours.greater_is_better != theirs.greater_is_better:
-        way = {True: "higher is better", False: "lower is better"}
-        old, new = way[ours.greater_is_better], way[theirs.greater_is_better]
-        changes.append(FieldChange("direction", old, new))
+    ways = [f"{'higher' if own.greater_is_better else 'lower'} is better" for own in (ours, theirs)]
+    if ways[0] != ways[1]:
+        changes.append(f"direction: {' → '.join(ways)}")
+    scores = before.table.sample.scores, after.table.sample.scores
     if ours.bounds and theirs.bounds and tuple(ours.bounds) != tuple(theirs.bounds):
-        changes.append(FieldChange("bounds", str(ours.bounds), str(theirs.bounds)))
-    else:
-        scores = before.table.sample.scores, after.table.sample.scores
-        if places_on_two_scales((ours, theirs), scores):
-            old, new = map(range_text, (ours, theirs), scores)
-            changes.append(FieldChange("scale", old, new))
+        changes.append(f"bounds: {ours.bounds} → {theirs.bounds}")
+    elif places_on_two_scales((ours, theirs), scores):
+        changes.append(f"scale: {' → '.join(map(range_text, (ours, theirs), scores))}")
     return changes
 
 
@@ -228,15 +205,8 @@ def pair_of(before: DatedRun, after: DatedRun) -> SameQueries:
 
 
 TOO_FEW, NOT_COMPARED = "too few", "not compared"
-_ORDER = (
-    WORSE,
-    BETTER,
-    DIRECTION_UNKNOWN,
-    UNDECIDED,
-    TOO_FEW,
-    IDENTICAL,
-    NOT_COMPARED,
-)  # what matters first
+# What matters first.
+_ORDER = WORSE, BETTER, DIRECTION_UNKNOWN, UNDECIDED, TOO_FEW, IDENTICAL, NOT_COMPARED
 # With more tests than this, inverting each of them for its interval would take minutes.
 MOST_INVERTED = 100
 # Words in the name of a field that says how answers were measured, not how they were generated.
@@ -254,7 +224,6 @@ class History(Drawn):
     own_plot = "trends"
 
     runs: tuple[DatedRun, ...] = ()
-    origin: tuple[str, ...] = ()
 
     @property
     def _last(self) -> pd.DataFrame:
@@ -313,30 +282,9 @@ class History(Drawn):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The last run against the baseline, one sentence per metric."""
-        return tuple(self._sentence(row) for row in self._last.to_dict("records"))
-
-    def _sentence(self, last: Mapping[Any, Any]) -> str:
-        metric, run, baseline, word = (last[n] for n in ("metric", "run", "baseline", "verdict"))
-        level = f"{100 * float(str(self.settings['confidence_level'])):g} % CI"
-        difference, low, high = (last[f"difference{n}"] for n in ("", "_ci_low", "_ci_high"))
-        unit = ("cluster",) if "clusters" in self.settings else ("query", "queries")
-        pairs = counted(int(last["difference_n"]), *unit)
-        limits = f"{level} {number(low)} to {number(high)}"
-        numbers = f"{number(difference)} ({limits}, {pairs})"
-        sentence = f"{run} beside {baseline} is {word} on {metric}: {numbers}"
-        if word in (BETTER, WORSE):
-            pvalue = pvalue_text(last["difference_pvalue_adjusted"])
-            sentence = (
-                f"{run} is {word} on {metric} than {baseline}: {signed(difference)} ({limits}), "
-                f"adjusted p {pvalue}, {pairs}"
-            )
-        elif word == NOT_COMPARED:
-            differs = last["differs_from_baseline"]
-            why = differs if isinstance(differs, str) else "no query is scored in both"
-            sentence = f"{run} is not comparable with {baseline} on {metric}: {why}"
-        since = self._first_worse.get(metric)
-        return sentence if since in (None, run) else f"{sentence}; it was first worse at {since}"
+        """The last run against the baseline, metric by metric."""
+        rows = self._last[["metric", "verdict"]].to_numpy().tolist()
+        return tuple(f"{metric}: {self._dated_verdict(metric, word)}" for metric, word in rows)
 
     def changes(self) -> Result:
         """What changed from run to run: configuration and gold set."""
@@ -346,20 +294,11 @@ class History(Drawn):
             if before is not None:
                 gold_set = pair_of(before, run).gold_set.removeprefix("query set: ") or "the same"
                 config = _changes_text(before, run, fields) or "the same" if fields else config
-            moment = run.created
-            rows.append(
-                {
-                    "run": run.name,
-                    "created": moment and moment.isoformat(sep=" ", timespec="minutes"),
-                    "pipeline": run.evaluation.name,
-                    "n_queries": run.table.n_queries,
-                    "query_set": run.query_set[:_SHORT_HASH],
-                    "gold_set": gold_set,
-                    "config": config,
-                }
-            )
-        notes = (*_doubts(self.runs), *self.origin)
-        return Result("What changed from run to run", pd.DataFrame(rows), {}, notes)
+            moment = run.created and run.created.isoformat(sep=" ", timespec="minutes")
+            row = {"run": run.name, "created": moment, "pipeline": run.evaluation.name}
+            counts = {"n_queries": run.table.n_queries, "query_set": run.query_set[:_SHORT_HASH]}
+            rows.append({**row, **counts, "gold_set": gold_set, "config": config})
+        return Result("What changed from run to run", pd.DataFrame(rows))
 
 
 def trends(
@@ -382,6 +321,7 @@ def trends(
         plan = replace(plan, interval="t")
     trend = _Trends(runs, first, chosen, pairs, fields, correction, plan, clusters)
     names = list(dict.fromkeys(run.evaluation.name for run in runs))
+    doubts = dict.fromkeys(doubts_of(run.evaluation for run in runs))
     of = f"{len(runs)} runs" if len(names) > _MOST_IN_TITLE else " and ".join(names)
     return History(
         f"History of {of}" + (f", against {first.name}" if len(runs) > 1 else ""),
@@ -391,12 +331,14 @@ def trends(
             "fixed": tuple(fields),
             **plan.settings(),
             "correction": correction,
-            "family_size": trend.n_tests,
+            "family_size": trend.tested[1],
             **arguments.clusters_setting(clusters),
             **arguments.engine_setting(first.evaluation),
         },
-        (*_doubts(runs), *trend.notes(), *arguments.unnamed_clusters(first.evaluation, clusters)),
-        headline=("run", "n", "mean", "ci_low", "ci_high", "change", "difference", "marks"),
+        (*doubts, *trend.notes(), *arguments.unnamed_clusters(first.evaluation, clusters)),
+        headline=(
+            *("run", "n", "mean", "ci_low", "ci_high", "change", "difference", "since_baseline"),
+        ),
         grouped_by="metric",
         runs=tuple(runs),
     )
@@ -450,24 +392,17 @@ def _pairs_of(metric: Metric, runs: Sequence[DatedRun], baseline: DatedRun) -> I
 # -- the tests: a step is one metric of two runs, as a mapping of what differs and its numbers
 
 _Step = dict[str, Any]
-_NO_NUMBERS = {"n": 0, "difference": math.nan, **dict.fromkeys(_NUMBERS, math.nan)}
-_NO_STEP: _Step = {**_NO_NUMBERS, "outcome": None, "differs": None, "unknown": None, "fields": []}
+_NO_STEP: _Step = {
+    **dict.fromkeys(("outcome", "differs")),
+    **dict.fromkeys(("difference", *_NUMBERS), math.nan),
+    "n": 0,
+}
 
 
-def _step(
-    gold_set: str, changes: list[FieldChange], row: paired_metric.MetricComparison | None
-) -> _Step:
+def _step(gold_set: str, changes: list[str], row: paired_metric.MetricComparison | None) -> _Step:
     """What differs, and the test if the scores mean the same; its outcome is not adjusted yet."""
-    known = [change for change in changes if change.is_known]
-    step = {
-        **_NO_NUMBERS,
-        "outcome": NOT_COMPARED,
-        "gold_set": gold_set,
-        "fields": [*(["query set"] if gold_set else []), *(change.field for change in known)],
-        "differs": "; ".join(filter(None, (gold_set, *map(str, known)))) or None,
-        "unknown": "; ".join(str(c) for c in changes if not c.is_known) or None,
-        "is_tested": row is not None,
-    }
+    differs = "; ".join(filter(None, (gold_set, *changes))) or None
+    step = {**_NO_STEP, "outcome": NOT_COMPARED, "differs": differs}
     if row is not None and row.test.n:
         gains = (row.test.difference > 0) == row.metric.greater_is_better
         numbers = (row.test.difference, row.interval.low, row.interval.high, row.test.pvalue)
@@ -493,36 +428,26 @@ class _Trends:
     clusters: arguments.Clusters | None
 
     @cached_property
-    def steps(self) -> dict[tuple[str, str, str], _Step]:
-        """The steps by metric, earlier and later run; p-values are corrected over the table."""
-        steps = dict.fromkeys((metric.name, a.name, b.name) for metric, a, b in self.pairs)
+    def tested(self) -> tuple[dict[tuple[str, str, str], _Step], int]:
+        """The steps by metric, earlier and later run; and the number of tests of quality."""
         compared: dict[tuple[str, str, str], _Step] = {}
         # Two runs are paired once, not once per metric.
         for before, after in dict.fromkeys(pair[1:] for pair in self.pairs):
             shared = [metric for metric, *pair in self.pairs if pair == [before, after]]
             for name, step in self._compare(before, after, shared):
                 compared[name, before.name, after.name] = step
-        ordered = {key: compared[key] for key in steps}
-        corrected = self._family(ordered).adjusted(self.correction).tolist()
+        keys = ((metric.name, before.name, after.name) for metric, before, after in self.pairs)
+        ordered = {key: compared[key] for key in keys}
+        pvalues = np.array([step["pvalue"] for step in ordered.values()], dtype=np.float64)
+        family = CorrectionFamily.of(self.metrics).tested([name for name, _, _ in ordered], pvalues)
+        corrected = family.adjusted(self.correction).tolist()
         for step, pvalue in zip(ordered.values(), corrected, strict=True):
             step["pvalue_adjusted"] = pvalue
-            if (
-                step["outcome"] in (BETTER, WORSE, DIRECTION_UNKNOWN)
-                and not pvalue <= self.plan.alpha
-            ):
+            is_test = step["outcome"] in (BETTER, WORSE, DIRECTION_UNKNOWN)
+            if is_test and not pvalue <= self.plan.alpha:
                 few = step["n"] < self.plan.fewest_units
                 step["outcome"] = TOO_FEW if few else UNDECIDED
-        return ordered
-
-    def _family(self, steps: Mapping[Any, _Step]) -> CorrectionFamily:
-        """The tests, and which of them are corrected together."""
-        pvalues = np.array([step["pvalue"] for step in steps.values()], dtype=np.float64)
-        return CorrectionFamily.of(self.metrics).tested([name for name, _, _ in steps], pvalues)
-
-    @property
-    def n_tests(self) -> int:
-        """The number of tests of quality metrics."""
-        return self._family(self.steps).size
+        return ordered, family.size
 
     def _compare(
         self, before: DatedRun, after: DatedRun, metrics: Sequence[Metric]
@@ -533,7 +458,7 @@ class _Trends:
         comparable = {
             metric.name: (ours, theirs)
             for metric in metrics
-            if pair.n_same and not any(change.is_known for change in changes[metric.name])
+            if pair.n_same and not changes[metric.name]
             if (ours := before.metric(metric)) and (theirs := after.metric(metric))
         }
         common = ([*comparable.values()], self.plan, self.clusters)
@@ -566,7 +491,7 @@ class _Trends:
         """One row per run that has the metric."""
         having = [run for run in self.runs if metric.name in self.means[run.name]]
         steps = {
-            run: self.steps.get((metric.name, self.first.name, run.name), _NO_STEP)
+            run: self.tested[0].get((metric.name, self.first.name, run.name), _NO_STEP)
             for run in having
         }
         regression = next((r for r, since in steps.items() if since["outcome"] == WORSE), None)
@@ -574,7 +499,7 @@ class _Trends:
         for before, run in zip((None, *having[:-1]), having, strict=True):
             mean, since = self.means[run.name][metric.name], steps[run]
             key = (metric.name, before.name if before else "", run.name)
-            previous = self.steps.get(key, _NO_STEP)
+            previous = self.tested[0].get(key, _NO_STEP)
             # Lines are drawn within a segment only, so not across a break.
             segment += previous["differs"] is not None
             yield {
@@ -594,77 +519,44 @@ class _Trends:
                 "since_baseline": since["outcome"],
                 "first_regression": run is regression,
                 "differs": previous["differs"],
-                "unknown": previous["unknown"],
                 "differs_from_baseline": since["differs"],
-                "marks": self._marks(before, previous, since, is_first=run is regression),
                 "kind": metric.kind,
                 "greater_is_better": metric.greater_is_better,
                 "ci_method": mean["ci_method"],
                 "verdict": since["outcome"] if run is having[-1] else None,
             }
 
-    def _marks(
-        self, before: DatedRun | None, previous: _Step, since: _Step, *, is_first: bool
-    ) -> str | None:
-        """The marks of a row that a reader must not miss, the most serious first."""
-        marks = []
-        if since["outcome"] in (BETTER, WORSE):
-            than = f"{since['outcome']} than {self.first.name}"
-            marks.append("first regression" if is_first else than)
-        # If the previous run is the baseline, the mark against the baseline has said it already.
-        if previous["outcome"] in (BETTER, WORSE) and before is not self.first:
-            marks.append(f"{previous['outcome']} than before")
-        marks += [f"other {', '.join(previous['fields'])}"] if previous["fields"] else []
-        marks += ["perhaps not comparable"] if previous["unknown"] else []
-        return "; ".join(marks) or None
-
     # -- the notes
 
     def notes(self) -> Iterator[str]:
         """Breaks, changes, missing scores, the number of tests."""
-        runs, n_tests = self.runs, self.n_tests
+        runs, (_, n_tests) = self.runs, self.tested
         if len(runs) == 1:
             yield "only one run: there is nothing to compare it with yet"
         yield from self._break_notes()
         yield from direction_notes(self.metrics)
-        for metric in self.metrics:
-            without = [run.name for run in runs if metric.name not in self.means[run.name]]
-            if without:
-                yield f"{metric.name} is not in {join_names(without, _MOST_NOTED)}"
         fields = fields_of(runs)
-        texts = {
-            after.name: _changes_text(before, after, fields) for before, after in pairwise(runs)
-        }
-        changed = [f"{name} ({text})" for name, text in texts.items() if text]
+        texts = ((pair[1].name, _changes_text(*pair, fields)) for pair in pairwise(runs))
+        changed = [f"{name} ({text})" for name, text in texts if text]
         if not fields:
             yield "no run has a configuration: what changed between runs is unknown"
         elif changed:
             yield f"the configuration changed, or is unknown, at {join_names(changed, _MOST_NOTED)}"
         if n_tests > 1:
             yield correction_note(self.correction, n_tests, self.plan.alpha)
-        unscored: dict[str, int] = {}
-        for run in runs:
-            for name, mean in self.means[run.name].items():
-                n = run.table.n_queries - mean["n"]
-                unscored[name] = max(n, unscored.get(name, 0))
-        counts = [f"up to {unscored[m.name]} of {m.name}" for m in self.metrics if unscored[m.name]]
-        if counts:
-            yield f"missing scores in a run, not in the means: {', '.join(counts)}"
 
     def _break_notes(self) -> Iterator[str]:
-        """Breaks in comparability, and possible ones, each once for all metrics."""
+        """Breaks in comparability, each once for all metrics."""
         neighbours = {(before.name, after.name) for before, after in pairwise(self.runs)}
-        metrics_by_note: dict[str, list[str]] = {}
-        for (name, before, after), step in self.steps.items():
-            for change, text in (
-                (step["differs"], f"{after} is not directly comparable with {before}"),
-                (step["unknown"], f"whether {after} is comparable with {before} is unknown"),
-            ):
-                if change and (before, after) in neighbours:
-                    metrics_by_note.setdefault(f"{text}: {change}", []).append(name)
-        for note, names in metrics_by_note.items():
-            yield note if len(names) == len(self.metrics) else f"{', '.join(names)}: {note}"
-        if any(step["gold_set"] and step["is_tested"] for step in self.steps.values()):
+        notes = [
+            (name, f"{after} is not directly comparable with {before}: {step['differs']}")
+            for (name, before, after), step in self.tested[0].items()
+            if step["differs"] and (before, after) in neighbours
+        ]
+        for text in dict.fromkeys(text for _, text in notes):
+            names = [name for name, own in notes if own == text]
+            yield text if len(names) == len(self.metrics) else f"{', '.join(names)}: {text}"
+        if len({run.query_set for run in self.runs}) > 1:
             yield "where the gold set changed, tests use the queries that are the same in both runs"
 
 
@@ -674,16 +566,5 @@ def _columns(step: _Step, what: str) -> dict[str, object]:
     return {f"{what}_n": step["n"], what: step["difference"], **numbers}
 
 
-def _doubts(runs: Iterable[DatedRun]) -> Iterator[str]:
-    """The doubts about the scores of runs, each once, with the names of the runs that have it."""
-    names_by_doubt: dict[str, dict[str, None]] = {}
-    for run in runs:
-        # Older evaluations, and those of other libraries, may have no notes.
-        for doubt in filter(is_doubt, getattr(run.evaluation, "notes", ())):
-            names_by_doubt.setdefault(doubt, {})[run.name] = None
-    for doubt, names in names_by_doubt.items():
-        yield f"{DOUBT}{join_names([*names], _MOST_NOTED)}: {doubt[len(DOUBT) :]}"
-
-
 def _changes_text(before: DatedRun, after: DatedRun, fields: Sequence[str]) -> str:
-    return "; ".join(map(str, config_changes(before.config, after.config, fields)))
+    return "; ".join(config_changes(before.config, after.config, fields))

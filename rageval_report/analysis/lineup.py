@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import Clusters, resolve_units, unnamed_clusters
-from rageval_report.analysis.pairing import (
-    MISSING_TREATMENTS,
-    MissingTreatment,
-    check_evaluations,
-    notes_on_bounds,
-    on_one_scale,
-    pair_rows,
-    require_bounds,
-    twin_of,
-)
+from rageval_report.analysis import pairing
+from rageval_report.analysis.arguments import Clusters, pick, resolve_units, unnamed_clusters
 from rageval_report.errors import (
     MOST_NAMED,
     AlignmentError,
@@ -30,7 +22,7 @@ from rageval_report.errors import (
     doubts_of,
     named,
 )
-from rageval_report.scores import Metric, Scored, align, resolver, states
+from rageval_report.scores import Metric, Scored, align, states
 from rageval_report.stats import many_pairs
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import Pairs
@@ -43,12 +35,19 @@ from rageval_report.stats.units import (
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
 
-class RankedColumns:
-    """The scores of one metric on the queries that every pipeline scored: one column a pipeline.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankedBlock:
+    """One metric on the queries that every pipeline scored, in memory or of scans.
 
-    In memory, and of scans, they have ``columns``, ``pairs``, ``are_clusters``, ``error``,
-    ``alone_best`` and ``friedman``.
+    Both have ``columns``, the scores of each pipeline, ``pairs`` and ``error``.
     """
+
+    metric: Metric
+    names: tuple[str, ...]
+    unscored: IntArray
+    empty: tuple[str, ...] = ()
+    n_not_applicable: int = 0
+    units: Units = QUERIES
 
     @property
     def n(self: Any) -> int:
@@ -73,85 +72,44 @@ class RankedColumns:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class MatrixColumns(RankedColumns):
-    """Columns in memory: scores of shape (n_queries, n_pipelines), none missing."""
-
-    scores: FloatArray
-    units: Units = QUERIES
-
-    @property
-    def n(self) -> int:
-        """The number of queries."""
-        return len(self.scores)
-
-    @property
-    def n_units(self) -> int:
-        """The number of independent units."""
-        return self.units.count(len(self.scores))
-
-    @cached_property
-    def columns(self) -> list[Column]:
-        """The scores of each pipeline."""
-        return [Column.of(column) for column in self.scores.T]
-
-    @property
-    def pairs(self) -> list[Pairs]:
-        """All pairs; not kept, because those of all metrics may be large."""
-        return many_pairs.pairs_of_columns(self.scores, units=self.units)
-
-    @property
-    def are_clusters(self) -> bool:
-        """Whether queries belong together."""
-        return self.units.are_clusters
-
-    def error(self, place: int) -> ClusteredStandardError | None:
-        """The standard error of the mean of a column by clusters."""
-        return clustered_standard_error(self.scores[:, place], np.asarray(self.units.codes))
-
-    def alone_best(self, *, greater_is_better: bool) -> IntArray:
-        """On how many queries each column is better than all others."""
-        return many_pairs.count_alone_best(self.scores, greater_is_better=greater_is_better)
-
-    def friedman(self, *, greater_is_better: bool) -> many_pairs.FriedmanResult:
-        """Friedman's test; of clusters, on their sums, which are independent."""
-        return many_pairs.friedman_test(
-            self.units.sums(self.scores), greater_is_better=greater_is_better
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreBlock:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoreBlock(RankedBlock):
     """The scores of one metric: one row per common query, one column per pipeline."""
 
-    metric: Metric
-    names: tuple[str, ...]
     values: FloatArray
-    unscored: IntArray
-    empty: tuple[str, ...] = ()
-    n_not_applicable: int = 0
-    units: Units = QUERIES
 
-    @property
+    @cached_property
     def is_complete(self) -> BoolArray:
         """Whether every pipeline scored each row."""
         return ~np.isnan(self.values[:, 0]) if self.names else np.zeros(len(self.values), bool)
 
-    @property
+    @cached_property
     def complete(self) -> FloatArray:
         """The rows that every pipeline scored."""
-        rows = self.is_complete
-        return self.values if rows.all() else self.values[rows]
+        return self.values if self.is_complete.all() else self.values[self.is_complete]
 
     @cached_property
-    def columns(self) -> MatrixColumns:
-        """The rows that every pipeline scored, with what a ranking needs of them."""
-        return MatrixColumns(self.complete, self.units.select(self.is_complete))
+    def _units(self) -> Units:
+        return self.units.select(self.is_complete)
 
     @property
     def n_units(self) -> int:
-        """The number of units of the rows that every pipeline scored."""
-        return self.columns.n_units
+        """The number of independent units of these rows."""
+        return self._units.count(len(self.complete))
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The scores of each pipeline."""
+        return [Column.of(column) for column in self.complete.T]
+
+    @property
+    def pairs(self) -> list[Pairs]:
+        """All pairs; not kept, because those of all metrics may be large."""
+        return many_pairs.pairs_of_columns(self.complete, units=self._units)
+
+    def error(self, place: int) -> ClusteredStandardError | None:
+        """The standard error of the mean of a column by clusters."""
+        return clustered_standard_error(self.complete[:, place], np.asarray(self._units.codes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +121,7 @@ class Lineup:
     rows: tuple[IndexArray | None, ...]
     metrics: dict[str, tuple[Metric, ...]]
     notes: tuple[str, ...] = ()
-    missing: MissingTreatment = "drop"
+    missing: pairing.MissingTreatment = "drop"
     units: Units = QUERIES
 
     @property
@@ -184,15 +142,6 @@ class Lineup:
             values = run.scores[metric.name].to_numpy()
             matrix[:, column] = values if rows is None else values.take(rows)
         return matrix
-
-    def extreme_means(self, metric: Metric, pipeline: str) -> tuple[float, float]:
-        """The mean of all common queries if missing scores were as low, or high, as they can be."""
-        scores = self.scores(metric.name)[:, self.names.index(pipeline)]
-        low, high = (
-            Column.of(np.where(np.isnan(scores), bound, scores)).mean
-            for bound in require_bounds(metric)
-        )
-        return low, high
 
     def block(self, name: str) -> ScoreBlock:
         """The scores of one metric on the queries that every pipeline scored."""
@@ -215,20 +164,19 @@ class Lineup:
             scores, is_missing = scores[:, has_any], is_missing[:, has_any]
         if is_missing.any():
             if self.missing == "worst":
-                worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
+                worst = pairing.require_bounds(metric)[0 if metric.greater_is_better else 1]
                 scores = np.where(is_unscored[:, has_any], worst, scores)
             else:
                 scores = scores.copy(order="F")
                 scores[is_missing.any(axis=1)] = np.nan
-        names = list(zip(self.names, has_any.tolist(), strict=True))
         return ScoreBlock(
-            metric,
-            tuple(pipeline for pipeline, is_scored in names if is_scored),
-            scores,
-            is_unscored.sum(axis=0)[has_any],
-            tuple(pipeline for pipeline, is_scored in names if not is_scored),
-            0 if applies is None else int((~applies).sum()),
-            self.units,
+            metric=metric,
+            names=tuple(compress(self.names, has_any)),
+            values=scores,
+            unscored=is_unscored.sum(axis=0)[has_any],
+            empty=tuple(compress(self.names, ~has_any)),
+            n_not_applicable=0 if applies is None else int((~applies).sum()),
+            units=self.units,
         )
 
     def _sides(self, name: str) -> Iterator[tuple[Scored, IndexArray | None, Metric]]:
@@ -238,26 +186,26 @@ class Lineup:
 def line_up(
     evaluations: Iterable[Scored],
     *,
-    missing: MissingTreatment = "drop",
+    missing: pairing.MissingTreatment = "drop",
     on: str | None = None,
     clusters: Clusters | None = None,
 ) -> Lineup:
     """Put runs side by side; the keywords are those of `rank`."""
-    runs = check_evaluations(tuple(evaluations), "rank(*runs)")
+    runs = pairing.check_evaluations(tuple(evaluations), "rank(*runs)")
     check_several([run.name for run in runs])
-    check_choice("missing", missing, MISSING_TREATMENTS)
+    check_choice("missing", missing, pairing.MISSING_TREATMENTS)
     first = runs[0]
     others = list(runs[1:]) if on is None else align.match_all(first, runs[1:], on)
     runs = (first, *others)
-    pairings = [pair_rows(first, run) for run in others]
+    pairs = [pairing.pair_rows(first, run) for run in others]
     ids = first.scores.index
     is_common = np.ones(len(ids), dtype=bool)
-    for pairing in pairings:
-        if pairing.alignment.baseline_rows is not None:
-            is_common &= np.isin(np.arange(len(ids)), pairing.alignment.baseline_rows)
+    for pair in pairs:
+        if pair.alignment.baseline_rows is not None:
+            is_common &= np.isin(np.arange(len(ids)), pair.alignment.baseline_rows)
     rows: tuple[IndexArray | None, ...] = (None,) * len(runs)
     # None stands for all rows in order: runs over one file of queries need no look-up.
-    if any(pairing.alignment.baseline_rows is not None for pairing in pairings):
+    if any(pair.alignment.baseline_rows is not None for pair in pairs):
         ids = ids[is_common]
         rows = tuple(run.scores.index.get_indexer(ids) for run in runs)
     if not len(ids):
@@ -267,7 +215,7 @@ def line_up(
     if any(len(run.scores) > len(ids) for run in runs):
         alone = dict.fromkeys(i for run in runs for i in run.scores.index.difference(ids))
         notes.append(note_on_lone_queries([*alone], len(alone)))
-    notes += [*note_on_lone_metrics(runs, metrics), *notes_on_bounds(runs, metrics.values())]
+    notes += note_on_lone_metrics(runs, metrics)
     units = resolve_units(first, clusters, is_common).select(is_common)
     return Lineup(runs, ids, rows, metrics, tuple(notes), missing, units)
 
@@ -289,13 +237,13 @@ def common_metrics(runs: Sequence[Scored]) -> dict[str, tuple[Metric, ...]]:
     """The metrics that all pipelines have, by the first one's name, as each pipeline knows them."""
     first, *others = runs
     known = [
-        (metric, *(twin for other in others if (twin := twin_of(metric, other))))
+        (metric, *(twin for other in others if (twin := pairing.twin_of(metric, other))))
         for metric in first.metrics.values()
     ]
     shared = [metrics for metrics in known if len(metrics) == len(runs)]
     if not shared:
         raise AlignmentError(_NOTHING_SHARED.format("metric", len(runs), first.name))
-    return {metrics[0].name: metrics for metrics in on_one_scale(runs, shared)}
+    return {metrics[0].name: metrics for metrics in pairing.on_one_scale(runs, shared)}
 
 
 def note_on_lone_queries(ids: Sequence[str], n: int) -> str:
@@ -326,9 +274,7 @@ def choose_shared_metrics(
     """The shared metrics by any of their names; all of them if `metrics` is None."""
     if metrics is None:
         return list(shared)
-    resolve = resolver(first)
-    names = [metrics] if isinstance(metrics, str) else metrics
-    chosen = list(dict.fromkeys(resolve(name) for name in names))
+    chosen = list(dict.fromkeys(metric.name for metric in pick(first, metrics)))
     for name in chosen:
         if name not in shared:
             raise UnknownNameError("metric of every pipeline", name, shared)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from rageval_report.analysis.arguments import (
 )
 from rageval_report.analysis.history import DatedRun
 from rageval_report.analysis.pairing import require_bounds, twin_of
-from rageval_report.analysis.tables import PipelineTable, table_of, text_labels
+from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import DataError, named
 from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import direction_notes
@@ -33,7 +32,6 @@ from rageval_report.stats import means, sequential
 from rageval_report.stats.columns import Column
 from rageval_report.types import FloatArray, IntArray
 
-_ALL = "all"  # the slice that has every query
 # A single score has no variance, which decides the stakes.
 _FEWEST_IN_REFERENCE = 2
 
@@ -55,21 +53,18 @@ class Monitoring(Drawn):
         """What has got worse since when, the table with alarms first, and at most three notes."""
         frame = self.frame.sort_values("alarm", ascending=False, kind="stable")
         frame = frame.assign(verdict=frame["alarm"].map({True: "worse", False: "no alarm"}))
-        columns = ["metric", "slice", "n", "mean", "reference_mean", "limit", "since", "verdict"]
-        if set(frame["slice"]) == {_ALL}:
-            columns.remove("slice")
+        columns = ("metric", "n", "mean", "reference_mean", "limit", "since", "verdict")
         n, n_batches = len(frame), self.batches["batch"].nunique()
         none = f"No alarm: none of {n} means is worse than in {self.settings['reference']}"
         sentence = "; ".join(self.sentences) or f"{none}, after {n_batches} batches"
-        return answer_of(self, f"{sentence}.", frame, columns=tuple(columns), grouped_by="")
+        return answer_of(self, f"{sentence}.", frame, columns=columns, grouped_by="")
 
 
 @dataclass(frozen=True, eq=False)
 class _Watched:
-    """One metric of one slice: its reference, the bets that its mean is worse, and its batches."""
+    """One metric: its reference, the bets that its mean is worse, and its batches."""
 
     metric: Metric
-    slice_name: str
     reference: Column
     bets: sequential.ChangeBets
     batches: list[Column]
@@ -79,18 +74,15 @@ class _Watched:
         try:
             return sequential.combine_growth([self.bets.growth(scores) for scores in self.batches])
         except DataError as exc:
-            name = self.metric.name
             raise DataError(
-                f"metric {name!r}: {exc}. Give bounds that hold for the reference and for all "
-                f"batches when the reference is loaded: metrics={{{name!r}: {{'bounds': "
-                "(low, high)}}"
+                f"metric {self.metric.name!r}: {exc}. Give bounds that hold for the reference and "
+                "for all batches when the reference is loaded: metrics={...: {'bounds': ...}}"
             ) from exc
 
     def path(self, batches: Sequence[DatedRun], evalues: FloatArray, needed: float) -> pd.DataFrame:
         """The evidence after each batch."""
         path = {
             "metric": self.metric.name,
-            "slice": self.slice_name,
             "batch": [batch.name for batch in batches],
             "place": range(len(batches)),
             "created": [batch.created for batch in batches],
@@ -113,28 +105,17 @@ class _Watched:
         n = int(shown["n"].sum())
         mean = math.fsum(shown["n"] * shown["mean"]) / n if n else math.nan
         side = "below" if metric.greater_is_better else "above"
-        where = "" if self.slice_name == _ALL else f" on {self.slice_name}"
         verdict = (
-            f"{metric.name} is worse{where} since {names[since]}: mean {mean:.3g} of {n} {unit}, "
+            f"{metric.name} is worse since {names[since]}: mean {mean:.3g} of {n} {unit}, "
             f"{side} {self.bets.limit:.3g}; the reference has {self.reference.mean:.3g} "
             f"(alarm at {names[at]})"
         )
-        return {
-            "metric": metric.name,
-            "title": metric.title,
-            "slice": self.slice_name,
-            "alarm": is_worse,
-            "since": names[since] if is_worse else None,
-            "alarm_at": names[at] if is_worse else None,
-            "n": n,
-            "mean": mean,
-            "reference_n": self.reference.n,
-            "reference_mean": self.reference.mean,
-            "limit": self.bets.limit,
-            "evidence": float(path["evidence"].max()),
-            "needed": needed,
-            "verdict": verdict if is_worse else None,
-        }
+        row: dict[str, Any] = {"metric": metric.name, "title": metric.title, "alarm": is_worse}
+        row |= {"since": names[since] if is_worse else None}
+        row |= {"alarm_at": names[at] if is_worse else None, "n": n, "mean": mean}
+        row |= {"reference_n": self.reference.n, "reference_mean": self.reference.mean}
+        row |= {"limit": self.bets.limit, "evidence": float(path["evidence"].max())}
+        return row | {"needed": needed, "verdict": verdict if is_worse else None}
 
 
 def monitor_batches(
@@ -142,7 +123,6 @@ def monitor_batches(
     batches: Sequence[DatedRun],
     *,
     metrics: Sequence[str] | None = None,
-    by: str | None = None,
     tolerance: float | Mapping[str, float] = 0.0,
     alpha: float = 0.05,
     clusters: Clusters | None = None,
@@ -151,21 +131,23 @@ def monitor_batches(
     if not batches:
         raise DataError("runs must hold a reference and at least one batch after it")
     chosen, notes = _choose_metrics(reference, metrics)
+    unit = "queries" if clusters is None else "clusters"
     if clusters is not None:
         _check_whole_clusters(batches, clusters)
         notes.append(
             "n counts clusters, and a mean is that of the clusters' means: each counts once"
         )
-    known = _groups_of(reference, by, clusters)
-    groups = [_groups_of(batch, by, clusters, is_optional=True) for batch in batches]
-    watched = _watch(reference, chosen, known, groups, alpha / 2.0, tolerance)
+    first, *tables = (table_of(run.evaluation, clusters) for run in (reference, *batches))
+    watched = _watch(first, chosen, tables, alpha / 2.0, tolerance)
     evidence = [each.evidence() for each in watched]
-    adjusted = sequential.adjust_evalues(np.array([each.evalues for each in evidence]))
-    needed, unit = 2.0 / alpha, "queries" if clusters is None else "clusters"
-    pairs = zip(watched, adjusted, strict=True)
-    paths = [each.path(batches, evalues, needed) for each, evalues in pairs]
-    followed = zip(watched, paths, evidence, strict=True)
-    rows = [each.finding(path, bets.starts, needed, unit) for each, path, bets in followed]
+    adjusted, needed = sequential.adjust_evalues([own.evalues for own in evidence]), 2.0 / alpha
+    paths = [
+        each.path(batches, evalues, needed) for each, evalues in zip(watched, adjusted, strict=True)
+    ]
+    rows = [
+        each.finding(path, bets.starts, needed, unit)
+        for each, path, bets in zip(watched, paths, evidence, strict=True)
+    ]
     return Monitoring(
         f"Monitoring against {reference.name}",
         pd.DataFrame(rows),
@@ -173,19 +155,13 @@ def monitor_batches(
             "reference": reference.name,
             "alpha": alpha,
             "family_size": len(watched),
-            **({} if by is None else {"by": by}),
             "tolerance": tolerance if isinstance(tolerance, float | int) else dict(tolerance),
             **clusters_setting(clusters),
             **engine_setting(reference.evaluation),
         },
-        (
-            *([] if by is None else _notes_on_slices(by, known, batches, groups)),
-            *notes,
-            *unnamed_clusters(reference.evaluation, clusters),
-        ),
+        (*notes, *unnamed_clusters(reference.evaluation, clusters)),
         headline=(
-            *("slice", "alarm", "since", "n", "mean", "reference_mean", "limit"),
-            *("evidence", "needed"),
+            *("alarm", "since", "n", "mean", "reference_mean", "limit", "evidence", "needed"),
         ),
         grouped_by="title",
         batches=pd.concat(paths, ignore_index=True),
@@ -227,69 +203,38 @@ def _check_whole_clusters(batches: Sequence[DatedRun], clusters: Clusters) -> No
         )
 
 
-def _groups_of(
-    run: DatedRun, by: str | None, clusters: Clusters | None, *, is_optional: bool = False
-) -> dict[str, PipelineTable]:
-    """The table of all queries, and that of each group in the order of the rows."""
-    table = table_of(run.evaluation, clusters)
-    if by is None or (is_optional and by not in table.sample.details):
-        return {_ALL: table}
-    groups = table.groups(by)
-    ordered = dict.fromkeys((_ALL, *text_labels(table.sample, by), *groups))
-    return {label: {**groups, _ALL: table}[label] for label in ordered if label in (_ALL, *groups)}
-
-
 def _watch(
-    reference: DatedRun,
+    reference: PipelineTable,
     metrics: Sequence[Metric],
-    known: Mapping[str, PipelineTable],
-    groups: Sequence[Mapping[str, PipelineTable]],
+    batches: Sequence[PipelineTable],
     alpha: float,
     tolerance: float | Mapping[str, float],
 ) -> list[_Watched]:
-    """What is watched, metric by metric, with the worst mean that is still as good."""
-    columns = [
-        (metric, label, column)
-        for metric in metrics
-        for label, table in known.items()
-        if (column := table.unit_means(metric)).n >= _FEWEST_IN_REFERENCE
-    ]
+    """What is watched, each with the worst mean that is still as good."""
+    columns = {metric: reference.unit_means(metric) for metric in metrics}
+    columns = {metric: own for metric, own in columns.items() if own.n >= _FEWEST_IN_REFERENCE}
     if not columns:
         raise DataError(
-            f"{reference.name}: no metric has {_FEWEST_IN_REFERENCE} scores or more to compare with"
+            f"{reference.sample.name}: no metric has {_FEWEST_IN_REFERENCE} scores or more to "
+            "compare with"
         )
     watched = []
-    for metric, label, column in columns:
+    for metric, column in columns.items():
         bounds, level = require_bounds(metric), 1.0 - 2.0 * alpha / len(columns)
         interval = means.mean_interval(column, bounds=bounds, confidence_level=level)
         allowed = tolerance.get(metric.name, 0.0) if isinstance(tolerance, Mapping) else tolerance
         if not allowed >= 0.0:
             raise DataError(f"tolerance must be a number >= 0; got {allowed}")
         up = metric.greater_is_better
-        limit = interval.low - allowed if up else interval.high + allowed
+        limit = float(interval.low - allowed if up else interval.high + allowed)
         spread = column.variance * (column.n - 1) / column.n
-        bets = sequential.ChangeBets(
-            float(limit), bounds, "less" if up else "greater", spread, alpha
-        )
-        batches = [_scores(metric, tables.get(label)) for tables in groups]
-        watched.append(_Watched(metric, label, column, bets, batches))
+        bets = sequential.ChangeBets(limit, bounds, "less" if up else "greater", spread, alpha)
+        own = [_scores(metric, table) for table in batches]
+        watched.append(_Watched(metric, column, bets, own))
     return watched
 
 
-def _scores(metric: Metric, table: PipelineTable | None) -> Column:
-    """The scores of a batch by independent unit; none if it lacks the slice or the metric."""
-    twin = None if table is None else twin_of(metric, table.sample)
-    return Column.of([]) if table is None or twin is None else table.unit_means(twin)
-
-
-def _notes_on_slices(
-    by: str,
-    known: Mapping[str, PipelineTable],
-    batches: Sequence[DatedRun],
-    groups: Sequence[Mapping[str, PipelineTable]],
-) -> Iterator[str]:
-    lacking = [batch.name for batch in batches if by not in batch.table.sample.details]
-    if lacking:
-        yield f"without the column {by}: {', '.join(lacking)}"
-    if new := [label for label in dict.fromkeys(chain(*groups)) if label not in known]:
-        yield f"not in the reference, and so not watched: {', '.join(new)}"
+def _scores(metric: Metric, table: PipelineTable) -> Column:
+    """The scores of a batch by independent unit; none if it lacks the metric."""
+    twin = twin_of(metric, table.sample)
+    return Column.of([]) if twin is None else table.unit_means(twin)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations, product
+from itertools import combinations
 from statistics import median
 from typing import Any
 
@@ -15,10 +14,9 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import agreement, pairing
-from rageval_report.analysis.arguments import check_count, choose_metrics, kind_of_mean
-from rageval_report.analysis.history import DatedRun, config_changes, fields_of, pair_of
-from rageval_report.errors import AlignmentError, DataError, check_choice, named
-from rageval_report.reports.sentences import join_names, number, pvalue_text, rounded_count
+from rageval_report.analysis.arguments import choose_metrics, kind_of_mean
+from rageval_report.errors import AlignmentError, DataError, named
+from rageval_report.reports.sentences import join_names, number, pvalue_text
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored, join_details, query_ids, states
 from rageval_report.scores.correct import answers_by, describe_notions, shared_notions
@@ -26,13 +24,13 @@ from rageval_report.scores.saved_columns import plain_value
 from rageval_report.stats import base, corrections
 from rageval_report.stats.components import (
     CrossedComponents,
-    NoiseSource,
     VarianceComponents,
     crossed_components,
     variance_components,
 )
 
-_REPEATS = (1, 2, 3, 5, 10)
+# Runs are worthwhile until the standard error is within this share of its value without noise.
+_TOLERANCE = 0.05
 # If more runs than this would be worthwhile, queries hardly differ beyond the noise.
 _MOST_WORTH = 100
 _MOST_NAMED = 4
@@ -115,55 +113,19 @@ class Repeats(Result):
 
     def _sentence(self, metric: str, worth: float) -> str:
         parts, level = self.components.get(metric), float(str(self.settings["confidence_level"]))
-        if parts is None or parts.n < 2:
-            return f"{'no' if parts is None else 'only one'} query is scored in every run"
-        if parts.within == 0:
-            return f"all {parts.k} runs give equal scores on all {parts.n} queries"
-        noise, error = parts.sd_within, number(parts.standard_error())
-        floor = number(math.sqrt(parts.between / parts.n))
-        advice = f"one run is enough: the standard error of the mean is {error}, at best {floor}"
-        if worth > _MOST_WORTH:
-            advice = f"every repeat helps the mean, whose standard error is {error}"
-        elif worth > 1:
-            more_runs = number(parts.standard_error(int(worth)))
-            more_queries = number(parts.standard_error(1, parts.n * int(worth)))
-            advice = (
-                f"{rounded_count(int(worth))} runs bring the standard error of the mean from "
-                f"{error} to {more_runs}; as many times the queries, run once, to {more_queries}"
-            )
+        if parts is None or parts.n < 2 or parts.within == 0:
+            return _verdict(parts, worth)
+        noise, limit = parts.sd_within, number(noise_limit(parts, level))
+        limits = f"{number(noise.low)} to {number(noise.high)}"
         return (
             f"a query's score moves by {number(noise.estimate)} from run to run (SD, "
-            f"{100 * level:g} % CI {number(noise.low)} to {number(noise.high)}); means of two runs "
-            f"of {parts.n} queries differ by up to {number(noise_limit(parts, level))} by noise "
-            f"alone; {advice}"
+            f"{100 * level:g} % CI {limits}); means of two runs of {parts.n} queries differ by up "
+            f"to {limit} by noise alone; {_verdict(parts, worth)}"
         )
 
     def stability(self) -> Result:
         """The agreement of the runs on each query, the least stable first."""
         return stability(self.runs, self.correct)
-
-    def planning(
-        self, repeats: Iterable[int] = _REPEATS, *, n_queries: int | None = None
-    ) -> Result:
-        """The standard error of the mean with more runs of each query, or with more queries."""
-        counts = [check_count("repeats", count) for count in repeats]
-        fixed = None if n_queries is None else check_count("n_queries", n_queries)
-        level, rows = float(str(self.settings["confidence_level"])), []
-        for name, parts in self.components.items():
-            n = fixed or parts.n
-            # A single query has no variance between queries.
-            for count in counts if parts.n > 1 else ():
-                error = parts.standard_error(count, n)
-                row = {"metric": name, "repeats": count, "n_queries": n, "standard_error": error}
-                row |= {"variance": error**2, "noise_limit": noise_limit(parts, level, n * count)}
-                rows.append({**row, "with_more_queries": parts.standard_error(1, n * count)})
-        return Result(
-            f"Repeats of each query: {self.title}",
-            pd.DataFrame(rows),
-            {"confidence_level": level},
-            ("with_more_queries: one run of that many times the queries, at the same cost",),
-            grouped_by="metric",
-        )
 
 
 def repeats(
@@ -171,7 +133,6 @@ def repeats(
     metrics: str | Iterable[str] | None = None,
     correct: Correct | None = None,
     confidence_level: float = 0.95,
-    tolerance: float = 0.05,
 ) -> Repeats:
     """Measure the noise in repeated runs of one pipeline.
 
@@ -185,9 +146,6 @@ def repeats(
         What a correct answer is, for the stability of each query; if omitted, as in `correctness`.
     confidence_level : float
         The level of the intervals.
-    tolerance : float
-        Repeats are worthwhile until the standard error of the mean is within this share of its
-        value without noise.
 
     Returns
     -------
@@ -219,8 +177,6 @@ def repeats(
     (0.5, 0.969)
     """
     level = base.check_level(confidence_level)
-    if not (math.isfinite(tolerance) and tolerance > 0):
-        raise DataError(f"tolerance must be a number above 0, such as 0.05; got {tolerance}")
     if len(evaluations) < 2:
         raise DataError(
             "expected at least 2 runs of one pipeline, to measure how they differ; "
@@ -241,7 +197,7 @@ def repeats(
             parts = variance_components(table, bounds=bounds, confidence_level=level)
             components[metric.name] = parts
         head = metric.name, metric.title, len(table), len(ids) - len(table)
-        rows.append(head + _numbers(parts, tolerance, level))
+        rows.append(head + _numbers(parts, level))
     frame = pd.DataFrame(rows, columns=_COLUMNS)
     pvalues = frame["run_effect_pvalue"].to_numpy(dtype=np.float64)
     frame["run_effect_pvalue_adjusted"] = corrections.adjust_pvalues(pvalues)
@@ -250,8 +206,8 @@ def repeats(
     return Repeats(
         runs_title("{n} runs of {names}", evaluations),
         frame,
-        {"n_runs": len(evaluations), "confidence_level": level, "tolerance": tolerance},
-        (*common_queries_note(evaluations, ids), *_notes(evaluations, frame, components, level)),
+        {"n_runs": len(evaluations), "confidence_level": level},
+        (*common_queries_note(evaluations, ids), *_notes(frame, level)),
         headline=(
             *("metric", "n", "mean", "sd_within", "noise_limit"),
             *("icc", "icc_ci_low", "icc_ci_high", "verdict"),
@@ -270,7 +226,7 @@ _COLUMNS = (
 )
 
 
-def _numbers(parts: VarianceComponents | None, tolerance: float, level: float) -> tuple[float, ...]:
+def _numbers(parts: VarianceComponents | None, level: float) -> tuple[float, ...]:
     """The numbers of a row from ``n_runs`` on; NaN if no query was scored in every run."""
     if parts is None:
         return (math.nan,) * (len(_COLUMNS) - 4)
@@ -280,12 +236,12 @@ def _numbers(parts: VarianceComponents | None, tolerance: float, level: float) -
         math.sqrt(parts.between) if is_known else math.nan,
         *(icc.estimate, icc.low, icc.high, parts.share_between, 1.0 - parts.share_between),
         parts.standard_error() if is_known else math.nan,
-        *(repeats_worth(parts.between, parts.within, tolerance), parts.run_effect_pvalue),
+        *(repeats_worth(parts.between, parts.within), parts.run_effect_pvalue),
         noise_limit(parts, level),
     )
 
 
-def repeats_worth(between: float, within: float, tolerance: float) -> float:
+def repeats_worth(between: float, within: float) -> float:
     """The fewest runs that bring the standard error near to its value without noise."""
     if math.isnan(between):
         return math.nan
@@ -293,17 +249,17 @@ def repeats_worth(between: float, within: float, tolerance: float) -> float:
         return 1.0
     if between == 0:
         return math.inf
-    needed = within / between / ((1.0 + tolerance) ** 2 - 1.0)
+    needed = within / between / ((1.0 + _TOLERANCE) ** 2 - 1.0)
     # A quotient that is whole but for rounding must not be rounded up.
     return float(max(1, math.ceil(needed - 1e-9)))
 
 
-def noise_limit(parts: VarianceComponents, level: float, n: int | None = None) -> float:
-    """The difference between the means of two measurements of n scores by noise alone."""
+def noise_limit(parts: VarianceComponents, level: float) -> float:
+    """The difference between the means of two runs by noise alone."""
     from scipy.special import ndtri
 
     # Twice, because both measurements have noise of their own.
-    return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * parts.within / (n or parts.n))
+    return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * parts.within / parts.n)
 
 
 def _verdict(parts: VarianceComponents | None, worth: float) -> str:
@@ -316,32 +272,14 @@ def _verdict(parts: VarianceComponents | None, worth: float) -> str:
     return "one run is enough" if worth == 1 else f"worth {worth:.0f} runs"
 
 
-def _notes(
-    runs: Sequence[Scored],
-    frame: pd.DataFrame,
-    components: Mapping[str, VarianceComponents],
-    level: float,
-) -> Iterator[str]:
+def _notes(frame: pd.DataFrame, level: float) -> Iterator[str]:
     for row in frame[frame["run_effect_pvalue_adjusted"] <= 1.0 - level].to_dict("records"):
         pvalue = pvalue_text(row["run_effect_pvalue_adjusted"])
         yield f"{row['metric']}: whole runs are shifted (Holm-adjusted p {pvalue})"
-    first, *others = [DatedRun.of(run, config=getattr(run, "config", None)) for run in runs]
-    fields = fields_of([first, *others])
-    changes = {
-        str(change) for run in others for change in config_changes(first.config, run.config, fields)
-    }
-    if changes:
-        yield f"configurations differ or are unknown: {'; '.join(sorted(changes))}"
-    edited = dict.fromkeys(pair_of(first, run).gold_set for run in others)
-    if any("another reference" in change for change in edited):
-        yield f"the gold set is not the same in all runs: {'; '.join(filter(None, edited))}"
     dropped = frame[frame["n_dropped"] > 0]
     if len(dropped):
         counts = map("{} {}".format, dropped["metric"], dropped["n_dropped"])
         yield f"queries left out because some run did not score them: {', '.join(counts)}"
-    known = [(name, runs[0].metrics[name].kind, parts.within) for name, parts in components.items()]
-    if rough := [name for name, kind, within in known if kind == "binary" and within]:
-        yield f"{', '.join(rough)}: the interval of icc is rough for scores of 0 and 1"
 
 
 # -- query by query
@@ -384,8 +322,6 @@ def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
     keys = [name for name in ("agreement", "answer_distance") if name in frame]
     if keys:
         frame = frame.sort_values(keys, ascending=[k == "agreement" for k in keys], kind="stable")
-    if "answer_distance" in frame:
-        notes.append(f"only the first {MOST_LETTERS} letters of answers are compared")
     return Result(
         runs_title("Stability of each query over {n} runs of {names}", runs),
         frame,
@@ -408,12 +344,7 @@ def _refusals(run: Scored) -> pd.Series | None:
         return known
     if outcome is not None and outcome.isin(_OUTCOMES).all():
         return outcome.map({"refused": True, "answered": False})
-    names = {metric.known_as: name for name, metric in run.metrics.items()}
-    if not {"false_refusal", "hallucinated_answer"} <= set(names):
-        return None
-    # Each question has one of the two: the first if it has an answer, the second if it has none.
-    invented = run.scores[names["hallucinated_answer"]]
-    return run.scores[names["false_refusal"]].fillna(1.0 - invented)
+    return None
 
 
 def _refusal_agreement(refusals: list[Any]) -> float:
@@ -427,10 +358,11 @@ def _citation_stability(citations: list[Any]) -> float:
     if len(citations) < 2:
         return math.nan
     cited = [
-        # As texts, because a dict cannot be a member of a set.
-        {json.dumps(citation, sort_keys=True) for citation in cell}
-        if isinstance(cell, list | tuple)
-        else set(str(cell).replace(",", " ").split())
+        set(
+            map(str, cell)
+            if isinstance(cell, list | tuple)
+            else str(cell).replace(",", " ").split()
+        )
         for cell in citations
     ]
     any_of = set().union(*cited)
@@ -455,50 +387,16 @@ def edit_distance(first: str, second: str) -> float:
     first, second = first[:MOST_LETTERS], second[:MOST_LETTERS]
     if first == second:
         return 0.0
-    if not (first and second):
-        return 1.0
-    places: dict[str, int] = {}
-    for place, letter in enumerate(first):
-        places[letter] = places.get(letter, 0) | 1 << place
-    all_bits, last = (1 << len(first)) - 1, 1 << (len(first) - 1)
-    # The first column is 0, 1, 2, ...: every step goes up. Names follow Hyyrö: `matches` is his PM,
-    # `diagonal` D0, `rises` and `falls` the horizontal, `up` and `down` the vertical differences.
-    up, down, distance = all_bits, 0, len(first)
-    for letter in second:
-        matches = places.get(letter, 0)
-        diagonal = (((matches & up) + up) ^ up) | matches | down
-        rises = (down | ~(diagonal | up)) & all_bits
-        falls = up & diagonal
-        distance += bool(rises & last) - bool(falls & last)
-        rises = rises << 1 | 1  # the first row also rises from column to column
-        up = (falls << 1 | ~(diagonal | rises)) & all_bits
-        down = rises & diagonal & all_bits
-    return distance / max(len(first), len(second))
+    # Row by row of the table of all beginnings; each is made from left to right last.
+    letters, columns = np.array([*first], dtype="U1"), np.arange(len(first) + 1)
+    row = columns
+    for place, letter in enumerate(second, 1):
+        least = np.append(place, np.minimum(row[:-1] + (letters != letter), row[1:] + 1))
+        row = np.minimum.accumulate(least - columns) + columns
+    return float(row[-1]) / max(len(first), len(second))
 
 
 _PLURALS = {"query": "queries", "run": "runs", "judge": "judges"}
-_HALF = 0.5  # an interval that is half as wide is what a reader can see in a report
-# More runs or judges than this are not a plan.
-_MOST = {"query": 1_000_000, "run": 100, "judge": 20}
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What one answer and one judgement cost, in any one unit; not both are 0."""
-
-    answer: float = 1.0
-    judgement: float = 1.0
-
-    def __post_init__(self) -> None:
-        for parameter, price in (("answer_cost", self.answer), ("judgement_cost", self.judgement)):
-            if not (math.isfinite(price) and price >= 0.0):
-                raise DataError(f"{parameter} must be a number >= 0; got {price}")
-        if self.answer == self.judgement == 0.0:
-            raise DataError("answer_cost or judgement_cost must be above 0; got 0 for both")
-
-    def of(self, n: Mapping[str, int]) -> float:
-        """What a design costs: every query answered in every run, and judged by every judge."""
-        return n["query"] * n["run"] * (self.answer + n["judge"] * self.judgement)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -506,12 +404,10 @@ class Variance(Result):
     """The noise of each metric's mean by source: one row per metric."""
 
     components: Mapping[str, CrossedComponents] = field(default_factory=dict)
-    fixed: tuple[str, ...] = ()
-    prices: Prices = field(default_factory=Prices)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The mean of each metric, what moves it most, and what would make it more certain."""
+        """The mean of each metric, and what moves it most."""
         return tuple(self._sentence(row) for row in self.frame.to_dict("records"))
 
     def printed(self) -> Answer:
@@ -526,32 +422,23 @@ class Variance(Result):
             return f"{row['metric']}: all scores of each query are equal, and so are the queries"
         level = f"{100 * float(str(self.settings['confidence_level'])):g} % CI"
         limits = f"{level} {number(row['ci_low'])} to {number(row['ci_high'])}"
-        advice = "no number of queries, runs and judges that was tried halves the interval"
-        designs = self._designs(row["metric"], _HALF)
-        # The first of equal costs, because a change of one thing is easier than of several.
-        best = min((own for own in designs if own["cost"] > 0), key=lambda d: d["cost"], default={})
-        if best:
-            sizes = [f"{rounded_count(best[f'n_{name}'])} {name}" for name in _PLURALS.values()]
-            times = f"{best['cost_ratio']:.1f} times the cost"
-            advice = f"an interval half as wide costs least with {join_names(sizes)} ({times})"
         return (
             f"{row['metric']}: mean {number(row['mean'])} ({limits}, all sources counted); "
             f"{100 * row['largest_share']:.0f} % of the uncertainty comes from "
-            f"{_in_words(row['largest_source'])}; {advice}"
+            f"{_in_words(row['largest_source'])}"
         )
 
     def sources(self) -> Result:
         """The variance that each source adds, to a score and to the mean."""
         rows = []
         for metric, parts in self.components.items():
-            counted = parts.counted(self.fixed)
             of_score = sum(source.variance for source in parts.sources) or math.nan
-            of_mean = sum(source.of_mean for source in counted) or math.nan
+            of_mean = sum(source.of_mean for source in parts.sources) or math.nan
             for source in parts.sources:
-                of_this = source.of_mean / of_mean if source in counted else math.nan
                 row = {"metric": metric, "source": source.name, "sd": math.sqrt(source.variance)}
-                row |= {"share": source.variance / of_score, "share_of_mean": of_this}
-                rows.append({**row, "df": source.df, "is_counted": source in counted})
+                row |= {"share": source.variance / of_score}
+                row |= {"share_of_mean": source.of_mean / of_mean, "df": source.df}
+                rows.append(row)
         note = (
             "a share of 0 with few degrees of freedom means little: two runs or two judges can be "
             "near each other by chance"
@@ -559,75 +446,12 @@ class Variance(Result):
         title = f"Sources of noise: {self.title}"
         return Result(title, pd.DataFrame(rows), self.settings, (note,), grouped_by="metric")
 
-    def planning(self, width: float = _HALF) -> Result:
-        """What makes the interval narrower, and what it costs."""
-        if not 0.0 < width < 1.0:
-            raise DataError(f"width must be between 0 and 1, such as 0.5; got {width}")
-        rows = [design for metric in self.components for design in self._designs(metric, width)]
-        notes = (
-            f"cost: {self.prices.answer:g} per answer and {self.prices.judgement:g} per judgement",
-            "the sources are estimates, so the numbers are too; they are least certain for runs "
-            "and judges, of which there are few",
-        )
-        return Result(
-            f"Ways to {width:g} times the standard error: {self.title}",
-            pd.DataFrame(rows),
-            {**self.settings, "width": width},
-            notes,
-            grouped_by="metric",
-        )
-
-    def _designs(self, metric: str, width: float) -> list[dict[str, Any]]:
-        """The fewest queries, runs or judges that reach the aim alone, and the cheapest mixture."""
-        parts, fixed, prices = self.components[metric], self.fixed, self.prices
-        now, aim = dict(parts.n), width * parts.standard_error_of(parts.n, fixed)
-        if aim == 0:
-            return []
-        # Of a factor with one level the noise is unknown, so more of it promises nothing.
-        free = [factor for factor in _PLURALS if factor not in fixed and now[factor] > 1]
-        ways = {_PLURALS[factor]: _fewest(parts, now, factor, aim, fixed) for factor in free}
-        # At least two levels, because with one the next evaluation could not show this noise.
-        runs, judges = (
-            range(2, _MOST[factor] + 1) if factor in free else (now[factor],)
-            for factor in ("run", "judge")
-        )
-        mixtures = (
-            _fewest(parts, {**now, "run": n_runs, "judge": n_judges}, "query", aim, fixed)
-            for n_runs, n_judges in product(runs, judges)
-        )
-        ways["cheapest"] = min(filter(None, mixtures), key=prices.of, default=None)
-        rows: list[dict[str, Any]] = []
-        for change, n in ways.items():
-            row: dict[str, Any] = {"metric": metric, "change": change}
-            row |= {f"n_{plural}": n[own] if n else math.nan for own, plural in _PLURALS.items()}
-            error = parts.standard_error_of(n, fixed) if n else math.nan
-            cost = prices.of(n) if n else math.nan
-            row |= {"standard_error": error, "cost": cost, "cost_ratio": cost / prices.of(now)}
-            rows.append(row)
-        return rows
-
-
-def _fewest(
-    parts: CrossedComponents, n: Mapping[str, int], factor: str, aim: float, fixed: Sequence[str]
-) -> dict[str, int] | None:
-    """The design with the fewest levels of a factor that reaches the aim; None if none does."""
-    designs: list[Any] = [{**n, factor: count} for count in (1, math.inf)]
-    of_single, rest = (parts.standard_error_of(design, fixed) ** 2 for design in designs)
-    if aim**2 <= rest:
-        return None
-    # A quotient that is whole but for rounding must not be rounded up.
-    count = max(2, math.ceil((of_single - rest) / (aim**2 - rest) - 1e-9))
-    return {**n, factor: count} if count <= _MOST[factor] else None
-
 
 def variance(
     *evaluations: Scored,
     metrics: str | Iterable[str] | None = None,
     runs: Sequence[object] | None = None,
     judges: Sequence[object] | None = None,
-    fixed: str | Iterable[str] = (),
-    answer_cost: float = 1.0,
-    judgement_cost: float = 1.0,
     confidence_level: float = 0.95,
 ) -> Variance:
     """Split the noise of a mean into that of queries, runs and judges, and count all of it.
@@ -645,11 +469,6 @@ def variance(
     judges : sequence, optional
         The judge of each evaluation, such as ``judges=["gpt", "claude", "gpt", "claude"]``; if
         omitted, the judges that the details name, or one.
-    fixed : str or iterable of str
-        ``"judge"`` or ``"run"``: the mean is about these very judges or runs, and others do not
-        matter. Their own differences are then not counted.
-    answer_cost, judgement_cost : float
-        What one answer and one judgement cost, in any one unit; for `planning`.
     confidence_level : float
         The level of the intervals.
 
@@ -685,11 +504,7 @@ def variance(
     >>> round(float(frame["standard_error"][0]), 2)
     1.77
     """
-    level, prices = base.check_level(confidence_level), Prices(answer_cost, judgement_cost)
-    factors = (fixed,) if isinstance(fixed, str) else tuple(fixed)
-    for factor in factors:
-        # With the queries fixed, too, a mean would have no noise that an interval could show.
-        check_choice("fixed", factor, ("run", "judge"))
+    level = base.check_level(confidence_level)
     if not evaluations:
         raise DataError("expected evaluations: runs of one pipeline, or scores by several judges")
     for parameter, labels in (("runs", runs), ("judges", judges)):
@@ -703,21 +518,14 @@ def variance(
     for own in metrics_in_all_runs(evaluations, metrics):
         cells = crossed_cells(evaluations, own, ids, run_of, judges)
         parts = components[own[0].name] = crossed_components(*cells)
-        rows.append(_row(own[0], parts, factors, level))
+        rows.append(_row(own[0], parts, level))
     return Variance(
         runs_title("Noise of {names}", evaluations),
         pd.DataFrame(rows),
-        {
-            "answer_cost": prices.answer,
-            "confidence_level": level,
-            "fixed": "+".join(factors) or "none",
-            "judgement_cost": prices.judgement,
-        },
-        (*common_queries_note(evaluations, ids), *_notes_on_sources(components, factors)),
+        {"confidence_level": level},
+        (*common_queries_note(evaluations, ids), *_notes_on_sources(components)),
         headline=("metric", "n", "mean", "standard_error", "ci_low", "ci_high", "verdict"),
         components=components,
-        fixed=factors,
-        prices=prices,
     )
 
 
@@ -750,18 +558,16 @@ def _in_words(source: str) -> str:
     return " x ".join(words.get(part, part) for part in source.split(" x "))
 
 
-def _row(
-    metric: Metric, parts: CrossedComponents, fixed: tuple[str, ...], level: float
-) -> dict[str, object]:
-    interval, counted = parts.interval(confidence_level=level, fixed=fixed), parts.counted(fixed)
-    naive, total = parts.naive_standard_error, sum(source.of_mean for source in counted)
-    largest: NoiseSource = max(counted, key=lambda source: source.of_mean)
+def _row(metric: Metric, parts: CrossedComponents, level: float) -> dict[str, object]:
+    interval, sources = parts.interval(confidence_level=level), parts.sources
+    naive, total = parts.naive_standard_error, sum(source.of_mean for source in sources)
+    largest = max(sources, key=lambda source: source.of_mean)
     share = largest.of_mean / total if total else math.nan
     row: dict[str, object] = {"metric": metric.name, "title": metric.title, "n": parts.n["query"]}
     row |= {"n_runs": parts.n["run"], "n_judges": parts.n["judge"]}
     row |= {"n_scores": parts.n_scores, "n_missing": parts.n_missing, "mean": parts.mean}
     row |= {"standard_error": interval.standard_error, "ci_low": interval.low}
-    row |= {"ci_high": interval.high, "df": parts.degrees_of_freedom(fixed)}
+    row |= {"ci_high": interval.high, "df": parts.degrees_of_freedom()}
     row |= {"naive_standard_error": naive}
     row |= {"ratio": interval.standard_error / naive if naive > 0 else math.nan}
     row |= {"largest_source": largest.name if total else "", "largest_share": share}
@@ -769,9 +575,7 @@ def _row(
     return row | {"verdict": verdict}
 
 
-def _notes_on_sources(
-    components: Mapping[str, CrossedComponents], fixed: tuple[str, ...]
-) -> Iterator[str]:
+def _notes_on_sources(components: Mapping[str, CrossedComponents]) -> Iterator[str]:
     missing = [f"{name} {parts.n_missing}" for name, parts in components.items() if parts.n_missing]
     if missing:
         yield f"combinations of query, run and judge without a score: {', '.join(missing)}"
@@ -780,7 +584,7 @@ def _notes_on_sources(
         few = [name for name, n in counts.items() if 1 < n < 4]
         single = [name for name, n in counts.items() if n == 1]
         levels = _PLURALS[factor]
-        if few and factor not in fixed:
+        if few:
             yield (
                 f"{_which(few, components)}fewer than 4 {levels}, so how much {levels} differ is "
                 "hardly known, and the interval can be very wide or too narrow"

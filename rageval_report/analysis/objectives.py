@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from rageval_report.analysis.arguments import IntervalSettings
 from rageval_report.analysis.lineup import Lineup, ScoreBlock
+from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
 from rageval_report.scores import Catalogue, Metric, Scored, correct, normalise_name, resolver
 from rageval_report.scores.catalogue.dialects import recorded_dialect
 from rageval_report.stats import base, corrections, sign_flips
 from rageval_report.stats.bootstrap import bootstrap_pvalue, expanded_limits, resampled_statistics
 from rageval_report.stats.means import mean_interval
-from rageval_report.stats.pairs import Pairs, paired_interval
-from rageval_report.stats.units import FEWEST_UNITS, Units, clustered_interval
+from rageval_report.stats.pairs import Pairs
+from rageval_report.stats.units import FEWEST_UNITS, Units, clustered_interval, fewest_units
 from rageval_report.types import BoolArray, FloatArray
 
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
@@ -30,8 +30,6 @@ _STATISTIC_OF = re.compile(r"(mean|median|p\d+(?:\.\d+)?)\s*\(([^()]*)\)")
 _END = re.compile(r"(worst|best)\s*=\s*(.*)")
 # A comma that is not within brackets.
 _COMMA = re.compile(r",(?![^()]*\))")
-# The figures that can have a margin of their own.
-SCORE, QUALITY = "score", "quality"
 
 
 def quantile_of(statistic: str) -> float | None:
@@ -124,11 +122,6 @@ WEIGHTS = dict(zip(OBJECTIVES, (0.30, 0.20, 0.20, 0.15, 0.10, 0.05), strict=True
 # -- how objectives are written
 
 
-def is_statistic_of_metrics(text: str) -> bool:
-    """Whether a text has the form of a statistic of metrics, and not of a name."""
-    return _STATISTIC_OF.match(text.strip()) is not None
-
-
 def parse_objective(text: str) -> Objective:
     """The objective in a text: metrics or a statistic of them, and the worst and best values."""
     pieces = [piece.strip() for piece in _COMMA.split(text)]
@@ -139,7 +132,7 @@ def parse_objective(text: str) -> Objective:
     metrics, statistic = [piece for piece in pieces if not _END.fullmatch(piece)], "mean"
     if len(metrics) == 1 and (call := _STATISTIC_OF.fullmatch(metrics[0])):
         statistic, metrics = call[1], [metric.strip() for metric in call[2].split(",")]
-    if not metrics or not all(metrics) or any(map(is_statistic_of_metrics, metrics)):
+    if not metrics or not all(metrics) or any(map(_STATISTIC_OF.match, metrics)):
         raise DataError(
             "an objective must be metrics, or one statistic of metrics, such as recall@5,ndcg@10 "
             f"or p95(latency_ms),worst=5000,best=0; got {text!r}"
@@ -152,14 +145,14 @@ def objective_of(value: Objective | str | Sequence[str]) -> Objective:
     """An objective as it is, or from its text, or from the names of its metrics."""
     if isinstance(value, Objective):
         return value
-    if not isinstance(value, str) and not any(map(is_statistic_of_metrics, value)):
-        return Objective(tuple(value))
-    return parse_objective(value if isinstance(value, str) else ", ".join(value))
+    return parse_objective(value) if isinstance(value, str) else Objective(tuple(value))
 
 
 def parse_named_objectives(texts: Iterable[str]) -> dict[str, Objective] | list[str] | None:
     """The objectives of several texts NAME=OBJECTIVE; a list of names if all of them are names."""
     listed = [text.strip() for text in texts]
+    if not any("=" in text or "," in text or _STATISTIC_OF.match(text) for text in listed):
+        return listed or None
     named: dict[str, Objective] = {}
     for text in listed:
         name, equals, rest = (part.strip() for part in text.partition("="))
@@ -173,7 +166,7 @@ def parse_named_objectives(texts: Iterable[str]) -> dict[str, Objective] | list[
             )
         else:
             named[name] = parse_objective(rest)
-    return named if any("=" in text or "," in text for text in listed) else listed or None
+    return named
 
 
 # -- which objectives are chosen
@@ -188,10 +181,11 @@ def choose_objectives(
     known, metrics = dict(OBJECTIVES), metrics_of_any(runs)
     if isinstance(objectives, Mapping):
         known = {name: objective_of(value) for name, value in objectives.items()}
-        for objective in known.values():
-            # A default one may name metrics of other frameworks' files.
-            if objective not in OBJECTIVES.values():
-                _check_metrics(metrics, objective)
+        # A default one may name metrics of other frameworks' files.
+        others = (each for each in known.values() if each not in OBJECTIVES.values())
+        for name in (name for objective in others for name in objective.metrics):
+            if Catalogue().find(name) is None:  # misspelt, and not only missing in these runs
+                resolver(metrics)(name)
     if weights is None:
         weights = WEIGHTS
         if objectives is not None:
@@ -224,30 +218,10 @@ def check_weights(
     """Check weights before there are scores, by objectives and metrics of the caller's own."""
     known = {*OBJECTIVES, *(objectives or ()), *metrics}
     for name in weights:
-        if is_statistic_of_metrics(name):
-            parse_objective(name)  # raises if it is none
-        elif name not in known and Catalogue().find(name) is None:
+        if name not in known and Catalogue().find(name) is None:
             raise UnknownNameError("objective or metric", name, known)
     if weights:
         _checked(weights)
-
-
-def check_margins(
-    margins: Mapping[str, float] | None,
-    metrics: Mapping[str, Metric],
-    objectives: Iterable[str] = (),
-) -> dict[str, float]:
-    """The margins by metric, objective or figure ("score", "quality"), by the pipelines' names."""
-    figures, checked = {SCORE, QUALITY, *objectives}, dict[str, float]()
-    for name, margin in (margins or {}).items():
-        if not (isinstance(margin, Real) and math.isfinite(_number(margin)) and margin > 0):
-            raise DataError(f"margins: that of {name!r} must be a number above 0; got {margin!r}")
-        try:
-            own = name if name in figures else resolver(metrics)(name)
-        except UnknownNameError:
-            raise UnknownNameError("metric or objective", name, {*metrics, *figures}) from None
-        checked[own] = float(margin)
-    return checked
 
 
 def _number(value: Any) -> float:
@@ -256,12 +230,6 @@ def _number(value: Any) -> float:
         return math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
-
-
-def _check_metrics(metrics: Mapping[str, Metric], objective: Objective) -> None:
-    for name in objective.metrics:
-        if Catalogue().find(name) is None:  # misspelt, and not only missing in these runs
-            resolver(metrics)(name)
 
 
 def metrics_of_any(runs: Sequence[Scored]) -> dict[str, Metric]:
@@ -274,10 +242,6 @@ def _objective_name(metrics: Mapping[str, Metric], known: dict[str, Objective], 
     spelled = normalise_name(name)
     if name in known or spelled in known:
         return name if name in known else spelled
-    if is_statistic_of_metrics(name):
-        known[name] = parse_objective(name)
-        _check_metrics(metrics, known[name])
-        return name
     try:
         metric = resolver(metrics)(name)
     except UnknownNameError:
@@ -309,13 +273,21 @@ _FEWEST_BEYOND = 5.0
 
 @dataclass(frozen=True)
 class RankSettings(IntervalSettings):
-    """How differences are tested, checked; see `rank`."""
+    """The checked settings of a ranking; see `rank`. `shown` are those that are only shown."""
 
     correction: str = "holm"
+    test: str = "auto"
+    missing: MissingTreatment = "drop"
+    shown: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         corrections.check_correction(self.correction)
+
+    @property
+    def fewest_units(self) -> int:
+        """The fewest queries, or clusters, that are tested."""
+        return fewest_units(self.alpha)
 
     @property
     def stepwise(self) -> str:
@@ -394,12 +366,6 @@ class Part:
         shares: FloatArray = np.clip((values - worst) / (best - worst), 0.0, 1.0)
         return shares
 
-    @property
-    def is_beyond(self) -> bool:
-        """Whether the mean of a pipeline lies beyond the worst or the best."""
-        ends, means = self.scale, self.block.complete.mean(axis=0)
-        return bool(((means < min(ends)) | (means > max(ends))).any())
-
 
 def _ends(metric: Metric) -> tuple[float, float] | None:
     """The worst and the best bound; a similarity below 0 counts as 0."""
@@ -423,15 +389,11 @@ class Aim:
     @property
     def description(self) -> str:
         """Its statistic and metrics, such as "mean of recall@5, ndcg@10"."""
-        names = [self._label(part.block.metric) for part in self.parts]
-        return f"{self.parts[0].statistic} of {', '.join(names)}" if names else self.missing
-
-    def _label(self, metric: Metric) -> str:
-        if metric is _CORRECT:
+        names = [part.block.metric.name for part in self.parts]
+        if self.notions:  # whether an answer is correct stands first
             words = dict.fromkeys(notion.words for notion in self.notions)
-            return f"{metric.name} ({', '.join(words)})"
-        is_obvious = metric.greater_is_better or metric.group == "performance"  # such as latency
-        return metric.name if is_obvious else f"{metric.name} (lower is better)"
+            names[0] = f"{names[0]} ({', '.join(words)})"
+        return f"{self.parts[0].statistic} of {', '.join(names)}" if names else self.missing
 
     @property
     def is_spent(self) -> bool:
@@ -446,8 +408,6 @@ class Aims:
     lineup: Lineup
     every: tuple[Aim, ...]
     settings: RankSettings
-    margins: dict[str, float]
-    n_undefined: int
 
     @classmethod
     def of(
@@ -456,7 +416,6 @@ class Aims:
         settings: RankSettings,
         objectives: ObjectivesArgument = None,
         weights: Mapping[str, float] | None = None,
-        margins: Mapping[str, float] | None = None,
     ) -> Aims:
         """The objectives with their data, on the queries and on resamples of them."""
         known, chosen = choose_objectives(lineup.runs, objectives, weights)
@@ -468,21 +427,19 @@ class Aims:
                 f"no objective has data in every pipeline ({reasons}); name their metrics, such as "
                 "objectives={'quality': ['recall@5', 'faithfulness']}"
             )
-        metrics = {name: known_as[0] for name, known_as in lineup.metrics.items()}
-        checked = check_margins(margins, metrics, chosen)
         drawn = resampled_statistics(
             [part.block.values for part in parts],
             [quantile_of(part.statistic) for part in parts],
             clusters=parts[0].block.units.codes,
             **settings.draws,
         )
-        is_defined = ~np.isnan(drawn).any(axis=(1, 2))
-        columns = iter(np.moveaxis(drawn[is_defined], 1, 0))
+        # A resample may contain no scored query of some metric.
+        columns = iter(np.moveaxis(drawn[~np.isnan(drawn).any(axis=(1, 2))], 1, 0))
         with_draws = tuple(
             replace(aim, parts=tuple(replace(part, drawn=next(columns)) for part in aim.parts))
             for aim in every
         )
-        return cls(lineup, with_draws, settings, checked, int((~is_defined).sum()))
+        return cls(lineup, with_draws, settings)
 
     @property
     def with_data(self) -> list[Aim]:
@@ -498,7 +455,7 @@ class Aims:
         )
         made_of = " + ".join(f"{weight:.3f} {a.name} ({a.description})" for a, weight in weighed)
         made_of = made_of if len(aims) > 1 else aims[0].description
-        return Figure(name, terms, self.settings, self.margins, as_shares, made_of)
+        return Figure(name, terms, self.settings, as_shares, made_of)
 
     def shown_settings(self, **first: object) -> dict[str, object]:
         """The settings of a result."""
@@ -507,21 +464,13 @@ class Aims:
             "confidence_level": self.settings.confidence_level,
             "missing": self.lineup.missing,
             "correction": self.settings.stepwise,
-            **({"margins": self.margins} if self.margins else {}),
             **self.settings.draws,
         }
 
     def notes(self) -> list[str]:
-        """The objectives that are left out, and the resamples that were dropped."""
-        notes = []
-        if left_out := [f"{aim.name} ({aim.missing})" for aim in self.every if not aim.parts]:
-            notes.append(f"objectives without data, left out: {'; '.join(left_out)}")
-        if self.n_undefined:
-            notes.append(
-                f"{self.n_undefined} resamples are dropped, as they contain no scored query of "
-                "some metric"
-            )
-        return notes
+        """The objectives that are left out."""
+        left_out = [f"{aim.name} ({aim.missing})" for aim in self.every if not aim.parts]
+        return [f"objectives without data, left out: {'; '.join(left_out)}"] if left_out else []
 
 
 def _aim(lineup: Lineup, name: str, known: Mapping[str, Objective], weight: float) -> Aim:
@@ -550,7 +499,10 @@ def _aim(lineup: Lineup, name: str, known: Mapping[str, Objective], weight: floa
         if not block.empty and len(block.complete)
     )
     if not parts:
-        return Aim(name, weight, (), _why_missing(objective, blocks, lineup))
+        some = [n for n, own in metrics_of_any(lineup.runs).items() if concerns(objective, own)]
+        names = [*blocks, *some]
+        why = f"{names[0]} is not scored in every pipeline" if names else "no metric for it"
+        return Aim(name, weight, (), why)
     return Aim(name, weight, parts, "", notions)
 
 
@@ -572,18 +524,6 @@ def _present_metrics(
     ]
 
 
-def _why_missing(objective: Objective, blocks: Mapping[str, ScoreBlock], lineup: Lineup) -> str:
-    for block in blocks.values():
-        if block.empty:
-            return f"{block.metric.name} is missing in {', '.join(block.empty)}"
-        return f"no query has {block.metric.name} in every pipeline"
-    for name, metric in metrics_of_any(lineup.runs).items():
-        if concerns(objective, metric):
-            lacking = [run.name for run in lineup.runs if name not in run.metrics]
-            return f"{name} is missing in {', '.join(lacking)}"
-    return "no metric for it"
-
-
 # -- figures
 
 
@@ -594,17 +534,8 @@ class Figure:
     name: str
     terms: tuple[tuple[Part, float], ...]
     settings: RankSettings
-    margins: Mapping[str, float]
     as_shares: bool = True
     made_of: str = ""
-
-    @cached_property
-    def margin(self) -> float:
-        """The difference that is too small to matter: its own, or what those of its metrics add."""
-        if self.name in self.margins:
-            return self.margins[self.name]
-        own = ((part.block.metric.name, abs(slope)) for part, slope in self.slopes)
-        return float(sum(slope * self.margins.get(name, 0.0) for name, slope in own))
 
     @cached_property
     def values(self) -> FloatArray:
@@ -643,8 +574,12 @@ class Figure:
     def by_query(self) -> FloatArray | None:
         """What each query contributes: one row per query; None if the figure is not a mean."""
         for part, _ in self.terms:
-            if part.statistic != "mean" or (self.as_shares and part.is_beyond):
+            if part.statistic != "mean":
                 return None
+            if self.as_shares:  # a mean beyond the worst or the best counts as that
+                means, ends = part.block.complete.mean(axis=0), part.scale
+                if ((means < min(ends)) | (means > max(ends))).any():
+                    return None
         total = np.zeros((int(self._used.sum()), len(self.values)))
         for part, slope in self.slopes:
             rows = part.block.is_complete
@@ -693,42 +628,23 @@ class Figure:
         rows = np.vstack([self.values, self.drawn])
         return bool(np.ptp(rows[:, places] if places else rows, axis=1).max() <= self.tie)
 
-    @property
-    def is_constant(self) -> bool:
-        """Whether all pipelines are equal, so that it decides nothing."""
-        return self.is_same()
-
-    def pvalue_better(self, first: int, second: int, margin: float = 0.0) -> float:
-        """The one-sided p-value that the second pipeline is better by more than a margin."""
-        ahead = self.sign * (self.values[second] - self.values[first])
-        if self.too_few or not ahead > max(margin, self.tie):
+    def pvalue_better(self, first: int, second: int) -> float:
+        """The one-sided p-value that the second pipeline is better."""
+        if self.too_few or not self.sign * (self.values[second] - self.values[first]) > self.tie:
             return 1.0
         if self.by_query is None:
             gains = self.sign * (self.drawn[:, second] - self.drawn[:, first])
-            return min(1.0, bootstrap_pvalue(gains, self.n, margin + self.tie))
+            return min(1.0, bootstrap_pvalue(gains, self.n, self.tie))
         pairs = self._pairs(self.sign * self.by_query, first, second)
-        return sign_flips.sign_flip_pvalue(pairs.units, alternative="greater", shift=margin)
+        return sign_flips.sign_flip_pvalue(pairs.units, alternative="greater")
 
     def pvalue(self, first: int, second: int) -> float:
-        """The two-sided p-value; never smaller with a margin than without."""
+        """The two-sided p-value."""
         if self.is_same(first, second):
             return 1.0
         if self.sign * self.values[second] < self.sign * self.values[first]:
             first, second = second, first
-        sides = [self.pvalue_better(first, second, margin) for margin in {0.0, self.margin}]
-        return min(1.0, 2.0 * max(sides))
-
-    def limits(self, first: int, second: int) -> tuple[float, float]:
-        """The interval of the difference, second minus first, at the level of the tests."""
-        level = 1.0 - self.settings.alpha
-        if self.too_few:
-            return math.nan, math.nan
-        if self.by_query is None:
-            low, high = expanded_limits(self.drawn[:, second] - self.drawn[:, first], self.n, level)
-            return float(low), float(high)
-        pairs = self._pairs(self.by_query, first, second)
-        interval = paired_interval(pairs, confidence_level=level, **self._draws)
-        return interval.low, interval.high
+        return min(1.0, 2.0 * self.pvalue_better(first, second))
 
     @property
     def _draws(self) -> dict[str, Any]:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from rageval_report.analysis.arguments import IntervalSettings, has_formal_bounds, usual_sizes
+from rageval_report.analysis.arguments import (
+    USUAL_SHARES,
+    IntervalSettings,
+    has_formal_bounds,
+    scale_of,
+)
 from rageval_report.analysis.pairing import (
     MISSING_TREATMENTS,
     MetricPairs,
     MissingTreatment,
-    extreme_differences,
 )
 from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.reports.sentences import TestWords, filled_notes, number
 from rageval_report.scores import Metric
-from rageval_report.stats import base, planning, pooling
+from rageval_report.stats import base, planning
 from rageval_report.stats.base import Interval
 from rageval_report.stats.effects import EFFECTS, hidden_losses
 from rageval_report.stats.equivalence import (
@@ -32,7 +36,6 @@ from rageval_report.stats.equivalence import (
     equivalence_test,
 )
 from rageval_report.stats.pairs import (
-    PAIRED_INTERVALS,
     TESTS,
     Pairs,
     interval_of_test,
@@ -69,41 +72,28 @@ class ComparisonPlan(IntervalSettings):
     units: Units = QUERIES
     margin_method: MarginMethod = "auto"
     tried: int = 1
+    # The error rate of each variant that was tried (Bonferroni's, however alike they are), the
+    # level of its interval, and the fewest independent units that are tested.
+    alpha_of_one: float = field(init=False)
+    level_of_one: float = field(init=False)
+    fewest_units: int = field(init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for what, name, table in (
-            ("paired test", self.test, TESTS),
-            ("interval of a paired difference", self.interval, PAIRED_INTERVALS),
-        ):
-            if name != "auto" and name not in table:
-                raise UnknownNameError(what, name, ["auto", *table])
+        if self.test != "auto" and self.test not in TESTS:
+            raise UnknownNameError("paired test", self.test, ["auto", *TESTS])
         check_choice("missing", self.missing, MISSING_TREATMENTS)
         check_choice("margin_method", self.margin_method, EQUIVALENCE_METHODS)
         sizes = self.margin.values() if isinstance(self.margin, Mapping) else (self.margin,)
         for size in sizes:
             if size is not None and not (math.isfinite(size) and size > 0):
                 raise DataError(f"margin must be a number above 0; got {size}")
-
-    @property
-    def alpha_of_one(self) -> float:
-        """The error rate of each variant that was tried: Bonferroni's, however alike they are."""
-        return self.alpha / self.tried
-
-    @property
-    def level_of_one(self) -> float:
-        """The confidence level of each variant's interval, likewise."""
-        return self.confidence_level if self.tried == 1 else 1.0 - self.alpha_of_one
-
-    @cached_property
-    def fewest_units(self) -> int:
-        """The fewest independent units that are tested; of fewer only estimates are given."""
-        return fewest_units(self.alpha_of_one)
-
-    @property
-    def interval_method(self) -> str:
-        """The chosen interval, or the one that belongs to the test."""
-        return self.interval if self.interval != "auto" else interval_of_test(self.test)
+        alpha = self.alpha / base.check_integer("tried", self.tried, 1)
+        level = self.confidence_level if self.tried == 1 else 1.0 - alpha
+        own = {"alpha_of_one": alpha, "level_of_one": level, "fewest_units": fewest_units(alpha)}
+        interval = self.interval if self.interval != "auto" else interval_of_test(self.test)
+        for name, value in {**own, "interval": interval}.items():
+            object.__setattr__(self, name, value)
 
     def margin_of(self, metric: Metric) -> float | None:
         """The difference in a metric that is too small to matter; None if the user gave none."""
@@ -117,17 +107,13 @@ class ComparisonPlan(IntervalSettings):
 
     def settings(self) -> dict[str, object]:
         """The settings as a result and its signature show them."""
-        optional = {
-            "margin": (self.margin, None),
-            "margin_method": (self.margin_method, "auto"),
-            "tried": (self.tried, 1),
-        }
+        optional = {"margin": None, "margin_method": "auto", "tried": 1}
         return {
             "test": self.test,
-            "interval": self.interval_method,
+            "interval": self.interval,
             "confidence_level": self.confidence_level,
             "missing": self.missing,
-            **{name: value for name, (value, default) in optional.items() if value != default},
+            **{n: getattr(self, n) for n, usual in optional.items() if getattr(self, n) != usual},
             **self.draws,
         }
 
@@ -140,12 +126,42 @@ DEFAULT_PLAN = ComparisonPlan()
 
 @dataclass(frozen=True, eq=False)
 class MetricComparison:
-    """One metric of two runs, paired, and tested when its test is first asked for."""
+    """One metric of two runs, paired and tested if there are enough independent units."""
 
     names: tuple[str, str]
     metric: Metric
     known: MetricPairs
     plan: ComparisonPlan = DEFAULT_PLAN
+    # The scores that both sides have, by unit, the largest difference that there can be, the test
+    # of the mean difference, and its interval.
+    pairs: Pairs = field(init=False)
+    is_tested: bool = field(init=False)
+    widest: float = field(init=False)
+    test: base.PairedResult = field(init=False)
+    interval: Interval = field(init=False)
+
+    def __post_init__(self) -> None:
+        plan, pairs, bounds = self.plan, self.known.pairs, self.metric.bounds
+        widest = math.inf if bounds is None else bounds[1] - bounds[0]
+        is_tested, level = pairs.n >= plan.fewest_units, plan.level_of_one
+        if is_tested:
+            unit = "cluster-" if self.known.units.are_clusters else ""
+            test = paired_test(pairs, test=plan.test, **plan.draws)
+            test = replace(test, test=f"{unit}{test.test}")
+            known: dict[str, Any] = {"method": plan.interval, "confidence_level": level}
+            found = paired_interval(pairs, **known, **plan.draws)
+            low, high = max(found.low, -widest), min(found.high, widest)
+            interval = replace(found, low=low, high=high, method=f"{unit}{found.method}")
+        else:
+            # Pairs that are identical have a p-value of 1 all the same. Differences of the queries
+            # of a cluster may cancel; these are not identical.
+            pvalue = 1.0 if pairs.n > 0 and not pairs.by_query.n_changed else math.nan
+            counts = pairs.n, pairs.wins, pairs.ties, pairs.losses
+            test = base.PairedResult(pairs.mean, math.nan, pvalue, UNTESTED, *counts)
+            interval = Interval(pairs.mean, math.nan, math.nan, math.nan, UNTESTED, level)
+        made = {"pairs": pairs, "is_tested": is_tested, "widest": widest}
+        for name, value in {**made, "test": test, "interval": interval}.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(cls, pairing: Any, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
@@ -153,48 +169,10 @@ class MetricComparison:
         known = pairing.measured(ours, theirs, plan.missing, plan.units)
         return cls(pairing.names, ours, known, plan)
 
-    @property
-    def pairs(self) -> Pairs:
-        """The scores that both sides have, by independent unit."""
-        return self.known.pairs
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether there are enough independent units for a test."""
-        return self.pairs.n >= self.plan.fewest_units
-
-    @property
-    def _units(self) -> str:
-        return "cluster-" if self.known.units.are_clusters else ""
-
-    @cached_property
-    def test(self) -> base.PairedResult:
-        """The test of the mean difference."""
-        pairs = self.pairs
-        if self.is_tested:
-            test = paired_test(pairs, test=self.plan.test, **self.plan.draws)
-            return replace(test, test=f"{self._units}{test.test}")
-        # Pairs that are identical have a p-value of 1 all the same. Differences of the queries of a
-        # cluster may cancel; these are not identical.
-        pvalue = 1.0 if pairs.n > 0 and not pairs.by_query.n_changed else math.nan
-        counts = pairs.n, pairs.wins, pairs.ties, pairs.losses
-        return base.PairedResult(pairs.mean, math.nan, pvalue, UNTESTED, *counts)
-
-    @cached_property
-    def interval(self) -> Interval:
-        """The interval of the mean difference, none of which is larger than the metric's range."""
-        plan, level, pairs = self.plan, self.plan.level_of_one, self.pairs
-        if not self.is_tested:
-            return Interval(pairs.mean, math.nan, math.nan, math.nan, UNTESTED, level)
-        known: dict[str, Any] = {"method": plan.interval_method, "confidence_level": level}
-        interval = paired_interval(pairs, **known, **plan.draws)
-        low, high = max(interval.low, -self.widest), min(interval.high, self.widest)
-        return replace(interval, low=low, high=high, method=f"{self._units}{interval.method}")
-
     @cached_property
     def bounded_pvalue(self) -> float:
         """The largest p-value that missing scores allow; 1 if they can turn the difference."""
-        if not self.is_tested or self.known.extremes is None or not self.known.lone.n:
+        if not self.is_tested or self.known.extremes is None or not self.known.n_dropped:
             return self.test.pvalue
         known: dict[str, Any] = {"test": self.plan.test, **self.plan.draws}
         every = [self.test, *(paired_test(pairs, **known) for pairs in self.known.extremes)]
@@ -202,75 +180,49 @@ class MetricComparison:
         return max(each.pvalue for each in every) if len(signs) == 1 else 1.0
 
     @cached_property
-    def equivalence(self) -> EquivalenceResult | None:
-        """The test that the difference lies within the margin; None without a margin."""
-        return self._against_margin("equivalence", self.pairs)
-
-    @cached_property
-    def non_inferiority(self) -> EquivalenceResult | None:
-        """The test that the candidate is not worse by the margin; None without a margin."""
-        up = self.metric.greater_is_better
-        return self._against_margin("non-inferior", self.pairs if up else self.pairs.swapped())
-
-    def _against_margin(self, claim: Claim, sides: Pairs) -> EquivalenceResult | None:
+    def claims(self) -> dict[str, EquivalenceResult]:
+        """The tests against the margin, of a difference within it and of no loss by it, if any."""
         plan, margin = self.plan, self.plan.margin_of(self.metric)
         if margin is None or not self.is_tested:
-            return None
+            return {}
         known: dict[str, Any] = {"method": plan.margin_method, "alpha": plan.alpha_of_one}
-        return compare_with_margin(sides, self.metric, margin, alternative=claim, **known)
-
-    @property
-    def widest(self) -> float:
-        """The largest difference that there can be."""
-        bounds = self.metric.bounds
-        return math.inf if bounds is None else bounds[1] - bounds[0]
+        against = partial(compare_with_margin, metric=self.metric, margin=margin, **known)
+        pairs = self.pairs if self.metric.greater_is_better else self.pairs.swapped()
+        return {
+            "equivalence": against(self.pairs),
+            "non_inferiority": against(pairs, alternative="non-inferior"),
+        }
 
     def numbers(self) -> dict[str, object]:
         """The row without what needs the other rows, up to the columns of planning."""
-        pairs, metric, test = self.pairs, self.metric, self.test
-        queries = pairs.by_query if metric.greater_is_better else pairs.by_query.swapped()
-        name = "risk_difference" if pairs.by_query.is_binary else "d_z"
+        pairs, metric, test, interval = self.pairs, self.metric, self.test, self.interval
+        by_query = pairs.by_query
+        queries = by_query if metric.greater_is_better else by_query.swapped()
+        name = "risk_difference" if by_query.is_binary else "d_z"
+        wanted = (name, "hedges_g_z", *(["odds_ratio"] if by_query.is_binary else []))
         effects = dict.fromkeys((name, "hedges_g_z", "odds_ratio"), math.nan)
-        if pairs.by_query.n > 1:
-            wanted = (name, "hedges_g_z", *(["odds_ratio"] if name == "risk_difference" else []))
-            effects |= {effect: EFFECTS[effect](pairs.by_query) for effect in wanted}
-        sign = 1 if metric.greater_is_better else -1
-        numbers: dict[str, object] = {
-            "metric": metric.name,
-            "baseline": self.names[0],
-            "candidate": self.names[1],
-            "n": pairs.differences.n,
-            "n_dropped": self.known.lone.n,
-            "baseline_mean": pairs.baseline.mean,
-            "candidate_mean": pairs.candidate.mean,
-            "difference": pairs.differences.mean,
-            "ci_low": self.interval.low,
-            "ci_high": self.interval.high,
-            "test": test.test,
-            "statistic": test.statistic,
-            "pvalue": test.pvalue,
-            "effect_size": effects[name],
-            "effect_name": name,
-            "wins": queries.wins,
-            "ties": queries.ties,
-            "losses": queries.losses,
-            "improvement": sign * pairs.differences.mean,
-            "ci_method": self.interval.method,
-            "hedges_g_z": effects["hedges_g_z"],
-            "odds_ratio": effects["odds_ratio"],
-            "title": metric.title,
-            "kind": metric.kind,
-            "greater_is_better": metric.greater_is_better,
-            "direction_is_known": metric.direction_is_known,
-        }
+        if by_query.n > 1:
+            effects |= {effect: EFFECTS[effect](by_query) for effect in wanted}
+        difference = pairs.differences.mean
+        row: dict[str, object] = {"metric": metric.name}
+        row |= {"baseline": self.names[0], "candidate": self.names[1]}
+        row |= {"n": pairs.differences.n, "n_dropped": self.known.n_dropped}
+        row |= {"baseline_mean": pairs.baseline.mean, "candidate_mean": pairs.candidate.mean}
+        row |= {"difference": difference, "ci_low": interval.low, "ci_high": interval.high}
+        row |= {"test": test.test, "statistic": test.statistic, "pvalue": test.pvalue}
+        row |= {"effect_size": effects[name], "effect_name": name}
+        row |= {"wins": queries.wins, "ties": queries.ties, "losses": queries.losses}
+        row |= {"improvement": difference if metric.greater_is_better else -difference}
+        row |= {"ci_method": interval.method, "hedges_g_z": effects["hedges_g_z"]}
+        row |= {"odds_ratio": effects["odds_ratio"], "title": metric.title, "kind": metric.kind}
+        row |= {"greater_is_better": metric.greater_is_better}
+        row |= {"direction_is_known": metric.direction_is_known}
         if self.plan.missing == "bounds":
-            lowest, highest = extreme_differences(pairs, self.known.lone, metric)
-            numbers |= {"difference_lowest": lowest, "difference_highest": highest}
-        if self.known.units.are_clusters:
-            numbers["n_clusters"] = pairs.n
-        return numbers
+            lowest, highest = self.known.extreme_differences(metric)
+            row |= {"difference_lowest": lowest, "difference_highest": highest}
+        return row | ({"n_clusters": pairs.n} if self.known.units.are_clusters else {})
 
-    def planning(self, level: float) -> dict[str, object]:
+    def planning(self, level: float) -> dict[str, float]:
         """What as many units detect, and the units that useful differences need, at a level."""
         pairs, plan, is_tested = self.pairs, self.plan, self.is_tested
         planned = planning.PlannedTest.of(pairs.units, self.test.test.removeprefix("cluster-"))
@@ -278,12 +230,13 @@ class MetricComparison:
         if is_tested and planned.is_usable:
             margin = plan.margin_of(self.metric)
             # Without a margin, 5 and 2 % of the metric's range.
-            usual = usual_sizes(self.metric, pairs.baseline.mean, pairs.std)
+            scale = scale_of(self.metric, pairs.baseline.mean, pairs.std)
+            usual = [share * scale for share in USUAL_SHARES]
             for place, size in enumerate(usual if margin is None else (margin,)):
                 n = planned.needed(size, alpha=level)
                 needed[place] = size, max(n, float(plan.fewest_units))
         detectable = planned.detectable(pairs.n, alpha=level) if is_tested else math.nan
-        columns: dict[str, object] = {
+        return {
             "min_detectable_difference": detectable,
             "level_left": level,
             "planned_difference": needed[0][0],
@@ -291,40 +244,29 @@ class MetricComparison:
             "smaller_planned_difference": needed[1][0],
             "n_needed_smaller": needed[1][1],
         }
-        if plan.tried > 1:
-            noise = math.nan
-            if planned.is_usable:
-                noise = pooling.gain_of_noise(pairs.std / math.sqrt(pairs.n), plan.tried)
-            columns["gain_of_noise"] = noise
-        return columns
 
     def against_margin(self) -> dict[str, object]:
         """The margin, and the interval and the p-values of the tests against it."""
-        test, unknown = self.equivalence, math.nan
-        note, low, high = "", unknown, unknown
-        if test is not None:
-            note = "".join(f"; {text}" for text in test.notes)
-            low, high = test.low, test.high
-            if test.untestable:
-                note, low, high = f": {test.untestable}", unknown, unknown
-        return {
-            "margin": unknown if test is None else test.margin,
-            "margin_method": UNTESTED if test is None else test.method,
-            "equivalence_low": low,
-            "equivalence_high": high,
-            "equivalence_pvalue": unknown if test is None else test.pvalue,
-            "equivalence_pvalue_adjusted": unknown,
-            "non_inferiority_pvalue_adjusted": unknown,
-            "equivalence_note": note,
-        }
+        unknown = ("margin", "equivalence_low", "equivalence_high", "equivalence_pvalue")
+        adjusted = ("equivalence_pvalue_adjusted", "non_inferiority_pvalue_adjusted")
+        row: dict[str, object] = dict.fromkeys((*unknown, *adjusted), math.nan)
+        row |= {"margin_method": UNTESTED, "equivalence_note": ""}
+        if (test := self.claims.get("equivalence")) is None:
+            return row
+        row |= {"margin": test.margin, "margin_method": test.method}
+        row |= {"equivalence_pvalue": test.pvalue}
+        if test.untestable:
+            return row | {"equivalence_note": f": {test.untestable}"}
+        row |= {"equivalence_low": test.low, "equivalence_high": test.high}
+        return row | {"equivalence_note": "".join(f"; {text}" for text in test.notes)}
 
     def notes(self) -> Iterator[str]:
         """What a reader must know of the metric; a table of slices does not show it."""
-        known, pairs, plan = self.known, self.pairs, self.plan
-        common = pairs.differences.n + known.lone.n
+        known, plan = self.known, self.plan
+        common = self.pairs.differences.n + known.n_dropped
         if n := known.n_not_applicable:
             yield f"does not apply to {n} of {n + common} common queries"
-        if known.lone.n:
+        if known.n_dropped:
             yield self._dropped_note(common)
         yield from filled_notes(known.n_filled)
         yield from self.interval.notes
@@ -338,44 +280,41 @@ class MetricComparison:
                 "follows the p-value"
             )
         if known.logarithms is not None and self.is_tested:
-            yield self._ratio_note(known.logarithms, plan.level_of_one)
+            # The ratio of geometric means: the change for a typical query.
+            level = plan.level_of_one
+            ratio = paired_interval(known.logarithms, method="sign-flip", confidence_level=level)
+            factor, *ends = np.exp([ratio.estimate, ratio.low, ratio.high]).tolist()
+            yield (
+                f"{self.names[1]} typically has {number(factor)} times the value of "
+                f"{self.names[0]} ({100 * level:g} % CI {' to '.join(map(number, ends))})"
+            )
         yield from self._rare_loss_notes()
 
     def _dropped_note(self, common: int) -> str:
-        lone, (baseline, candidate) = self.known.lone, self.names
+        known, (baseline, candidate) = self.known, self.names
+        n_baseline, n_candidate = (side.n + known.n_neither for side in known.alone[::-1])
         note = (
-            f"{lone.n} of {common} shared queries are left out: no score in {baseline!r} "
-            f"({lone.n_no_baseline}) or {candidate!r} ({lone.n_no_candidate})"
+            f"{known.n_dropped} of {common} shared queries are left out: no score in {baseline!r} "
+            f"({n_baseline}) or {candidate!r} ({n_candidate})"
         )
-        if lone.n <= _MANY_DROPPED * common:
+        if known.n_dropped <= _MANY_DROPPED * common or self.metric.bounds is None:
             return note
-        if self.metric.bounds is None:
-            return f"{note}; if scores are missing for a reason, the difference is biased"
-        low, high = extreme_differences(self.pairs, lone, self.metric)
+        low, high = known.extreme_differences(self.metric)
         return (
             f"{note}; if every missing score were as bad or as good as it can be, the difference "
             f"would be {low:+.3f} or {high:+.3f}"
         )
 
-    def _ratio_note(self, logarithms: Pairs, level: float) -> str:
-        """The ratio of geometric means: the change for a typical query."""
-        ratio = paired_interval(logarithms, method="sign-flip", confidence_level=level)
-        factor, low, high = map(number, np.exp([ratio.estimate, ratio.low, ratio.high]).tolist())
-        return (
-            f"{self.names[1]} typically has {factor} times the value of {self.names[0]} "
-            f"({100 * level:g} % CI {low} to {high})"
-        )
-
     def _rare_loss_notes(self) -> Iterator[str]:
         """That losses too rare to be among the queries could turn an improvement into a loss."""
         sides = self.pairs if self.metric.greater_is_better else self.pairs.swapped()
-        plan, is_gain = self.plan, sides.mean > 0
-        if not (is_gain and self.test.pvalue <= plan.alpha_of_one):
+        if not (sides.mean > 0 and self.test.pvalue <= self.plan.alpha_of_one):
             return
         if math.isinf(self.widest) or has_formal_bounds(self.metric):
             return
         # Losses are taken to be as large as the sample allows.
-        bound = hidden_losses(sides, self.widest, confidence_level=plan.confidence_level)
+        level = self.plan.confidence_level
+        bound = hidden_losses(sides, self.widest, confidence_level=level)
         if bound is not None and bound.difference <= 0:
             yield (
                 f"{bound.n} {bound.unit} can miss rare failures: up to {100 * bound.share:.1f} % "
@@ -391,16 +330,10 @@ def what_strict_lacks(metric: Metric) -> str:
     """What must be said of a metric before it can be tested strictly; empty if nothing."""
     if metric.bounds is not None and not has_formal_bounds(metric):
         return ""
-    problem = f"needs the smallest and largest possible score of {metric.name}"
-    if metric.bounds is not None:
-        low, high = metric.bounds
-        problem = (
-            f"{problem}, and its bounds of {low:g} and {high:g} are a formality, with which "
-            "nothing would be shown"
-        )
     return (
-        f'margin_method "{STRICT}" {problem}; say them with '
-        f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}, or choose another method"
+        f'margin_method "{STRICT}" needs the smallest and largest possible score of '
+        f"{metric.name}; say them with metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}, or "
+        "choose another method"
     )
 
 

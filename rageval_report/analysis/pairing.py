@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, Self, cast, get_args
 
 import numpy as np
@@ -27,14 +26,13 @@ from rageval_report.scores.align import (
     agree_on_scale,
     align,
     check_scales,
-    is_within,
     same_texts,
 )
 from rageval_report.scores.states import not_applicable
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import QUERIES, Units
-from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 MissingTreatment = Literal["drop", "worst", "bounds"]
 MISSING_TREATMENTS: tuple[MissingTreatment, ...] = get_args(MissingTreatment)
@@ -45,42 +43,12 @@ MetricPair = tuple[Metric, Metric]
 
 
 @dataclass(frozen=True, eq=False)
-class LoneScores:
-    """The scores of queries that only one side scored, and the number that neither scored."""
-
-    baseline: Column
-    candidate: Column
-    n_neither: int = 0
-
-    @classmethod
-    def of(cls, baseline: FloatArray, candidate: FloatArray) -> LoneScores:
-        """Those of two columns of the same queries; NaN is unscored."""
-        no_before, no_after = np.isnan(baseline), np.isnan(candidate)
-        n_neither = int(np.count_nonzero(no_before & no_after))
-        return cls(Column.of(baseline[no_after]), Column.of(candidate[no_before]), n_neither)
-
-    @property
-    def n(self) -> int:
-        """The number of queries that are left out of a comparison."""
-        return self.baseline.n + self.candidate.n + self.n_neither
-
-    @property
-    def n_no_baseline(self) -> int:
-        """The number of queries that the baseline did not score."""
-        return self.candidate.n + self.n_neither
-
-    @property
-    def n_no_candidate(self) -> int:
-        """The number of queries that the candidate did not score."""
-        return self.baseline.n + self.n_neither
-
-
-@dataclass(frozen=True, eq=False)
 class MetricPairs:
-    """The pairs of one metric of two runs."""
+    """The pairs of one metric of two runs, and the scores of queries that only one side scored."""
 
     pairs: Pairs
-    lone: LoneScores
+    alone: tuple[Column, Column]
+    n_neither: int = 0
     units: Units = QUERIES
     rows: IntArray | None = None
     differences: FloatArray | None = None
@@ -93,51 +61,57 @@ class MetricPairs:
     def of_scores(
         cls,
         metric: Metric,
-        scores: tuple[FloatArray, FloatArray],
+        sides: tuple[FloatArray, FloatArray, BoolArray],
         units: Units,
         rows: IntArray,
-        *,
         missing: MissingTreatment = "drop",
-        applies: BoolArray | None = None,
-        n_filled: int = 0,
     ) -> Self:
-        """The pairs of some queries in memory."""
-        before, after = scores
-        complete = ~(np.isnan(before) | np.isnan(after))
-        # A query to which the metric does not apply is not missing: it has no unknown score.
-        concerned = np.ones_like(complete) if applies is None else applies
-        ours, theirs = before[complete], after[complete]
-        own = units.select(rows[complete])
+        """The pairs of some queries in memory: both scores, and whether the metric applies."""
+        before, after, applies = sides
+        lacks_before, lacks_after = np.isnan(before), np.isnan(after)
+        complete = ~(lacks_before | lacks_after)
+        ours, theirs, own = before[complete], after[complete], units.select(rows[complete])
         logarithms = extremes = None
         if metric.group == "performance" and (np.minimum(ours, theirs) > 0.0).all():
             logarithms = pairs_of(np.log(ours), np.log(theirs), own)
-        if missing == "bounds" and (concerned & ~complete).any():
-            all_units = units.select(rows[concerned])
-            low, high = require_bounds(metric)
-            extremes = (
-                pairs_of(*_filled(before[concerned], after[concerned], high, low), all_units),
-                pairs_of(*_filled(before[concerned], after[concerned], low, high), all_units),
+        # A query to which the metric does not apply is not missing: it has no unknown score.
+        if missing == "bounds" and (applies & ~complete).any():
+            all_units, (low, high) = units.select(rows[applies]), require_bounds(metric)
+            concerned = np.array([before[applies], after[applies]])
+            first, second = (
+                pairs_of(*np.where(np.isnan(concerned), ends, concerned), all_units)
+                for ends in ([[high], [low]], [[low], [high]])
             )
+            extremes = first, second
         return cls(
             pairs_of(ours, theirs, own),
-            LoneScores.of(before[concerned], after[concerned]),
+            (Column.of(before[applies & lacks_after]), Column.of(after[applies & lacks_before])),
+            int((applies & lacks_before & lacks_after).sum()),
             own,
             rows[complete],
             theirs - ours,
-            n_not_applicable=int((~concerned).sum()),
-            n_filled=n_filled,
+            n_not_applicable=int((~applies).sum()),
             logarithms=logarithms,
             extremes=extremes,
         )
 
+    @property
+    def n_dropped(self) -> int:
+        """The number of queries that are left out of a comparison."""
+        return self.alone[0].n + self.alone[1].n + self.n_neither
 
-def _filled(
-    before: FloatArray, after: FloatArray, no_before: float, no_after: float
-) -> tuple[FloatArray, FloatArray]:
-    return (
-        np.where(np.isnan(before), no_before, before),
-        np.where(np.isnan(after), no_after, after),
-    )
+    def extreme_differences(self, metric: Metric) -> tuple[float, float]:
+        """The mean difference if missing scores were as low, or as high, as can be (Manski)."""
+        low, high = require_bounds(metric)
+        both, (before, after) = self.pairs.differences, self.alone
+        n = both.n + self.n_dropped
+        if not n:
+            return math.nan, math.nan
+        sums = [own.mean * own.n if own.n else 0.0 for own in (both, after, before)]
+        gained, n_neither = sums[0] + sums[1] - sums[2], self.n_neither
+        lowest = gained + (before.n + n_neither) * low - (after.n + n_neither) * high
+        highest = gained + (before.n + n_neither) * high - (after.n + n_neither) * low
+        return lowest / n, highest / n
 
 
 def pairs_of(before: FloatArray, after: FloatArray, units: Units) -> Pairs:
@@ -157,20 +131,6 @@ def require_bounds(metric: Metric) -> tuple[float, float]:
     return metric.bounds
 
 
-def extreme_differences(pairs: Pairs, lone: LoneScores, metric: Metric) -> tuple[float, float]:
-    """The mean difference if every missing score were as low, or as high, as it can be (Manski)."""
-    low, high = require_bounds(metric)
-    n = pairs.differences.n + lone.n
-    if not n:
-        return math.nan, math.nan
-    columns = (pairs.differences, lone.candidate, lone.baseline)
-    both, candidate, baseline = (column.mean * column.n if column.n else 0.0 for column in columns)
-    gained = both + candidate - baseline
-    lowest = gained + lone.n_no_candidate * low - lone.n_no_baseline * high
-    highest = gained + lone.n_no_candidate * high - lone.n_no_baseline * low
-    return lowest / n, highest / n
-
-
 # -- two runs
 
 
@@ -178,7 +138,8 @@ def extreme_differences(pairs: Pairs, lone: LoneScores, metric: Metric) -> tuple
 class PairedRuns:
     """Two runs side by side by query id: a `Pairing` in memory, or scans that an engine counts.
 
-    Both have ``n_common``, ``n_alone``, ``measured``, ``notes`` and ``_changed``.
+    Both have ``n_common``, ``n_alone``, ``measured``, ``notes`` and ``changed``, the queries that
+    changed in one direction.
     """
 
     baseline: Any
@@ -190,13 +151,19 @@ class PairedRuns:
         """The names of the runs."""
         return self.baseline.name, self.candidate.name
 
-    def changed(
-        self: Any, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
+    def beside_details(
+        self, frame: pd.DataFrame, details: Sequence[pd.DataFrame], n: int
     ) -> pd.DataFrame:
-        """The queries that changed in one direction; see `Comparison.regressions`."""
-        frame, (before, after), n = self._changed(pair, k, path, better=better)
-        both = merge_details(self.names, before, after, frame.index)
-        changed = QueryFrame(join_details(frame, both))
+        """Some of n changed queries with the details of both runs: once if they agree."""
+        (before, after), (first, second) = details, self.names
+        parts: dict[str, pd.Series] = {}
+        for column in dict.fromkeys((*before.columns, *after.columns)):
+            sides = [side[column] for side in details if column in side]
+            if len(sides) == 2 and not same_texts(*sides):
+                parts |= {f"{first}_{column}": sides[0], f"{second}_{column}": sides[1]}
+            else:
+                parts[str(column)] = sides[0]
+        changed = QueryFrame(join_details(frame, pd.DataFrame(parts, index=frame.index)))
         changed.attrs["n"] = n
         return changed
 
@@ -232,136 +199,80 @@ class Pairing(PairedRuns):
             self.alignment.candidate(self.candidate.scores[theirs.name]),
         )
 
-    def applies(self, ours: Metric, theirs: Metric) -> BoolArray:
-        """Whether the metric applies to each common query, by the states of either run."""
-        before, after = (
+    def sides(
+        self, ours: Metric, theirs: Metric, missing: MissingTreatment
+    ) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Both sides' scores and where the metric applies; a missing score may be the worst one."""
+        before, after = self.both(ours, theirs)
+        if not (np.isnan(before).any() or np.isnan(after).any()):
+            return before, after, np.ones(before.size, dtype=bool)
+        # By the states of either run.
+        of_ours, of_theirs = (
             pd.Series(not_applicable(run.scores[metric.name], run.details, metric.name))
             for run, metric in ((self.baseline, ours), (self.candidate, theirs))
         )
-        neither = self.alignment.baseline(before) & self.alignment.candidate(after)
-        return np.asarray(~neither, dtype=bool)
-
-    def treated(
-        self, ours: Metric, theirs: Metric, missing: MissingTreatment
-    ) -> tuple[FloatArray, FloatArray]:
-        """Both sides' scores; with missing="worst" a missing score is the worst possible one."""
-        before, after = self.both(ours, theirs)
-        if missing != "worst":
-            return before, after
-        worst = require_bounds(ours)[0 if ours.greater_is_better else 1]
-        applies = self.applies(ours, theirs)
-        first, second = _filled(before, after, worst, worst)
-        return np.where(applies, first, np.nan), np.where(applies, second, np.nan)
+        applies = ~(self.alignment.baseline(of_ours) & self.alignment.candidate(of_theirs))
+        if missing == "worst":
+            worst = require_bounds(ours)[0 if ours.greater_is_better else 1]
+            before, after = (
+                np.where(applies & np.isnan(side), worst, side) for side in (before, after)
+            )
+        return before, after, applies
 
     def measured(
         self, ours: Metric, theirs: Metric, missing: MissingTreatment, units: Units
     ) -> MetricPairs:
         """The pairs of a metric."""
-        both, scores = self.both(ours, theirs), self.treated(ours, theirs, missing)
-        n_gaps = np.isnan(both).sum(axis=0)
-        applies = self.applies(ours, theirs) if n_gaps.any() else None
-        return MetricPairs.of_scores(
-            *(ours, scores, units, self.rows),
-            missing=missing,
-            applies=applies,
-            n_filled=int(n_gaps[applies].sum()) if missing == "worst" else 0,
-        )
-
-    def without(self, places: IntArray) -> Self:
-        """The runs without some of the common queries; ids are not kept."""
-        whole = self.alignment
-        rest = np.delete(np.arange(len(whole.ids)), places)
-        ours, theirs = (
-            rest if rows is None else rows[rest]
-            for rows in (whole.baseline_rows, whole.candidate_rows)
-        )
-        cut = replace(whole, ids=whole.ids[:0], baseline_rows=ours, candidate_rows=theirs)
-        return replace(self, alignment=cut)
+        sides = self.sides(ours, theirs, missing)
+        known = MetricPairs.of_scores(ours, sides, units, self.rows, missing)
+        if missing != "worst":
+            return known
+        n_gaps = np.isnan(self.both(ours, theirs)).sum(axis=0)
+        return replace(known, n_filled=int(n_gaps[sides[2]].sum()))
 
     def units_of_candidate(self, units: Units) -> Units:
         """The units of the candidate's rows, from those of the baseline's rows."""
         alignment, n = self.alignment, len(self.candidate.scores)
         return units.of_other_rows(alignment.baseline_rows, alignment.candidate_rows, n)
 
-    def notes(self) -> tuple[str, ...]:
-        """The ids and the metrics that only one run has, and bounds that do not hold for both."""
+    def notes(self) -> list[str]:
+        """The ids and the metrics that only one run has."""
         lone = self.alignment.only_baseline, self.alignment.only_candidate
-        return notes_on_sides(
-            (self.baseline, self.candidate), self.metrics, [(ids, len(ids)) for ids in lone]
-        )
+        return notes_on_sides((self.baseline, self.candidate), [(ids, len(ids)) for ids in lone])
 
-    def _changed(
-        self, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
-    ) -> tuple[pd.DataFrame, tuple[pd.DataFrame, pd.DataFrame], int]:
+    def changed(self, pair: MetricPair, *, better: bool, k: int | None = None) -> pd.DataFrame:
+        """The queries that changed in one direction; see `Comparison.regressions`."""
         before, after = self.both(*pair)
         difference = after - before
         change = difference if pair[0].greater_is_better == better else -difference
         # The tolerance of paired differences: these are the queries that count as wins and losses.
         tolerance = 1e-12 * np.nanmax(np.abs(np.concatenate([before, after, [1.0]])))
         rows = np.flatnonzero(change > tolerance)
-        every = rows[np.argsort(-np.abs(difference[rows]), kind="stable")]
-        places = every if path is not None else every[:k]
-        columns = [f"{name}_{pair[0].name}" for name in self.names]
-        frame = pd.DataFrame(
-            dict(zip([*columns, "difference"], (before, after, difference), strict=True))
-        )
-        frame = frame.iloc[places].set_axis(self.alignment.ids[places].rename("query_id"))
-        if path is not None:
-            frame.reset_index().to_parquet(path, index=False)
-            places, frame = places[:k], frame[:k]
-        ours, theirs = (
-            _details_at(run, known, places, frame.index)
-            for run, known in (
-                (self.baseline, self.alignment.baseline_rows),
-                (self.candidate, self.alignment.candidate_rows),
-            )
-        )
-        return frame, (ours, theirs), len(every)
-
-
-def _details_at(
-    run: Scored, rows: IndexArray | None, places: IndexArray, ids: pd.Index
-) -> pd.DataFrame:
-    """The details of a run at these places among the common queries, with these ids."""
-    if not run.details.index.equals(run.scores.index):
-        return run.details.reindex(ids)
-    # The alignment has found the rows already: no id is looked up again.
-    return run.details.iloc[places if rows is None else rows[places]].set_axis(ids)
-
-
-def merge_details(
-    names: tuple[str, str], before: pd.DataFrame, after: pd.DataFrame, ids: pd.Index
-) -> pd.DataFrame:
-    """The details of two runs on the same queries: a column once if they agree, else twice."""
-    parts: dict[str, pd.Series] = {}
-    for column in dict.fromkeys((*before.columns, *after.columns)):
-        if column in before and column in after and not same_texts(before[column], after[column]):
-            parts[f"{names[0]}_{column}"] = before[column]
-            parts[f"{names[1]}_{column}"] = after[column]
-        else:
-            parts[str(column)] = before[column] if column in before else after[column]
-    return pd.DataFrame(parts, index=ids)
+        places = rows[np.argsort(-np.abs(difference[rows]), kind="stable")][:k]
+        columns = [*(f"{name}_{pair[0].name}" for name in self.names), "difference"]
+        scores = np.column_stack([before, after, difference])[places]
+        ids = self.alignment.ids[places].rename("query_id")
+        details = [run.details.reindex(ids) for run in (self.baseline, self.candidate)]
+        return self.beside_details(pd.DataFrame(scores, ids, columns), details, len(rows))
 
 
 def overall_changes(pairing: Pairing) -> pd.Series:
     """The mean improvement of each query over all metrics, as shares of their ranges."""
-    changes, ranges = [], []
+    ranges = {
+        ours.name: width
+        for ours, _ in pairing.metrics
+        if ours.bounds and math.isfinite(width := ours.bounds[1] - ours.bounds[0])
+    }
+    shares = []
     for ours, theirs in pairing.metrics:
         before, after = pairing.both(ours, theirs)
-        changes.append(after - before if ours.greater_is_better else before - after)
-        ranges.append(math.nan if ours.bounds is None else ours.bounds[1] - ours.bounds[0])
-    if not np.isfinite(ranges).any():
-        sizes = (np.abs(change[np.isfinite(change)]).max(initial=0.0) for change in changes)
-        ranges = [float(size) or 1.0 for size in sizes]
-    counted = [
-        change / width
-        for change, width in zip(changes, ranges, strict=True)
-        if math.isfinite(width)
-    ]
-    shares = np.column_stack(counted)
-    n_scored = np.isfinite(shares).sum(axis=1)
-    means = np.where(n_scored > 0, np.nansum(shares, axis=1) / np.maximum(n_scored, 1), np.nan)
-    return pd.Series(means, index=pairing.alignment.ids, name="overall_change")
+        change = after - before if ours.greater_is_better else before - after
+        if not ranges:  # then by the largest change
+            shares.append(change / (np.abs(change[np.isfinite(change)]).max(initial=0.0) or 1.0))
+        elif ours.name in ranges:
+            shares.append(change / ranges[ours.name])
+    means = pd.DataFrame(np.column_stack(shares), index=pairing.alignment.ids).mean(axis=1)
+    return means.rename("overall_change")
 
 
 # -- what two runs share
@@ -446,11 +357,9 @@ def compared_rows(pairings: Sequence[Pairing]) -> BoolArray:
 
 
 def notes_on_sides(
-    runs: Sequence[Scored],
-    metrics: Iterable[tuple[Metric, ...]],
-    lone: Iterable[tuple[Collection[str], int]],
-) -> tuple[str, ...]:
-    """Notes on what only one of two runs has, and on bounds that do not hold for both."""
+    runs: Sequence[Scored], lone: Iterable[tuple[Collection[str], int]]
+) -> list[str]:
+    """Notes on what only one of two runs has."""
     notes = []
     for run, (ids, n) in zip(runs, lone, strict=True):
         if n:
@@ -461,45 +370,19 @@ def notes_on_sides(
         alone = [metric.name for metric in run.metrics.values() if not twin_of(metric, other)]
         if alone:
             notes.append(f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}")
-    return (*notes, *notes_on_bounds(runs, metrics))
-
-
-def notes_on_bounds(runs: Sequence[Scored], shared: Iterable[tuple[Metric, ...]]) -> Iterator[str]:
-    """Notes on metrics whose bounds were guessed for one run and do not hold for another."""
-    for metrics in shared:
-        if metrics[0].bounds is not None:
-            continue
-        own = [run.metrics[metric.name] for run, metric in zip(runs, metrics, strict=True)]
-        bounds = next((metric.bounds for metric in own if metric.bounds is not None), None)
-        if bounds is None:
-            continue
-        names = named(
-            run.name
-            for run, metric in zip(runs, own, strict=True)
-            if not is_within(bounds, run.scores[metric.name])
-        )
-        low, high = bounds
-        yield (
-            f"{metrics[0].name}: the bounds {low:g} and {high:g} do not hold for {names}, so the "
-            "metric has no bounds here; to give it some: "
-            f"metrics={{{metrics[0].name!r}: {{'bounds': (low, high)}}}}"
-        )
+    return notes
 
 
 def check_evaluations(runs: Sequence[object], call: str) -> tuple[Scored, ...]:
     """The same runs, after a check that all are evaluations, each with its own name."""
-    others = [run for run in runs if not (hasattr(run, "scores") and hasattr(run, "metrics"))]
-    if others:
-        is_list = isinstance(others[0], Iterable) and not isinstance(others[0], str | Mapping)
-        hint = "Make one with RAGPipelineEvaluation(name, data)"
-        if is_list:
-            hint = f"Unpack the list: {call}"
-        if hasattr(others[0], "collect"):
-            hint = f"{call} needs every score in memory; bring a scan there with .collect()"
-        raise ArgumentKindError(
-            "expected one or more evaluations, each a RAGPipelineEvaluation; got "
-            f"{describe_kind(others[0])}. {hint}"
-        )
+    for run in runs:
+        if not (hasattr(run, "scores") and hasattr(run, "metrics")):
+            is_list = isinstance(run, Iterable) and not isinstance(run, str | Mapping)
+            make = "Make one with RAGPipelineEvaluation(name, data); of a scan, with .collect()"
+            raise ArgumentKindError(
+                "expected one or more evaluations, each a RAGPipelineEvaluation; got "
+                f"{describe_kind(run)}. {f'Unpack the list: {call}' if is_list else make}"
+            )
     evaluations = cast("tuple[Scored, ...]", tuple(runs))
     check_unique_names(evaluations)
     return evaluations

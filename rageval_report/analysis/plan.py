@@ -1,26 +1,23 @@
-"""How many queries an evaluation needs, and what somebody's claim can show without its scores."""
+"""How many queries an evaluation needs to show a difference that matters."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import arguments, pairing
-from rageval_report.analysis.noise import crossed_cells, metrics_in_all_runs
 from rageval_report.errors import AlignmentError, DataError
-from rageval_report.reports.sentences import counted, number, pvalue_text, rounded_count
+from rageval_report.reports.sentences import rounded_count
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored
-from rageval_report.stats import pairs, planning
+from rageval_report.stats import planning
 from rageval_report.stats.base import check_integer, check_level, check_positive, check_probability
 from rageval_report.stats.columns import Column
-from rageval_report.stats.components import CrossedComponents, crossed_components
 from rageval_report.stats.units import FEWEST_UNITS, Units
 
 # The correlation of two pipelines' scores of one query. In 45 pairs of pipelines of public
@@ -33,19 +30,18 @@ _USUAL_DIFFERENCES = (0.02, 0.05, 0.1)
 # The spread between fewer clusters than this is known to a third at best.
 _FEW_CLUSTERS = 20
 _HEADLINE = (
-    *("metric", "difference", "repeats", "judges", "n_needed", "n_needed_low", "n_needed_high"),
-    *("n_no_regression", "n", "power"),
+    *("metric", "difference", "n_needed", "n_needed_low", "n_needed_high", "n_no_regression"),
+    *("n", "power"),
 )
 _CLUSTER_HEADLINE = (
-    *("metric", "difference", "repeats", "judges", "n_clusters_needed", "n_needed"),
-    *("n_needed_low", "n_needed_high", "n_no_regression", "n", "n_clusters", "cluster_size"),
-    *("share_between", "power"),
+    *("metric", "difference", "n_clusters_needed", "n_needed", "n_needed_low", "n_needed_high"),
+    *("n_no_regression", "n", "n_clusters", "cluster_size", "share_between", "power"),
 )
-_AUDIT_HEADLINE = ("case", "difference", "ci_low", "ci_high", "pvalue", "is_shown", "n_needed")
 
 
 def plan(
-    *evaluations: Scored,
+    baseline: Scored | None = None,
+    *,
     metrics: str | Iterable[str] | None = None,
     differences: float | Iterable[float] | None = None,
     candidate: Scored | None = None,
@@ -53,8 +49,6 @@ def plan(
     sd: float | None = None,
     n: int | None = None,
     correlation: float | None = None,
-    repeats: int | Iterable[int] = 1,
-    judges: int | Iterable[int] = 1,
     n_tests: int | None = None,
     power: float = 0.8,
     confidence_level: float = 0.95,
@@ -64,10 +58,9 @@ def plan(
 
     Parameters
     ----------
-    *evaluations : RAGPipelineEvaluation, optional
-        The baseline; several runs of it also show what repeats of each query gain. Without any, the
-        plan is made from `mean` and `sd`, or for scores of 0 and 1 with the mean 0.5, which vary
-        most.
+    baseline : RAGPipelineEvaluation, optional
+        The pipeline in use. Without it the plan is made from `mean` and `sd`, or for scores of 0
+        and 1 with the mean 0.5, which vary most.
     metrics : str or iterable of str, optional
         The metrics; all of the baseline if omitted. Without a baseline, one name.
     differences : float or iterable of float, optional
@@ -84,9 +77,6 @@ def plan(
     correlation : float, optional
         The correlation of the two pipelines' scores of a query, between -1 and 1; if omitted 0.5,
         and the plan shows what 0.8 and 0.2 would need.
-    repeats, judges : int or iterable of int
-        Runs of each query and judges of each answer; other numbers than 1 need a baseline that was
-        run several times, or judged by several judges.
     n_tests : int, optional
         The tests that will be corrected together; the number of metrics if omitted.
     power : float
@@ -101,15 +91,14 @@ def plan(
     Returns
     -------
     Result
-        One row per metric, difference, repeats and judges: ``metric``, ``title``, ``difference``,
-        ``repeats``, ``judges``, ``sd_difference`` (of a query's paired difference), ``n_needed`` to
-        show the difference, ``n_needed_low`` and ``n_needed_high`` (for correlations of 0.8 and
-        0.2; NaN if the correlation is known), ``n_no_regression`` (queries that the gate
-        ``no_regression`` with this margin needs, if the pipeline is as good), ``n`` (queries of the
-        set), ``power`` with these, ``smallest_pvalue`` that they can give, ``verdict``. With
-        clusters also ``n_clusters_needed``, ``n_clusters`` (of the set), ``cluster_size`` (queries
-        of a cluster, on average) and ``share_between`` (of the variance, between clusters); all
-        numbers of queries are then those of whole clusters.
+        One row per metric and difference: ``metric``, ``title``, ``difference``, ``sd_difference``
+        (of a query's paired difference), ``n_needed`` to show the difference, ``n_needed_low`` and
+        ``n_needed_high`` (for correlations of 0.8 and 0.2; NaN if the correlation is known),
+        ``n_no_regression`` (queries that the gate ``no_regression`` with this margin needs, if the
+        pipeline is as good), ``n`` (queries of the set), ``power`` with these, ``smallest_pvalue``
+        that they can give, ``verdict``. With clusters also ``n_clusters_needed``, ``n_clusters``
+        (of the set), ``cluster_size`` (queries of a cluster, on average) and ``share_between`` (of
+        the variance, between clusters); all numbers of queries are then those of whole clusters.
 
     Notes
     -----
@@ -133,15 +122,15 @@ def plan(
     if correlation is not None and not -1.0 < correlation < 1.0:
         raise DataError(f"correlation must lie between -1 and 1; got {correlation}")
     shared = USUAL_CORRELATION if correlation is None else float(correlation)
-    n_planned = None if n is None else arguments.check_count("n", n)
-    if evaluations:
+    n_planned = None if n is None else check_integer("n", n, 1)
+    source, hints = "" if mean is None else f", from a mean of {mean:g}", tuple[str, ...]()
+    if baseline is not None:
+        source, hints = f", from {baseline.name}", arguments.unnamed_clusters(baseline, clusters)
         if mean is not None or sd is not None:
             raise DataError("mean and sd are for a plan without a baseline; its scores have both")
-        units = arguments.resolve_units(evaluations[0], clusters)
-        learnt = [
-            _learn(evaluations, own, shared, candidate, units)
-            for own in metrics_in_all_runs(evaluations, metrics)
-        ]
+        units = arguments.resolve_units(baseline, clusters)
+        chosen = arguments.choose_metrics(baseline, metrics)
+        learnt = [_learn(baseline, own, shared, candidate, units) for own in chosen]
         known = [replace(each, n=n_planned or each.n) for each in learnt if each is not None]
         if not known:
             raise DataError("nothing to plan: no metric has two different scores")
@@ -150,19 +139,13 @@ def plan(
             if value is not None:
                 raise DataError(f"{name} needs a baseline: plan(baseline, {name}=...)")
         known = [_assume(metrics, mean, sd, n_planned, shared)]
-    tests = len(known) if n_tests is None else arguments.check_count("n_tests", n_tests)
+    tests = len(known) if n_tests is None else check_integer("n_tests", n_tests, 1)
     is_guessed = correlation is None and candidate is None
     rows = [
-        _Planned(difference, *design, (1.0 - level) / tests, power).row(each, is_guessed=is_guessed)
+        _row(each, difference, (1.0 - level) / tests, power, is_guessed=is_guessed)
         for each in known
         for difference in _differences_of(each, differences)
-        for design in _designs(each, repeats, judges)
     ]
-    source = "" if mean is None else f", from a mean of {mean:g}"
-    hints: tuple[str, ...] = ()
-    if evaluations:
-        source = f", from {evaluations[0].name}"
-        hints = arguments.unnamed_clusters(evaluations[0], clusters)
     return Result(
         f"Queries needed{source}",
         pd.DataFrame(rows),
@@ -173,7 +156,7 @@ def plan(
             "power": power,
             **arguments.clusters_setting(clusters),
         },
-        (*_notes(known, tests, is_guessed=is_guessed, is_assumed=not evaluations), *hints),
+        (*_notes(known, tests, is_guessed=is_guessed, is_assumed=baseline is None), *hints),
         headline=_HEADLINE if clusters is None else _CLUSTER_HEADLINE,
     )
 
@@ -187,20 +170,6 @@ def _differences_of(known: _Known, differences: float | Iterable[float] | None) 
         if not (math.isfinite(value) and value > 0):
             raise DataError(f"differences must be numbers above 0, such as 0.05; got {value}")
     return [float(value) for value in values]
-
-
-def _designs(
-    known: _Known, repeats: int | Iterable[int], judges: int | Iterable[int]
-) -> Iterator[tuple[int, int]]:
-    runs, voices = ([n] if isinstance(n, int) else list(n) for n in (repeats, judges))
-    for n_runs, n_judges in product(runs, voices):
-        design = arguments.check_count("repeats", n_runs), arguments.check_count("judges", n_judges)
-        if known.noise is None and design != (1, 1):
-            raise DataError(
-                "repeats and judges above 1 need a baseline that was run several times, or "
-                "judged by several judges: plan(first_run, second_run, repeats=[1, 2, 3])"
-            )
-        yield design
 
 
 # -- what is known of a metric
@@ -239,34 +208,26 @@ class _Known:
     n: int | None = None
     sd_difference: float = math.nan
     changed: float = math.nan
-    noise: CrossedComponents | None = None
     clusters: planning.ClusterVariance | None = None
 
-    def sd_of_differences(self, repeats: int, judges: int) -> float:
+    @property
+    def sd_of_differences(self) -> float:
         """The standard deviation of a query's difference between two pipelines."""
-        own = 2.0 * (1.0 - self.correlation)
-        if not math.isnan(self.sd_difference):
-            return self.sd_difference
-        if self.noise is None:
-            return self.sd * math.sqrt(own)
-        part = self.noise.variance_of
-        of_runs, of_judges = part("query x run") / repeats, part("query x judge") / judges
-        noise = of_runs + of_judges + part("residual") / (repeats * judges)
-        return math.sqrt(own * part("query") + 2.0 * noise)
+        is_measured = not math.isnan(self.sd_difference)
+        guess = self.sd * math.sqrt(2.0 * (1.0 - self.correlation))
+        return self.sd_difference if is_measured else guess
 
     def test_of_sd(self, sd: float) -> planning.PlannedTest:
         """The test of queries, or of whole clusters, whose differences have this deviation."""
-        if self.clusters is None:
+        clusters = self.clusters
+        if clusters is None:
             return planning.PlannedTest(sd)
-        share = self.clusters.share_between
-        if self.noise is not None:
-            share = min(1.0, 2.0 * (1.0 - self.correlation) * self.clusters.between / sd**2)
-        return self.clusters.planned_test(sd**2, share)
+        return clusters.planned_test(sd**2, clusters.share_between)
 
-    def test(self, difference: float, sd: float) -> planning.PlannedTest | _Shares | None:
+    def test(self, difference: float) -> planning.PlannedTest | _Shares | None:
         """The test that shows a difference; None if the mean cannot move so far."""
         if not self.is_binary:
-            return self.test_of_sd(sd)
+            return self.test_of_sd(self.sd_of_differences)
         shares = self._discordant(difference)
         if shares is None or self.clusters is None:
             return shares
@@ -314,14 +275,9 @@ def _assume(
 
 
 def _learn(
-    runs: Sequence[Scored],
-    own: Sequence[Metric],
-    correlation: float,
-    candidate: Scored | None,
-    units: Units,
+    baseline: Scored, metric: Metric, correlation: float, candidate: Scored | None, units: Units
 ) -> _Known | None:
     """What the scores of a baseline, and of a pilot run, show; None if they do not vary."""
-    baseline, metric = runs[0], own[0]
 
     def column_and_clusters(by_query: pd.Series) -> tuple[Column, planning.ClusterVariance | None]:
         values = by_query.to_numpy(dtype=np.float64)
@@ -334,15 +290,10 @@ def _learn(
     column, clusters = column_and_clusters(baseline.scores[metric.name].dropna())
     if not column.std > 0.0:  # NaN for fewer than two scores
         return None
-    known = _Known(
-        *(metric, column.mean, column.std, correlation, metric.kind == "binary", column.n),
-        clusters=clusters,
-    )
+    own = metric, column.mean, column.std, correlation, metric.kind == "binary", column.n
+    known = _Known(*own, clusters=clusters)
     if candidate is None:
-        ids = pd.Index(dict.fromkeys(query for run in runs for query in run.scores.index))
-        scores, *levels = crossed_cells(runs, own, ids, range(len(runs)))
-        several = len(runs) > 1 or len(set(levels[2])) > 1
-        return replace(known, noise=crossed_components(scores, *levels)) if several else known
+        return known
     twin = pairing.twin_of(metric, candidate)
     if twin is None:
         raise AlignmentError(f"{candidate.name} has no metric {metric.name!r}")
@@ -361,89 +312,74 @@ def _learn(
 # -- what a difference needs
 
 
-@dataclass(frozen=True)
-class _Planned:
-    """A difference to show, with runs and judges of each query, a level and a power."""
+def _row(
+    known: _Known, difference: float, alpha: float, power: float, *, is_guessed: bool
+) -> dict[str, object]:
+    """The row of a difference to show, at a level and with a power."""
+    clusters, n = known.clusters, math.nan if known.n is None else known.n
+    size = 1.0 if clusters is None else clusters.size
+    units = n if clusters is None or math.isnan(n) else max(1, round(n / size))
 
-    difference: float
-    repeats: int
-    judges: int
-    alpha: float
-    power: float
+    def needed(of: _Known) -> float:
+        """The units that show the difference; NaN if none or more than ten million do."""
+        test = of.test(difference)
+        return math.nan if test is None else test.needed(difference, power, alpha=alpha)
 
-    def row(self, known: _Known, *, is_guessed: bool) -> dict[str, object]:
-        """The row of the table."""
-        sd, clusters = known.sd_of_differences(self.repeats, self.judges), known.clusters
-        size = 1.0 if clusters is None else clusters.size
-        n = math.nan if known.n is None else known.n
-        units = n if clusters is None or math.isnan(n) else max(1, round(n / size))
+    def queries(count: float) -> float:
+        return count if math.isnan(count) else math.ceil(count * size - 1e-9)
 
-        def needed(of: _Known) -> float:
-            """The units that show the difference; NaN if none or more than ten million do."""
-            test = of.test(self.difference, of.sd_of_differences(self.repeats, self.judges))
-            if test is None:
-                return math.nan
-            return test.needed(self.difference, self.power, alpha=self.alpha)
-
-        def queries(count: float) -> float:
-            return count if math.isnan(count) else math.ceil(count * size - 1e-9)
-
-        ends = [math.nan, math.nan]
-        if is_guessed:
-            ends = [needed(replace(known, correlation=r)) for r in _CORRELATIONS]
-        test, power = known.test(self.difference, sd), math.nan if math.isnan(units) else 0.0
-        if units >= 2:
-            power = math.nan
-            if test is not None:
-                power = test.power(self.difference, int(units), alpha=self.alpha)
-        # A gate has a test of its own, one-sided and without correction for other metrics.
-        of_gate = known.test_of_sd(sd).needed_for_margin(self.difference, self.power)
-        row: dict[str, Any] = {"metric": known.metric.name, "title": known.metric.title}
-        row |= {"difference": self.difference, "repeats": self.repeats, "judges": self.judges}
-        row |= {"sd_difference": sd, "n_needed": queries(needed(known))}
-        row |= {"n_needed_low": queries(ends[0]), "n_needed_high": queries(ends[1])}
-        row |= {"n_no_regression": queries(of_gate), "n": n}
-        row |= {"power": power, "smallest_pvalue": 2.0 ** (1 - units)}
-        if clusters is not None:
-            row |= {"n_clusters_needed": needed(known), "n_clusters": units, "cluster_size": size}
-            row |= {"share_between": clusters.share_between}
-        return row | {"verdict": f"{known.metric.name}: {self._verdict(row)}"}
-
-    def _verdict(self, row: Mapping[str, Any]) -> str:
-        size, in_clusters = f"{self.difference:.3g}", "n_clusters" in row
-        if math.isnan(row["n_needed"]):
-            why = "the mean cannot move so far, or no set is large enough"
-            return f"a difference of {size} cannot be resolved: {why}"
-        needed = f"{rounded_count(int(row['n_needed']))} queries"
-        if in_clusters:
-            n_clusters = rounded_count(int(row["n_clusters_needed"]))
-            needed = f"{n_clusters} clusters of {row['cluster_size']:.3g} queries, {needed} in all"
-        sentence = f"to detect {size}, ask about {needed}"
-        if (self.repeats, self.judges) != (1, 1):
-            runs, judges = counted(self.repeats, "run"), counted(self.judges, "judge")
-            sentence += f" with {runs} and {judges} of each"
-        if not math.isnan(row["n_needed_low"]):
-            low, high = (_count_or_many(row[name]) for name in ("n_needed_low", "n_needed_high"))
-            unit = " queries" if in_clusters else ""
-            sentence += f" ({low} to {high}{unit} if the pipelines' scores are more or less alike)"
-        if math.isnan(row["n"]):
-            return sentence
-        n = int(row["n_clusters"] if in_clusters else row["n"])
-        if n < FEWEST_UNITS:
-            word = "clusters" if in_clusters else "queries"
-            return f"{sentence}; {n} {word} are too few for any test"
-        these = f"the {n}{' clusters' if in_clusters else ''} of this set"
-        if row["n"] >= row["n_needed"]:
-            return f"{sentence}; {these} are enough"
-        chance = f"would show it in {100 * row['power']:.0f} % of the comparisons"
-        # Below one half, most of the evaluations would miss the difference.
-        if row["power"] < 0.5:
-            return f"{sentence}; it cannot be resolved with {these}, which {chance}"
-        return f"{sentence}; {these} {chance}"
+    ends = [math.nan, math.nan]
+    if is_guessed:
+        ends = [needed(replace(known, correlation=r)) for r in _CORRELATIONS]
+    test, sd = known.test(difference), known.sd_of_differences
+    power_of_set = math.nan if math.isnan(units) else 0.0
+    if units >= 2:
+        power_of_set = math.nan
+        if test is not None:
+            power_of_set = test.power(difference, int(units), alpha=alpha)
+    # A gate has a test of its own, one-sided and without correction for other metrics.
+    of_gate = known.test_of_sd(sd).needed_for_margin(difference, power)
+    row: dict[str, Any] = {"metric": known.metric.name, "title": known.metric.title}
+    row |= {"difference": difference, "sd_difference": sd, "n_needed": queries(needed(known))}
+    row |= {"n_needed_low": queries(ends[0]), "n_needed_high": queries(ends[1])}
+    row |= {"n_no_regression": queries(of_gate), "n": n}
+    row |= {"power": power_of_set, "smallest_pvalue": 2.0 ** (1 - units)}
+    if clusters is not None:
+        row |= {"n_clusters_needed": needed(known), "n_clusters": units, "cluster_size": size}
+        row |= {"share_between": clusters.share_between}
+    return row | {"verdict": f"{known.metric.name}: {_verdict(row)}"}
 
 
-def _count_or_many(count: float) -> str:
-    return "more than ten million" if math.isnan(count) else rounded_count(int(count))
+def _verdict(row: Mapping[str, Any]) -> str:
+    size, in_clusters = f"{row['difference']:.3g}", "n_clusters" in row
+    if math.isnan(row["n_needed"]):
+        why = "the mean cannot move so far, or no set is large enough"
+        return f"a difference of {size} cannot be resolved: {why}"
+    needed = f"{rounded_count(int(row['n_needed']))} queries"
+    n, word = row["n"], "queries"
+    if in_clusters:
+        n, word = row["n_clusters"], "clusters"
+        n_clusters = rounded_count(int(row["n_clusters_needed"]))
+        needed = f"{n_clusters} clusters of {row['cluster_size']:.3g} queries, {needed} in all"
+    sentence = f"to detect {size}, ask about {needed}"
+    if not math.isnan(row["n_needed_low"]):
+        low, high = row["n_needed_low"], row["n_needed_high"]
+        most = "more than ten million" if math.isnan(high) else rounded_count(int(high))
+        unit = " queries" if in_clusters else ""
+        alike = f"{unit} if the pipelines' scores are more or less alike"
+        sentence += f" ({rounded_count(int(low))} to {most}{alike})"
+    if math.isnan(n):
+        return sentence
+    if n < FEWEST_UNITS:
+        return f"{sentence}; {int(n)} {word} are too few for any test"
+    these = f"the {int(n)}{' clusters' if in_clusters else ''} of this set"
+    if row["n"] >= row["n_needed"]:
+        return f"{sentence}; {these} are enough"
+    chance = f"would show it in {100 * row['power']:.0f} % of the comparisons"
+    # Below one half, most of the evaluations would miss the difference.
+    if row["power"] < 0.5:
+        return f"{sentence}; it cannot be resolved with {these}, which {chance}"
+    return f"{sentence}; {these} {chance}"
 
 
 def _notes(
@@ -461,167 +397,3 @@ def _notes(
         yield f"how much clusters differ was measured on {min(counts)} only: the plan is rough"
     if tests > 1:
         yield f"the level is that of {tests} tests corrected together (n_tests=)"
-    shifted = [k.metric.name for k in known if k.noise and k.noise.variance_of("run") > 0.0]
-    if shifted:
-        yield f"{', '.join(shifted)}: whole runs are shifted, which no number of queries removes"
-
-
-# -- somebody's claim
-
-
-def audit(
-    baseline_mean: float,
-    candidate_mean: float,
-    *,
-    n: int,
-    sd: float | None = None,
-    power: float = 0.8,
-    confidence_level: float = 0.95,
-) -> Result:
-    """What two published means can show, whatever the scores behind them are.
-
-    Parameters
-    ----------
-    baseline_mean, candidate_mean : float
-        The means, of one metric on the same queries.
-    n : int
-        The number of queries, at least 2.
-    sd : float, optional
-        The standard deviation of a query's scores. If omitted, the means are read as shares of
-        right answers; if they cannot be shares of `n`, as scores from 0 to 1 that vary as much as
-        possible.
-    power : float
-        For the number of queries that the difference needs.
-    confidence_level : float
-        One minus the level of significance.
-
-    Returns
-    -------
-    Result
-        One row per case, the best for the claim first: ``case``, ``difference``, ``ci_low``,
-        ``ci_high``, ``pvalue``, ``is_shown``, ``n_needed`` (queries with which a difference of this
-        size is shown with the power), ``verdict``.
-
-    Notes
-    -----
-    Shares of right answers: the scores are not published, so the number of queries that only one
-    side gets right is unknown. The first case has as few of them as the means allow, which is the
-    best for the claim, the last as many as possible. McNemar's mid-p test and its
-    interval. Other scores: the paired t test for correlations of 0.9, 0.5 and 0 of both sides'
-    scores. Fewer than 6 queries show nothing.
-
-    Examples
-    --------
-    >>> result = audit(0.70, 1.00, n=10)
-    >>> result.frame["case"][0], bool(result.frame["is_shown"][0])
-    ('3 queries won, 0 lost (best case)', False)
-    >>> round(float(result.frame["pvalue"][0]), 3)
-    0.125
-    """
-    check_integer("n", n, 2)
-    means = (float(baseline_mean), float(candidate_mean))
-    for name, mean in zip(("baseline_mean", "candidate_mean"), means, strict=True):
-        if not math.isfinite(mean):
-            raise DataError(f"{name} must be a finite number; got {mean}")
-    alpha = 1.0 - check_level(confidence_level)
-    check_probability("power", power)
-    if means[0] == means[1]:
-        raise DataError("the means are equal: there is no difference to audit")
-    counts = _counts_of(means, n) if sd is None else None
-    cases = (
-        _score_cases(n, means, sd, alpha, power)
-        if counts is None
-        else _count_cases(n, counts, alpha, power)
-    )
-    frame = pd.DataFrame(cases, columns=["case", "ci_low", "ci_high", "pvalue", "n_needed"])
-    frame.insert(1, "difference", means[1] - means[0])
-    if n < FEWEST_UNITS:  # so few queries show nothing
-        frame[["ci_low", "ci_high", "pvalue"]] = math.nan
-    frame.insert(5, "is_shown", frame["pvalue"] <= alpha)
-    what = f"{number(means[0])} to {number(means[1])} on {n} queries"
-    verdict = f"{what}: {_verdict_on(frame, n)}"
-    frame["verdict"] = pd.Series([verdict]).reindex(frame.index)
-    notes = ["the claim is of one metric; if it is the best of several, it shows less"]
-    if counts is not None:
-        notes.insert(0, "the means are read as shares of right answers; for other scores give sd=")
-    elif sd is None:
-        notes.insert(
-            0,
-            f"the means are not shares of {n} queries, so the scores are taken to vary as much as "
-            "scores from 0 to 1 can; give sd= if they vary less",
-        )
-    settings = {"confidence_level": confidence_level, "n": n, "power": power}
-    return Result(f"Audit: {what}", frame, settings, tuple(notes), headline=_AUDIT_HEADLINE)
-
-
-# What the scores may be, the ends of the interval, the p-value, and the queries needed.
-_Case = tuple[str, float, float, float, float]
-
-
-def _counts_of(means: tuple[float, float], n: int) -> tuple[int, int] | None:
-    """The right answers of both sides, if the means can be shares of n."""
-    before, after = (round(n * mean) for mean in means)
-    # Means are published with two decimals or more.
-    near = max(0.005, 0.5e-2 / n) + 1e-9
-    for mean, count in zip(means, (before, after), strict=True):
-        if not 0.0 <= mean <= 1.0 or abs(count / n - mean) > near:
-            return None
-    # Equal counts with unequal means: the means are not shares of n.
-    return None if before == after else (before, after)
-
-
-def _count_cases(n: int, counts: tuple[int, int], alpha: float, power: float) -> Iterator[_Case]:
-    """Right and wrong answers: from the fewest changed queries to the most."""
-    before, after = counts
-    fewest, most = max(0, before - after), min(before, n - after)
-    for lost in sorted({fewest, (fewest + most) // 2, most}):
-        won, both = lost + after - before, before - lost
-        ends = {fewest: " (best case)", most: " (worst case)"}
-        if fewest == most:
-            ends = {most: " (best case)" if 0 in (won, lost) else ""}
-        times = [won, lost, both, n - won - lost - both]
-        baseline, candidate = (np.repeat(row, times) for row in ([0.0, 1, 1, 0], [1.0, 0, 1, 0]))
-        interval = pairs.paired_interval(baseline, candidate, confidence_level=1.0 - alpha)
-        pvalue = pairs.paired_test(baseline, candidate, test="mcnemar-midp").pvalue
-        needed = planning.binary_queries_needed(lost / n, won / n, power, alpha=alpha)
-        case = f"{won} queries won, {lost} lost{ends.get(lost, '')}"
-        yield case, interval.low, interval.high, pvalue, needed
-
-
-def _score_cases(
-    n: int, means: tuple[float, float], sd: float | None, alpha: float, power: float
-) -> Iterator[_Case]:
-    """Scores: for correlations of both sides from high to low."""
-    from scipy import special
-
-    if sd is not None:
-        spread = check_positive("sd", sd)
-    elif all(0.0 <= mean <= 1.0 for mean in means):
-        # The largest standard deviation that scores from 0 to 1 with these means can have.
-        spread = math.sqrt(sum(mean * (1.0 - mean) for mean in means) / 2.0)
-    else:
-        between = f"needed for means that are not between 0 and 1; got {means[0]} and {means[1]}"
-        raise DataError(f"sd is {between}")
-    difference = means[1] - means[0]
-    # Two pipelines on the same queries: nearly the same, as alike as usual, independent.
-    for correlation in (0.9, USUAL_CORRELATION, 0.0):
-        deviation = spread * math.sqrt(2.0 * (1.0 - correlation))
-        error = deviation / math.sqrt(n)
-        reach = error * float(special.stdtrit(n - 1, 1.0 - alpha / 2.0))
-        pvalue = 2.0 * float(special.stdtr(n - 1, -abs(difference) / error))
-        needed = planning.PlannedTest(deviation).needed(difference, power, alpha=alpha)
-        limits = difference - reach, difference + reach
-        yield f"correlation {correlation:g}", *limits, pvalue, needed
-
-
-def _verdict_on(frame: pd.DataFrame, n: int) -> str:
-    if n < FEWEST_UNITS:
-        return f"too few queries for any test; at least {FEWEST_UNITS} are needed"
-    pvalues, needed = frame["pvalue"].tolist(), float(frame["n_needed"][0])
-    values = f"p {pvalue_text(pvalues[0])} at best"
-    if frame["is_shown"].all():
-        return f"a difference is shown in every case ({values})"
-    if frame["is_shown"].any():
-        return f"whether a difference is shown depends on the unpublished scores ({values})"
-    queries = f"{_count_or_many(needed)} queries"
-    return f"no difference is shown, whatever the scores are ({values}); it needs {queries}"

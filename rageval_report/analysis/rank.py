@@ -7,22 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from string import ascii_letters
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis import arguments, pairing, verdicts
+from rageval_report.analysis import arguments, verdicts
 from rageval_report.analysis.lineup import Lineup, ScoreBlock, choose_shared_metrics, line_up
-from rageval_report.analysis.objectives import (
-    Aims,
-    ObjectivesArgument,
-    RankSettings,
-    check_margins,
-    choose_objectives,
-)
+from rageval_report.analysis.objectives import Aims, ObjectivesArgument, RankSettings
+from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.analysis.weighted import (
     BEST,
     MAY_BE_BEST,
@@ -32,31 +27,24 @@ from rageval_report.analysis.weighted import (
     pareto_front,
     weighted_scores,
 )
-from rageval_report.errors import MOST_NAMED, DataError, check_options, is_doubt
-from rageval_report.plots import plot
-from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
+from rageval_report.errors import MOST_NAMED, check_options, is_doubt
+from rageval_report.plots.drawn import Drawn
 from rageval_report.reports import ranking_sentences, sentences
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.shown import DIRECTION_UNKNOWN
-from rageval_report.stats import planning, pooling
+from rageval_report.stats import planning
 from rageval_report.stats.base import Interval
-from rageval_report.stats.corrections import WESTFALL_YOUNG, shared_flips, uses_midp
 from rageval_report.stats.many_pairs import AllPairs, run_all_tests
 from rageval_report.stats.pairs import Pairs, interval_of_test, paired_interval
-from rageval_report.stats.units import fewest_units
-from rageval_report.types import BoolArray, FloatArray, IndexArray
+from rageval_report.types import BoolArray
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from rageval_report.reports.report import Report
 
 _HEADLINE = (
-    *("rank", "pipeline", "standing", "letters", "n", "mean", "ci_low", "ci_high"),
-    *("average_rank", "wins", "beats"),
+    *("rank", "pipeline", "standing", "letters", "n", "mean", "ci_low", "ci_high", "beats"),
 )
 _PAIR_HEADLINE = (
     *("baseline", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),
@@ -64,51 +52,8 @@ _PAIR_HEADLINE = (
 )
 
 
-class DrawKeywords(TypedDict, total=False):
-    """The level of intervals and what draws at random; what is omitted is the ranking's."""
-
-    n_resamples: int | None
-    seed: int | None
-    confidence_level: float | None
-
-
-@dataclass(frozen=True)
-class RankPlan(RankSettings):
-    """The checked settings of a ranking; see `rank`."""
-
-    test: str = "auto"
-    missing: pairing.MissingTreatment = "drop"
-    tried: int = 1
-    on: str | None = None
-    clusters: str | None = None
-    weights: Mapping[str, float] | None = None
-    objectives: ObjectivesArgument = None
-    margins: Mapping[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        arguments.check_count("tried", self.tried)
-
-    @property
-    def fewest_units(self) -> int:
-        """The fewest queries, or clusters, that are tested."""
-        return fewest_units(self.alpha)
-
-    def shown(self, correction: str, family_size: int) -> dict[str, object]:
-        """The settings of a result."""
-        return {
-            "test": self.test,
-            "correction": correction,
-            "family_size": family_size,
-            "confidence_level": self.confidence_level,
-            "missing": self.missing,
-            **self.draws,
-            **({} if self.on is None else {"on": self.on}),
-        }
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking(Result):
+class Ranking(Drawn):
     """Pipelines in order: one row per metric and pipeline, the best of each metric first.
 
     Parameters
@@ -123,8 +68,8 @@ class Ranking(Result):
         The tests of all pairs on each metric; none for a metric that cannot be ranked.
     levels : dict of str to float
         For each metric with tests the level that the correction leaves to a pair not shown.
-    plan : RankPlan
-        The settings, and the defaults of `weighted` and `pareto`.
+    plan : RankSettings
+        The settings.
     key_notes : tuple of str
         The notes that are printed.
 
@@ -140,15 +85,15 @@ class Ranking(Result):
            metric  difference  is_shown
     0    recall@5       0.126      True
     1  latency_ms     320.247      True
-    >>> ranking.friedman.frame["metric"].tolist()
-    ['recall@5', 'latency_ms']
     """
 
-    lineup: Lineup | None = None
+    own_plot = "leaderboard"
+
+    lineup: Lineup = field(kw_only=True)
     blocks: Mapping[str, ScoreBlock] = field(default_factory=dict)
     tests: Mapping[str, AllPairs] = field(default_factory=dict)
     levels: Mapping[str, float] = field(default_factory=dict)
-    plan: RankPlan = field(default_factory=RankPlan)
+    plan: RankSettings = field(default_factory=RankSettings)
     key_notes: tuple[str, ...] = ()
 
     @property
@@ -230,11 +175,10 @@ class Ranking(Result):
         """Every pair on every metric: difference with its interval, p before and after correction.
 
         One row per metric and pair: metric, baseline, candidate, n, baseline_mean, candidate_mean,
-        difference, ci_low, ci_high, test, margin, pvalue, pvalue_adjusted, wins, ties, losses,
+        difference, ci_low, ci_high, test, pvalue, pvalue_adjusted, wins, ties, losses,
         min_detectable_difference, is_shown. The intervals belong to the tests, and are not
-        adjusted. With a margin the p-value is that of a difference beyond it, and the smallest
-        detectable difference is that much larger. It is that of the level that the correction
-        leaves to a pair that is not shown.
+        adjusted. The smallest detectable difference is that of the level that the correction leaves
+        to a pair that is not shown.
         """
         blocks = (
             (self.blocks[name], pairs, self.levels[name]) for name, pairs in self.tests.items()
@@ -253,54 +197,28 @@ class Ranking(Result):
             grouped_by="metric" if len(self.tests) > 1 else "",
         )
 
-    @cached_property
-    def friedman(self) -> Result:
-        """Friedman's test by metric: metric, n, k, statistic, pvalue, concordance."""
-        rows = []
-        for name in self.tests:
-            block = self.blocks[name]
-            test = block.columns.friedman(greater_is_better=block.metric.greater_is_better)
-            row = {"metric": name, "n": test.n, "k": len(block.names), "statistic": test.statistic}
-            row |= {"degrees_of_freedom": test.degrees_of_freedom, "pvalue": test.pvalue}
-            differ = "differ" if test.pvalue <= self.alpha else "are not shown to differ"
-            verdict = f"the ranks of the {len(block.names)} pipelines {differ} on {name}"
-            rows.append({**row, "concordance": test.concordance, "verdict": verdict})
-        note = "a test of ranks within queries, not of means; with many ties it has little power"
-        settings = {"test": "friedman", "alpha": self.alpha}
-        return Result("Friedman's test", pd.DataFrame(rows), settings, (note,))
-
     def weighted(
         self,
         weights: Mapping[str, float] | None = None,
         objectives: ObjectivesArgument = None,
-        *,
-        margins: Mapping[str, float] | None = None,
-        **settings: Unpack[DrawKeywords],
     ) -> WeightedScores:
         """One score per pipeline from weighted objectives, and how much the order depends on them.
 
         Parameters
         ----------
         weights : mapping of str to float, optional
-            By objective, or by metric; if omitted, those of the ranking, else the default ones.
+            By objective, or by metric; the default ones if omitted.
         objectives : mapping, optional
             What each objective is made of: an `Objective`, the names of metrics, or a text such as
             "p95(latency_ms), worst=5000, best=0"; see `rageval_report.analysis.objectives`.
-        margins : mapping of str to float, optional
-            Differences that are too small to matter, by metric (in its own unit), by objective
-            (between 0 and 1), or "score" for the weighted score and "quality" for that of a front;
-            if omitted, those of the ranking.
-        n_resamples, seed, confidence_level : optional
-            As in `rank`; if omitted, those of the ranking.
 
         Returns
         -------
         WeightedScores
             Columns: rank, pipeline, standing ("best", "may be best": not shown to be worse than the
-            best, "worse"), score, ci_low, ci_high, share_of_resamples and share_of_weights (in
-            which the pipeline has the highest score; ties, and differences up to the margin, are
-            shared), share_of_weights_shown (under which it is shown to be better than every other),
-            and the contribution of each objective under its name.
+            best, "worse"), score, ci_low, ci_high, pvalue (beside the best, adjusted over all
+            pairs), share_of_resamples (in which the pipeline has the highest score; ties are
+            shared), and the contribution of each objective under its name.
 
         Notes
         -----
@@ -308,31 +226,24 @@ class Ranking(Result):
         objective is a mean over queries, each query contributes to the score, and a difference is
         tested as in `rageval_report.compare`. With a median, a percentile, or a mean beyond the
         worst value that counts, the test and the interval come from paired bootstrap resamples.
-        `share_of_weights` takes all weights to be equally likely (uniform on the simplex): exact
-        for one and two objectives, from random weights for more.
 
         Examples
         --------
         >>> from rageval_report.demo import demo_evaluations
-        >>> ranking = rank(*demo_evaluations(), metrics=["recall@5", "faithfulness"])
-        >>> scores = ranking.weighted({"recall@5": 1, "faithfulness": 2}, n_resamples=99)
-        >>> scores.frame["pipeline"].tolist()
+        >>> ranking = rank(*demo_evaluations(), n_resamples=99)
+        >>> ranking.weighted({"recall@5": 1, "faithfulness": 2}).frame["pipeline"].tolist()
         ['hybrid', 'bm25']
         """
-        return weighted_scores(self._aims(objectives, weights, margins, settings))
+        return weighted_scores(Aims.of(self.lineup, self.plan, objectives, weights))
 
     def pareto(
         self,
         objectives: ObjectivesArgument = None,
         weights: Mapping[str, float] | None = None,
-        *,
-        margins: Mapping[str, float] | None = None,
-        **settings: Unpack[DrawKeywords],
     ) -> ParetoFront:
         """The pipelines that no other one dominates, and how certain that is.
 
-        One dominates another if it is better on at least one objective and worse on none. It is
-        said to dominate only where each of these claims is shown [1]_.
+        One dominates another if it is better on at least one objective and worse on none.
 
         Parameters
         ----------
@@ -342,22 +253,13 @@ class Ranking(Result):
             cost or latency.
         weights : mapping of str to float, optional
             What quality is made of.
-        margins, n_resamples, seed, confidence_level : optional
-            As in `weighted`.
 
         Returns
         -------
         ParetoFront
-            Columns: pipeline, standing ("on the front"; "may be on the front": another pipeline is
-            ahead on these queries, which is not shown to be more than chance; "dominated": that is
-            shown), on_front (on these queries), probability_on_front (the share of resamples), each
-            objective with ``{objective}_ci_low`` and ``_high``, and the names of those that are
-            shown to dominate it and to be dominated by it, dominated_by and dominates.
-
-        References
-        ----------
-        .. [1] Berger (1982). Multiparameter hypothesis testing and acceptance sampling.
-           Technometrics 24(4).
+            Columns: pipeline, standing ("on the front", or "dominated" by another one on these
+            queries), on_front, probability_on_front (the share of resamples of the queries),
+            each objective with ``{objective}_ci_low`` and ``_high``, dominated_by and dominates.
 
         Examples
         --------
@@ -366,40 +268,8 @@ class Ranking(Result):
         >>> front.frame["pipeline"].tolist()
         ['hybrid', 'bm25']
         """
-        aims = self._aims(objectives, weights, margins, settings)
-        is_default = objectives is None and (weights is not None or self.plan.objectives is None)
-        return pareto_front(aims, as_quality=is_default)
-
-    def plot(
-        self,
-        kind: RankingPlot | Plot = "leaderboard",
-        *args: MetricNames,
-        ax: Axes | None = None,
-        **options: Unpack[PlotOptions],
-    ) -> Axes:
-        """Draw the ranking; see `rageval_report.plots`.
-
-        Parameters
-        ----------
-        kind : str or Plot
-            "heat", "leaderboard", "pareto", or an entry of
-            ``rageval_report.plots.PLOTS``.
-        *args : str or iterable of str
-            The metrics, by any of their names.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if omitted.
-        **options
-            The options of the plot.
-
-        Examples
-        --------
-        >>> from matplotlib.figure import Figure
-        >>> from rageval_report.demo import demo_evaluations
-        >>> ranking = rank(*demo_evaluations(), metrics="recall@5")
-        >>> ranking.plot("leaderboard", ax=Figure().subplots()).get_title()
-        'hybrid, bm25: Recall@5'
-        """
-        return plot(self, kind, *args, ax=ax, **options)
+        aims = Aims.of(self.lineup, self.plan, objectives, weights)
+        return pareto_front(aims, as_quality=objectives is None)
 
     def report(self, **options: Unpack[arguments.RankingReportKeywords]) -> Report:
         """The report file: the leaderboard, what quality costs, every pair, and every query.
@@ -420,41 +290,18 @@ class Ranking(Result):
         report: Report = load("rageval_report.reports:report_ranking")(self, **options)
         return report
 
-    def _aims(
-        self,
-        objectives: ObjectivesArgument,
-        weights: Mapping[str, float] | None,
-        margins: Mapping[str, float] | None,
-        settings: DrawKeywords,
-    ) -> Aims:
-        """The objectives of a call; what it does not say is that of the ranking."""
-        plan = self.plan
-        if self.lineup is None:
-            raise DataError("this Ranking has no scores; create it with rank()")
-        if weights is None and objectives is None:
-            weights, objectives = plan.weights, plan.objectives
-        own: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-        plan = replace(plan, correction=str(self.settings["correction"]), **own)
-        return Aims.of(
-            *(self.lineup, plan, objectives, weights), plan.margins if margins is None else margins
-        )
-
 
 def rank(
     *evaluations: arguments.EvaluationInput | arguments.Scanned,
     metrics: str | Iterable[str] | None = None,
-    weights: Mapping[str, float] | None = None,
-    objectives: ObjectivesArgument = None,
     correction: str = "holm",
     confidence_level: float = 0.95,
-    missing: pairing.MissingTreatment = "drop",
+    missing: MissingTreatment = "drop",
     n_resamples: int = 9999,
     seed: int = 0,
     on: str | None = None,
     test: str = "auto",
-    margins: Mapping[str, float] | None = None,
     clusters: arguments.Clusters | None = None,
-    tried: int = 1,
 ) -> Ranking:
     """Rank several pipelines, metric by metric.
 
@@ -466,45 +313,32 @@ def rank(
         `RAGPipelineEvaluation.scan`.
     metrics : str or iterable of str, optional
         The metrics; all that every pipeline has if omitted.
-    weights, objectives : mapping, optional
-        The defaults of `Ranking.weighted` and `Ranking.pareto`; checked here.
     correction : str
         "holm" over all pairs of all quality metrics, and over those of latency, cost and tokens;
-        "westfall-young" (all pairs share the sign flips), "bh", "by", "hochberg", "bonferroni",
-        "none".
+        "bh", "by", "hochberg", "bonferroni", "none"; "westfall-young" is Holm's here.
     confidence_level : float
         The level of the intervals; one minus it is the error rate of the comparisons.
     missing : {"drop", "worst", "bounds"}
-        "drop" leaves out, for all, a query that a pipeline did not score; "worst" gives it the
-        worst possible score; "bounds" leaves it out, and ``mean_lowest`` and ``mean_highest`` say
-        how far such queries could move the mean.
+        "drop" leaves out, for all, a query that a pipeline did not score, and so does "bounds";
+        "worst" gives it the worst possible score.
     n_resamples, seed : int
-        For whatever draws at random: "westfall-young", intervals of unbounded metrics below 500
-        queries, and the resamples of `Ranking.weighted` and `Ranking.pareto`.
+        For whatever draws at random: intervals of unbounded metrics below 500 queries, and the
+        resamples of `Ranking.weighted` and `Ranking.pareto`.
     on : str, optional
         A column of texts, such as "question", that matches the queries if the ids differ.
     test : str
         "auto" as in `compare`; else a name of the table ``rageval_report.stats.TESTS``.
-    margins : mapping of str to float, optional
-        Differences that are too small to matter, such as ``{"latency_ms": 50}``: pipelines are
-        shown to differ only beyond them, here, in `Ranking.pairs`, and in `Ranking.weighted` and
-        `Ranking.pareto`, of which they are the default. With margins "westfall-young" is Holm's.
     clusters : str, Series or mapping, optional
         A detail column of the first pipeline, or labels by query id: queries with the same label
         are not independent, and count together in every test, interval and resample.
-    tried : int
-        The number of pipelines that were tried on these queries, if only the best of them are
-        ranked. The correction then counts the pairs of all of them; "westfall-young" is Holm's.
 
     Returns
     -------
     Ranking
         Columns: metric, pipeline, rank, n, n_unscored, mean, ci_low, ci_high, letters, is_best,
-        standing ("best", "may be best": not shown to be worse, "worse"), average_rank
-        (within queries, 1 is best), wins (queries on which it alone is best), beats and beaten_by
+        standing ("best", "may be best": not shown to be worse, "worse"), beats and beaten_by
         (the number of pipelines it is shown to be better, worse than), ci_method, and the verdict
-        of the metric beside its best pipeline; then gain_of_noise, by which noise alone is expected
-        to lift the mean of the best of as many equal pipelines.
+        of the metric beside its best pipeline.
 
     Notes
     -----
@@ -529,12 +363,10 @@ def rank(
     >>> ranking.frame[["pipeline", "rank", "letters"]].values.tolist()
     [['hybrid', 1, 'a'], ['dense', 2, 'a'], ['bm25', 3, 'b']]
     """
-    shown_clusters = (
-        None if clusters is None else str(arguments.clusters_setting(clusters)["clusters"])
-    )
-    plan = RankPlan(
-        *(confidence_level, n_resamples, seed, correction, test, missing, tried, on),
-        *(shown_clusters, weights, objectives),
+    shown_clusters = arguments.clusters_setting(clusters)
+    plan = RankSettings(
+        *(confidence_level, n_resamples, seed, correction, test, missing),
+        shown={**shown_clusters, **({} if on is None else {"on": on})},
     )
     lineup: Any  # of scans, it has the same names
     runs: Sequence[Any]
@@ -545,11 +377,6 @@ def rank(
         runs, read_notes = arguments.read_evaluations(evaluations)  # type: ignore[arg-type]
         lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
     names = choose_shared_metrics(lineup.runs[0].metrics, lineup.metrics, metrics)
-    if (weights, objectives, margins) != (None, None, None):
-        # A mistake in weights, objectives or margins is reported now, not later.
-        _, chosen = choose_objectives(lineup.runs, objectives, weights)
-        known = {name: known_as[0] for name, known_as in lineup.metrics.items()}
-        plan = replace(plan, margins=check_margins(margins, known, chosen))
     family = verdicts.CorrectionFamily.of(
         replace(metric, name=name) for name in names for metric in lineup.metrics[name]
     )
@@ -566,78 +393,37 @@ class _RankedBlocks:
 
     blocks: dict[str, ScoreBlock]
     lineup: Lineup
-    plan: RankPlan
+    plan: RankSettings
     family: verdicts.CorrectionFamily
-
-    @cached_property
-    def margins(self) -> dict[str, float]:
-        """The margins of the metrics that can be ranked."""
-        return {name: self.plan.margins[name] for name in self.raw if name in self.plan.margins}
-
-    @property
-    def tried(self) -> int:
-        """The number of pipelines that were tried, of which those at hand may be the best."""
-        return max(self.plan.tried, len(self.lineup.names))
-
-    @property
-    def hidden(self) -> float:
-        """The pairs with pipelines that are not ranked, for each pair that is."""
-        n = len(self.lineup.names)
-        return self.tried * (self.tried - 1) / (n * (n - 1)) - 1.0
 
     @cached_property
     def raw(self) -> dict[str, AllPairs]:
         """The tests of all pairs, not yet corrected; none of a metric that cannot be ranked."""
-        return {
-            name: self._tested(block)
-            for name, block in self.blocks.items()
-            if len(block.names) > 1 and block.columns.n > 0
-        }
-
-    def _tested(self, block: ScoreBlock) -> AllPairs:
-        """All pairs on one metric; p is NaN if there are too few units for a test."""
-        columns, plan = block.columns, self.plan
-        is_too_few = columns.n_units < plan.fewest_units
-        margin = 0.0 if is_too_few else plan.margins.get(block.metric.name, 0.0)
-        pairs = run_all_tests(columns.pairs, test=plan.test, margin=margin, **plan.draws)
-        if not is_too_few:
-            return pairs
-        pvalue = np.where((pairs.wins == 0) & (pairs.losses == 0), 1.0, np.nan)
-        return replace(pairs, pvalue=pvalue, pvalue_adjusted=pvalue, tests=("none",) * pvalue.size)
-
-    @property
-    def correction(self) -> str:
-        """The correction; the flips that all pairs share are of differences of 0 of all pairs."""
-        is_stepwise = bool(self.margins) or self.tried > len(self.lineup.names)
-        return self.plan.stepwise if is_stepwise else self.plan.correction
+        tests, plan = dict[str, AllPairs](), self.plan
+        for name, block in self.blocks.items():
+            if len(block.names) > 1 and block.n > 0:
+                pairs = run_all_tests(block.pairs, test=plan.test, **plan.draws)
+                if block.n_units < plan.fewest_units:
+                    pvalue = np.where((pairs.wins == 0) & (pairs.losses == 0), 1.0, np.nan)
+                    none = ("none",) * pvalue.size
+                    pairs = replace(pairs, pvalue=pvalue, pvalue_adjusted=pvalue, tests=none)
+                tests[name] = pairs
+        return tests
 
     @cached_property
     def corrected(self) -> tuple[dict[str, AllPairs], dict[str, float]]:
         """The tests with adjusted p-values, and the level that is left to a pair, by metric."""
-        tests, plan, correction = self.raw, self.plan, self.correction
+        tests, plan = self.raw, self.plan
         if not tests:
             return tests, {}
         names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
         raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
 
-        def adjust(positions: IndexArray) -> FloatArray:
-            if correction != WESTFALL_YOUNG:
-                return verdicts.adjust_with_hidden(raw[positions], correction, self.hidden)
-            chosen = list(dict.fromkeys(names[i] for i in positions))
-            # With the rows that are left out, as NaN: metrics must have the same queries to share
-            # flips. They are drawn, but no adjusted p-value is below the raw one; NaN is no test.
-            drawn = shared_flips(
-                [self.blocks[name].values for name in chosen],
-                units=self.blocks[chosen[0]].units,
-                half_ties=[uses_midp(test) for name in chosen for test in tests[name].tests],
-                **plan.draws,
-            )
-            return np.asarray(np.maximum(np.concatenate(drawn), raw[positions]))
-
         family = self.family.tested(names, raw)
+        adjusted = family.adjusted(plan.stepwise)
         ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
-        split = zip(tests.items(), np.split(family.correct(adjust), ends), strict=True)
-        levels = family.levels_left(correction, plan.alpha, self.hidden).tolist()
+        split = zip(tests.items(), np.split(adjusted, ends), strict=True)
+        levels = family.levels_left(plan.stepwise, plan.alpha).tolist()
         return (
             {name: replace(pairs, pvalue_adjusted=pvalues) for (name, pairs), pvalues in split},
             dict(zip(names, levels, strict=True)),
@@ -645,13 +431,15 @@ class _RankedBlocks:
 
     def settings(self, names: Iterable[str]) -> dict[str, object]:
         """The settings of the metrics of one family."""
-        pvalues = [self.raw[name].pvalue for name in names if name in self.raw]
-        n_tests = sum(int(np.isfinite(own).sum()) for own in pvalues)
+        plan, pvalues = self.plan, [self.raw[name].pvalue for name in names if name in self.raw]
         return {
-            **self.plan.shown(self.correction, round(n_tests * (1.0 + self.hidden))),
-            **({"tried": self.tried} if self.tried > len(self.lineup.names) else {}),
-            **({"margins": self.margins} if self.margins else {}),
-            **({} if self.plan.clusters is None else {"clusters": self.plan.clusters}),
+            "test": plan.test,
+            "correction": plan.stepwise,
+            "family_size": sum(int(np.isfinite(own).sum()) for own in pvalues),
+            "confidence_level": plan.confidence_level,
+            "missing": plan.missing,
+            **plan.draws,
+            **plan.shown,
         }
 
     def ranking(self) -> Ranking:
@@ -668,11 +456,12 @@ class _RankedBlocks:
         basis = ranking_sentences.basis_of_ranking(rows, settings, self.family.outside, blocks)
         unknown = sentences.direction_notes(block.metric for block in blocks.values())
         key_notes = (*unknown, basis, *self._notes_on_luck())
+        left_out = ((name, note) for name, own in blocks.items() for note in self._left_out(own))
         return Ranking(
             f"Ranking of {listed}",
             rows,
             settings,
-            (*self._notes(), *key_notes),
+            (*sentences.group_notes(left_out, len(blocks)), *key_notes),
             headline=_HEADLINE,
             grouped_by="metric" if len(blocks) > 1 else "",
             lineup=lineup,
@@ -686,18 +475,12 @@ class _RankedBlocks:
     def _row(self, block: ScoreBlock, name: str, **ranked: object) -> dict[str, object]:
         """A row of the table, of a pipeline that is not ranked as far as nothing else is said."""
         unscored = dict(zip(block.names, block.unscored.tolist(), strict=True))
-        n_unscored = unscored.get(name, self.lineup.n_queries)
         row: dict[str, object] = {"metric": block.metric.name, "pipeline": name, "rank": math.nan}
-        row |= {"n": 0, "n_unscored": n_unscored}
+        row |= {"n": 0, "n_unscored": unscored.get(name, self.lineup.n_queries)}
         row |= dict.fromkeys(("mean", "ci_low", "ci_high"), math.nan)
         row |= {"letters": "", "is_best": False, "standing": "not ranked"}
-        row |= {"average_rank": math.nan, "wins": 0, "beats": 0, "beaten_by": 0}
-        row |= {"ci_method": "none", "title": block.metric.title}
-        row |= {"greater_is_better": block.metric.greater_is_better}
-        row |= {"verdict": None, "gain_of_noise": math.nan}
-        if self.lineup.missing == "bounds":
-            ends = self.lineup.extreme_means(block.metric, name)
-            row |= dict(zip(("mean_lowest", "mean_highest"), ends, strict=True))
+        row |= {"beats": 0, "beaten_by": 0, "ci_method": "none", "title": block.metric.title}
+        row |= {"greater_is_better": block.metric.greater_is_better, "verdict": None}
         return {**row, **ranked}
 
     def _rows(
@@ -708,96 +491,62 @@ class _RankedBlocks:
         if tests is None:
             yield from (self._row(block, name) for name in self.lineup.names)
             return
-        standing, columns = Standing(block, tests, self.plan.alpha), block.columns
-        up, is_known = metric.greater_is_better, metric.direction_is_known
-        order, beats, intervals = standing.order, standing.beats, self._mean_intervals(block)
-        average, wins = _average_ranks(tests, up), columns.alone_best(greater_is_better=up)
+        standing = Standing(block, tests, self.plan.alpha)
+        is_known, order, beats = metric.direction_is_known, standing.order, standing.beats
+        intervals = self._mean_intervals(block)
         first = ranking_sentences.standing_sentence(block, standing, intervals[order[0]], settings)
         if not is_known:
             first = f"{metric.name}: {sentences.direction_question(metric.name)}"
-        lift = self._gain_of_noise(metric.name)
         for place, letters in zip(order, letters_of(standing.differs), strict=True):
             interval = intervals[place]
             yield self._row(
                 *(block, block.names[place]),
                 rank=int(standing.ranks[place]) if is_known else math.nan,
-                n=columns.n,
+                n=block.n,
                 mean=interval.estimate,
                 ci_low=interval.low,
                 ci_high=interval.high,
                 letters=letters,
                 is_best=is_known and bool(standing.ranks[place] == 1),
                 standing=standing.word(place) if is_known else DIRECTION_UNKNOWN,
-                average_rank=float(average[place]),
-                wins=int(wins[place]),
                 beats=int(beats[place].sum()) if is_known else 0,
                 beaten_by=int(beats[:, place].sum()) if is_known else 0,
                 ci_method=interval.method,
                 verdict=first if place == order[0] else None,
-                gain_of_noise=lift,
             )
         yield from (self._row(block, name) for name in block.empty)
 
     def _mean_intervals(self, block: ScoreBlock) -> list[Interval]:
         """The interval of the mean of each pipeline."""
-        columns, metric = block.columns, block.metric
-        if not columns.are_clusters:
-            return [arguments.interval_of_mean(metric, own, self.plan) for own in columns.columns]
+        metric, plan = block.metric, self.plan
+        if not block.units.are_clusters:
+            return [arguments.interval_of_mean(metric, own, plan) for own in block.columns]
         return [
-            arguments.interval_of_clusters(metric, own, columns.error(place), self.plan)
-            for place, own in enumerate(columns.columns)
+            arguments.interval_of_clusters(metric, own, block.error(place), plan)
+            for place, own in enumerate(block.columns)
         ]
-
-    def _gain_of_noise(self, name: str) -> float:
-        """By how much noise alone lifts the mean of the best of as many equal pipelines."""
-        tests, block = self.raw[name], self.blocks[name]
-        largest = float(tests.standard_deviation.max(initial=0.0))
-        if not largest > 0.0:
-            return math.nan
-        own_variance = float(np.mean((tests.standard_deviation / largest) ** 2)) / 2.0
-        error = largest * math.sqrt(own_variance / tests.n_units)
-        is_some = self.tried > len(self.lineup.names)
-        return pooling.gain_of_noise(error, self.tried if is_some else len(block.names))
 
     # -- notes
 
-    def _notes(self) -> Iterator[str]:
-        """What was left out of each metric, and the margins."""
-        notes = ((name, note) for name, own in self.blocks.items() for note in self._left_out(own))
-        yield from sentences.group_notes(notes, len(self.blocks))
-        if self.margins:
-            sizes = (f"{name} {sentences.number(size)}" for name, size in self.margins.items())
-            yield f"margins, beyond which a difference matters: {', '.join(sizes)}"
-
     def _notes_on_luck(self) -> Iterator[str]:
-        """That the best was chosen on these queries, and what luck alone gives to it."""
-        names = [name for name, own in self.raw.items() if np.isfinite(own.pvalue).any()]
-        if not names:
-            return
-        lifts = {name: self._gain_of_noise(name) for name in names}
-        known = [f"{sentences.number(lift)} on {name}" for name, lift in lifts.items() if lift > 0]
-        is_some = self.tried > len(self.lineup.names)
-        tried = self.tried if is_some else max(len(self.blocks[name].names) for name in names)
-        note = "the best was chosen on these queries, so its mean is too favourable"
-        if known:
-            note += (
-                f": by luck alone, the best of {tried} equal pipelines would look better by about "
-                f"{known[0]}"
-            )
-        if tried > 2:
-            note += f"; to compare it with a baseline, use tried={tried} or new queries"
-        yield note
+        """That the best was chosen on these queries."""
+        tested = [name for name, own in self.raw.items() if np.isfinite(own.pvalue).any()]
+        n = max((len(self.blocks[name].names) for name in tested), default=0)
+        if n:
+            note = "the best was chosen on these queries, so its mean is too favourable"
+            more = f"; to compare it with a baseline, use tried={n} or new queries"
+            yield note + more if n > 2 else note
 
     def _left_out(self, block: ScoreBlock) -> Iterator[str]:
         """The queries and the pipelines that are left out on a metric."""
-        n_common, n_units = self.lineup.n_queries, block.columns.n_units
+        n_common, n_units = self.lineup.n_queries, block.n_units
         fewest, n = self.plan.fewest_units, n_common - block.n_not_applicable
         if block.n_not_applicable:
             yield f"does not apply to {block.n_not_applicable} of {n_common} common queries"
         if block.empty:
             are = "is" if len(block.empty) == 1 else "are"
             yield f"not scored at all by {', '.join(block.empty)}, which {are} not ranked"
-        left_out = n - block.columns.n
+        left_out = n - block.n
         if left_out and block.names:
             order = np.argsort(-block.unscored, kind="stable")
             counts = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
@@ -818,8 +567,8 @@ class Standing:
     """The order of the pipelines on one metric, and which pairs are shown to differ."""
 
     def __init__(self, block: ScoreBlock, tests: AllPairs, alpha: float) -> None:
-        columns, sign = block.columns, 1.0 if block.metric.greater_is_better else -1.0
-        means, tie = sign * columns.means, columns.tie
+        sign = 1.0 if block.metric.greater_is_better else -1.0
+        means, tie = sign * block.means, block.tie
         ahead = means[:, np.newaxis] - means > tie
         # Means that differ by rounding alone get the same key and keep the order of the caller.
         self.order: list[int] = np.argsort(-np.round(means / tie) * tie, kind="stable").tolist()
@@ -868,31 +617,21 @@ def letters_of(differs: npt.ArrayLike) -> list[str]:
 # -- the tables
 
 
-def _average_ranks(tests: AllPairs, greater_is_better: bool) -> FloatArray:
-    """One more than the number of those ahead, a tie counting half: from the pairs alone."""
-    second_ahead = (tests.wins if greater_is_better else tests.losses) + tests.ties / 2
-    ranks = np.ones(int(tests.second.max()) + 1)
-    np.add.at(ranks, tests.first, second_ahead / tests.n)
-    np.add.at(ranks, tests.second, (tests.n - second_ahead) / tests.n)
-    return ranks
-
-
 def _pair_rows(
-    block: ScoreBlock, tests: AllPairs, level: float, plan: RankPlan
+    block: ScoreBlock, tests: AllPairs, level: float, plan: RankSettings
 ) -> Iterator[dict[str, object]]:
-    metric, margin = block.metric, plan.margins.get(block.metric.name, 0.0)
-    is_tested = block.columns.n_units >= plan.fewest_units
+    metric, is_tested = block.metric, block.n_units >= plan.fewest_units
     wins, losses = tests.wins.tolist(), tests.losses.tolist()
     if not metric.greater_is_better:  # the tests count larger scores, a table of wins better ones
         wins, losses = losses, wins
     for place, (i, j, both) in enumerate(
-        zip(tests.first.tolist(), tests.second.tolist(), block.columns.pairs, strict=True)
+        zip(tests.first.tolist(), tests.second.tolist(), block.pairs, strict=True)
     ):
         low = high = detectable = math.nan
         if is_tested:
             low, high = _difference_limits(both, metric, plan)
             planned = planning.PlannedTest.of(both.units, tests.tests[place])
-            detectable = margin + planned.detectable(both.n, alpha=level)
+            detectable = planned.detectable(both.n, alpha=level)
         yield {
             "metric": metric.name,
             "baseline": block.names[i],
@@ -904,7 +643,6 @@ def _pair_rows(
             "ci_low": low,
             "ci_high": high,
             "test": tests.tests[place],
-            "margin": margin,
             "pvalue": float(tests.pvalue[place]),
             "pvalue_adjusted": float(tests.pvalue_adjusted[place]),
             "wins": wins[place],
@@ -915,7 +653,7 @@ def _pair_rows(
         }
 
 
-def _difference_limits(pairs: Pairs, metric: Metric, plan: RankPlan) -> tuple[float, float]:
+def _difference_limits(pairs: Pairs, metric: Metric, plan: RankSettings) -> tuple[float, float]:
     """The interval of the difference, within the metric's range."""
     interval = paired_interval(pairs, method=interval_of_test(plan.test), **plan.keywords)
     widest = math.inf if metric.bounds is None else metric.bounds[1] - metric.bounds[0]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,10 @@ from rageval_report.analysis import arguments
 from rageval_report.analysis.arguments import (
     check_percentiles,
     choose_metrics,
-    percentile_column,
     scores_of,
     threshold_value,
 )
-from rageval_report.analysis.breakdown import check_two_names
+from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import UnknownNameError, check_choice, check_options
 from rageval_report.files.writing import write_atomically
@@ -62,8 +61,6 @@ OutputFormat = Literal["json", "csv", "df"]
 HaystackReport = dict[str, list[Any]] | str | pd.DataFrame
 
 _MOST_REASONS, _LONGEST_REASON = 3, 80
-# A mean that falls to this share of itself without its largest score says little about the others.
-_DOMINATED = 0.8
 _DRAWN = ("bca", "percentile", "studentised")  # intervals that need a seed
 
 
@@ -80,7 +77,7 @@ def summarise(
 ) -> Result:
     """Describe each metric of a pipeline: one row per metric, those of one group together."""
     cuts, table = arguments.check_percentiles(percentiles), table_of(evaluation, clusters)
-    rule, names = percentile_method(table.sample), [*map(arguments.percentile_column, cuts)]
+    rule, names = percentile_method(table.sample), [f"p{cut:g}" for cut in cuts]
     known = sorted(
         arguments.choose_metrics(table.sample, metrics), key=lambda m: GROUPS.index(m.group)
     )
@@ -114,11 +111,8 @@ def summarise(
         **table.settings,
         **arguments.clusters_setting(clusters),
     }
-    title, shown = (
-        f"Evaluation of {table.sample.name}",
-        (*group_notes(notes, 0), *table.notes(known)),
-    )
-    return Result(title, pd.DataFrame(rows), settings, shown)
+    shown = (*group_notes(notes, 0), *table.notes(known))
+    return Result(f"Evaluation of {table.sample.name}", pd.DataFrame(rows), settings, shown)
 
 
 # -- the report
@@ -252,13 +246,7 @@ def _typical_note(row: Mapping[str, Any], table: PipelineTable, level: float | N
         ends = f" ({100 * (level or 0.95):g} % CI {number(limits.low)} to {number(limits.high)})"
         is_known = level is not None and not math.isnan(limits.low + limits.high)
         parts.append(f"{name} {number(cut)}{ends if is_known else ''}")
-    note = f"{row['metric']}: {', '.join(parts)}"
-    if row["n"] > 1 and row["mean"] != 0.0:
-        without = (row["mean"] * row["n"] - row["max"]) / (row["n"] - 1)
-        if 0.0 <= without <= _DOMINATED * row["mean"]:
-            largest = f"without the largest, {number(row['max'])}, the mean is {number(without)}"
-            note += f"; one score dominates the mean: {largest}"
-    return note
+    return f"{row['metric']}: {', '.join(parts)}"
 
 
 def aggregated_scores(evaluation: Scored) -> pd.Series:
@@ -305,26 +293,21 @@ class UnscoredQueries:
             parts = [f"{counts[state]} {state}" for state in STATES if state in counts]
             by_state = f" ({', '.join(parts)})" if {*counts} != {MISSING} else ""
             texts.append(f"{counts.total()} {name}{by_state}")
-        names_by_reasons: dict[str, list[str]] = {}
-        for name, reasons in self.reasons.items():
-            if reasons:
-                text = ", ".join(f"{why!r} {n}" for why, n in reasons.most_common(_MOST_REASONS))
-                more = len(reasons) - _MOST_REASONS
-                text += f" and {more} other reasons" if more > 0 else ""
-                names_by_reasons.setdefault(text, []).append(name)
+        failed = [
+            (name, ", ".join(f"{why!r} {n}" for why, n in reasons.most_common(_MOST_REASONS)))
+            for name, reasons in self.reasons.items()
+            if reasons
+        ]
         return (
             f"missing scores of {self.n_queries} queries, not in the means: {', '.join(texts)}",
-            *(f"{', '.join(names)} failed: {text}" for text, names in names_by_reasons.items()),
+            *group_notes([(name, f"failed: {text}") for name, text in failed], 0),
         )
 
 
 def _count_texts(texts: pd.Series, times: pd.Series | None) -> Counter[str]:
     """How often each text occurs, the most frequent first; of equal ones the first in the table."""
-    if times is None:
-        counts = texts.value_counts()
-    else:
-        counts = times[texts.index].groupby(texts, sort=False).sum()
-        counts = counts.sort_values(ascending=False, kind="stable")
+    often = pd.Series(1, index=texts.index) if times is None else times[texts.index]
+    counts = often.groupby(texts, sort=False).sum().sort_values(ascending=False, kind="stable")
     return Counter({str(text): int(n) for text, n in counts.items()})
 
 
@@ -368,7 +351,7 @@ def comparative_detailed_report(
     csv_file: str | Path | None = None,
 ) -> HaystackReport:
     """Two runs side by side by query id: this run's details, then both sides' columns."""
-    check_two_names(evaluation, other)
+    check_evaluations((evaluation, other), "(other)")
     kept = [] if keep_columns is None else list(keep_columns)
     sides = []
     for run in (evaluation, other):
@@ -410,7 +393,7 @@ def find_thresholds(
     table = table_of(evaluation)
     sample, checked = table.sample, check_percentiles(percentiles)
     rule = method or percentile_method(sample)
-    names, chosen, rows = [*map(percentile_column, checked)], choose_metrics(sample, metrics), []
+    names, chosen, rows = [f"p{cut:g}" for cut in checked], choose_metrics(sample, metrics), []
     for metric in chosen:
         column = table.column(metric)
         cuts = percentiles_of(column, checked, method=rule)
@@ -461,28 +444,20 @@ def failures(
         is_wrong &= only.to_numpy(dtype=bool)
     rows = _worst_first(evaluation, known, is_wrong)
     n_scored = int((~np.isnan(values)).sum())
-    counts = FailureCounts(len(rows), n_scored, values.size - n_scored)
+    counts = len(rows), n_scored, values.size - n_scored
     return failures_of_rows(evaluation, known, rows, counts, cut, threshold, rule)
-
-
-class FailureCounts(NamedTuple):
-    """How many queries lie on the wrong side, are scored, and are not."""
-
-    n_wrong: int
-    n_scored: int
-    n_unscored: int
 
 
 def failures_of_rows(
     evaluation: Scored,
     known: Metric,
     rows: pd.DataFrame,
-    counts: FailureCounts,
+    counts: tuple[int, int, int],
     cut: float,
     threshold: float | str,
     rule: PercentileMethod,
 ) -> Result:
-    """The table of `failures`, of the worst rows; ``cut`` is the threshold as a number."""
+    """The table of `failures`; ``counts`` are of wrong, scored and unscored queries."""
     by_name = {normalise_name(str(column)): column for column in rows.columns}
     reasons = [f"{stem}_{word}" for stem in (known.name, known.known_as) for word in REASON]
     wanted = dict.fromkeys((*QUESTION, *ANSWER, *REFERENCE, *reasons, *REASON))

@@ -168,20 +168,18 @@ class _RuleReader:
                 if self.peek() != ",":
                     self.refuse('expected "," or ")" here')
                 self.place += 1
-            arguments.append(self.argument(depth + 1))
+            argument = self.call("a metric or a number", depth + 1)
+            # "=" makes a keyword; an operator inside the brackets is a mistake, found above.
+            is_plain = argument.arguments is None and not argument.is_quoted
+            sign = _OPERATOR.match(self.text, self.place)
+            if is_plain and sign is not None and sign[0] == "=":
+                self.place += 1
+                argument = replace(self.call("a value", depth + 1), keyword=argument)
+            arguments.append(argument)
         self.place += 1
         word = replace(word, arguments=tuple(arguments), end=self.place)
         self.peek()
         return word
-
-    def argument(self, depth: int) -> Word:
-        word = self.call("a metric or a number", depth)
-        # "=" makes a keyword; an operator inside the brackets is a mistake, found by `call`.
-        is_operator = self.text.startswith(("==", "=>", "=<"), self.place)
-        if self.peek() != "=" or is_operator or word.is_quoted or word.arguments is not None:
-            return word
-        self.place += 1
-        return replace(self.call("a value", depth), keyword=word)
 
     def word(self, expected: str) -> Word:
         is_quoted = self.peek() in ('"', "'")
@@ -317,14 +315,9 @@ def resolve_rule(rule: Rule, run: gf.GatedRun) -> RuleRequest:
     if not rule.operator:
         problem = f"expected an operator and a threshold, such as {request.text} >= 0.8"
         rule.refuse(problem, len(rule.text))
-    metric, hints = request.metric, []
-    if metric is not None and request.limit and request.name == "mean" and rule.threshold < 0:
-        hints.append(f"For a difference, write {request.limit}(difference({metric.name})).")
-    if metric is not None and request.figure.queries == "scores":
-        bounds = f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
-        hints.append(f"If its scale is another, say so: {bounds}")
+    metric = request.metric
     possible = request.figure.value_range(metric if metric is not None else Metric("run"))
-    threshold = _checked_number(rule, rule.threshold_word, possible, request.text, metric, *hints)
+    threshold = _checked_number(rule, rule.threshold_word, possible, request.text, metric)
     return replace(request, operator=rule.operator, threshold=threshold)
 
 
@@ -338,29 +331,30 @@ def _resolve_call(rule: Rule, call: Word, run: gf.GatedRun) -> RuleRequest:
                 problem = f"{request.figure_label} has no interval of its own"
                 rule.refuse(problem, arguments[0].place)
             return replace(request, limit=name)
-        words = bind_arguments(rule, call, ("metric",))
-        metric = find_metric(rule, words["metric"], run.evaluation.metrics)
-        return RuleRequest(rule, "mean", gf.FIGURES["mean"], metric, limit=name)
-    figure = _find_figure(rule, call, run)
+        word = bind_arguments(rule, call, ("metric",))["metric"]
+        of = find_metric(rule, word, run.evaluation.metrics)
+        return RuleRequest(rule, "mean", gf.FIGURES["mean"], of, limit=name)
+    figure, values = _find_figure(rule, call, run), dict[str, Any]()
     words = bind_arguments(rule, call, figure.parameters)
-    if "metric" not in words:
-        numbers = {key: rule.number(word) for key, word in words.items()}
-        return RuleRequest(rule, name, figure, None, numbers)
-    known, values = run.evaluation.metrics, dict[str, Any]()
+    known = run.evaluation.metrics
     if figure.of == "pair" and run.pairing is not None:
         known = {ours.name: ours for ours, _ in run.pairing.metrics}
-    metric = find_metric(rule, words["metric"], known)
+    metric: Metric | None = None
+    if "metric" in words:
+        metric = find_metric(rule, words["metric"], known)
     for key, word in words.items():
         if key in figure.choices:
             if word.text not in figure.choices[key]:
                 raise rule.unknown(word, UnknownNameError(key, word.text, figure.choices[key]))
             values[key] = word.text
+        elif metric is None:
+            values[key] = rule.number(word)
         elif key == "threshold":
             values[key] = _checked_number(rule, word, metric.bounds, metric.name, metric)
         elif key != "metric":
-            possible = metric.bounds if key != "margin" else gf.difference_range(metric)
+            possible = gf.difference_range(metric) if key == "margin" else metric.bounds
             values[key] = _in_unit(rule, word, possible, metric.name)
-    if name == gf.NO_REGRESSION:
+    if name == gf.NO_REGRESSION and metric is not None:
         values["margin"] = _check_margin(rule, words, values.get("margin"), metric, run)
     return RuleRequest(rule, name, figure, metric, values)
 
@@ -438,7 +432,6 @@ def _checked_number(
     possible: gf.ValueRange | None,
     what: str,
     metric: Metric | None,
-    *hints: str,
 ) -> float:
     """The same, if it is possible: with any other one a rule never fails, or never holds."""
     value = _in_unit(rule, word, possible, what)
@@ -450,8 +443,7 @@ def _checked_number(
     if not low <= value <= high:
         ends = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
         problem = f"{what} is {ends}, so {value:g} cannot be right."
-        parts = filter(None, (problem, _percent_hint(value, possible), *hints))
-        rule.refuse(" ".join(parts), word.place)
+        rule.refuse(f"{problem} {_percent_hint(value, possible)}".rstrip(), word.place)
     return value
 
 

@@ -17,22 +17,15 @@ from rageval_report.analysis.rules import Rule, Word, bind_arguments, find_metri
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, align
-from rageval_report.stats import means, pairs, sequential
-from rageval_report.stats.base import TIE_TOLERANCE, Alternative, Bounds, Interval, check_integer
+from rageval_report.stats import means, sequential
+from rageval_report.stats.base import Alternative, Bounds, Interval
 from rageval_report.stats.sequential import SizeBets
-from rageval_report.stats.sign_flips import sign_flip_pvalue
 from rageval_report.types import FloatArray
 
 # The interval of a width rule is looked at after so many queries. A width says little about where
 # the mean is, so that stopping at it does hardly any harm: the interval then contained the mean in
-# 94.5 to 99 % of the evaluations of a simulation (docs/sequential.md), looked at every 20 queries.
+# 94.5 to 99 % of the evaluations of a simulation (docs/validity.md), looked at every 20 queries.
 _WIDTH_LOOK = 20
-# Before so many queries the sign-flip test may reject far too often if rare large losses balance
-# many small gains: 33 to 38 % false alarms at 100 queries in a simulation with losses on 5 % of the
-# queries. A first look earlier than this gets a warning.
-ENOUGH_FOR_A_LOOK = 100
-# The first looks of O'Brien and Fleming have levels that no interval needs to show.
-_SMALLEST_LEVEL = 1e-9
 _HEADLINE = ("rule", "holds", "n", "estimate", "ci_low", "ci_high", "evidence", "needed")
 
 
@@ -49,18 +42,11 @@ class MeanClaim:
     alternative: Alternative
     n_planned: int
     share: float = 1.0
-    effect: float | None = None
 
     @property
     def scored(self) -> FloatArray:
         """The values that are there."""
         return self.values[~np.isnan(self.values)]
-
-    def bets(self) -> SizeBets:
-        """The stakes: for the expected effect, or for the number of queries that can be asked."""
-        if self.effect is None or self.bounds is None:
-            return SizeBets.up_to(self.n_planned)
-        return SizeBets.for_effect(self.effect / (self.bounds[1] - self.bounds[0]))
 
     def evalues(self, alpha: float) -> FloatArray:
         """The e-value after each query, times the share; enough at 1 / alpha."""
@@ -70,7 +56,8 @@ class MeanClaim:
                 values, limit, alternative=side, planned_n=self.n_planned, alpha=alpha
             )
         else:
-            own: dict[str, Any] = {"bounds": self.bounds, "alternative": side, "bets": self.bets()}
+            bets = SizeBets.up_to(self.n_planned)
+            own: dict[str, Any] = {"bounds": self.bounds, "alternative": side, "bets": bets}
             wealth = self.share * sequential.mean_evalues(
                 values, limit, alpha=self._two_sided(alpha), **own
             )
@@ -79,36 +66,17 @@ class MeanClaim:
 
     def sequence(self, alpha: float) -> Interval:
         """The interval whose limit passes `limit` as soon as the e-value is enough."""
-        level = 1.0 - self._two_sided(alpha)
+        level, n = 1.0 - self._two_sided(alpha), self.n_planned
         if self.bounds is None:
-            n = self.n_planned
             return sequential.asymptotic_sequence(self.values, planned_n=n, confidence_level=level)
-        return sequential.mean_sequence(
-            self.values, bounds=self.bounds, bets=self.bets(), confidence_level=level
-        )
+        own: dict[str, Any] = {"bounds": self.bounds, "bets": SizeBets.up_to(n)}
+        return sequential.mean_sequence(self.values, confidence_level=level, **own)
 
     def _two_sided(self, alpha: float) -> float:
         """The error rate of an interval with two limits, one of which is what the claim needs."""
         if self.bounds is None or self.alternative == "two-sided":
             return alpha
         return min(0.5, 2.0 * self.share * alpha)
-
-    def pvalue(self, n_queries: int) -> float:
-        """The sign-flip test that the mean of the first queries is the limit; 1 without a value."""
-        moved = self.values[:n_queries] - self.limit
-        moved = moved[~np.isnan(moved)]
-        # A value that equals the limit up to rounding carries no information.
-        moved[np.abs(moved) <= TIE_TOLERANCE * max(1.0, abs(self.limit))] = 0.0
-        return sign_flip_pvalue(moved, alternative=self.alternative) if moved.size else 1.0
-
-    def interval_at_look(self, level: float) -> Interval:
-        """The inversion of the sign-flip test at the level of a look."""
-        two_sided = level if self.alternative == "two-sided" else 2.0 * level
-        confidence_level = 1.0 - min(0.5, max(two_sided, _SMALLEST_LEVEL))
-        sides = np.zeros_like(self.scored), self.scored
-        if not self.scored.size:
-            return Interval.unknown(math.nan, "sign-flip", confidence_level)
-        return pairs.paired_interval(*sides, method="sign-flip", confidence_level=confidence_level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,13 +138,7 @@ class StopRequest:
         """The candidate's scores."""
         return arguments.scores_of(self.candidate, self.metric)
 
-    def claim(
-        self,
-        limit: float,
-        alternative: Alternative,
-        share: float = 1.0,
-        effect: float | None = None,
-    ) -> MeanClaim:
+    def claim(self, limit: float, alternative: Alternative, share: float = 1.0) -> MeanClaim:
         """A claim about the mean difference, candidate minus baseline."""
         twin = None if self.baseline is None else pairing.twin_of(self.metric, self.baseline)
         if self.baseline is None or twin is None:
@@ -185,7 +147,7 @@ class StopRequest:
         before = self.baseline.scores[twin.name].reindex(self.candidate.scores.index)
         values = self.scores - before.to_numpy(dtype=np.float64)
         bounds = gate_figures.difference_range(self.metric)
-        return MeanClaim(values, bounds, limit, alternative, self.n_planned, share, effect)
+        return MeanClaim(values, bounds, limit, alternative, self.n_planned, share)
 
 
 def _difference(request: StopRequest, *, side: int) -> MeanClaim:
@@ -193,8 +155,7 @@ def _difference(request: StopRequest, *, side: int) -> MeanClaim:
     rises = (side > 0) == request.metric.greater_is_better
     alternative: Alternative = "two-sided" if side == 0 else "greater" if rises else "less"
     # As the verdicts of a comparison: two-sided, whichever side the rule names.
-    share = 0.5 if side else 1.0
-    return request.claim(0.0, alternative, share, request.parsed.numbers.get("effect"))
+    return request.claim(0.0, alternative, 0.5 if side else 1.0)
 
 
 def _no_regression(request: StopRequest) -> MeanClaim:
@@ -231,18 +192,22 @@ def _ci_width(request: StopRequest) -> Width:
 
 def _against_baseline(text: str, side: int) -> StopRule:
     goal = partial(_difference, side=side)
-    return StopRule(f"the candidate {text} the baseline", goal, ("metric", "effect?"), "", True)
+    return StopRule(f"the candidate {text} the baseline", goal, needs_baseline=True)
 
 
 _ABOVE, _BELOW = partial(_mean_beyond, side="greater"), partial(_mean_beyond, side="less")
-_NOT_WORSE = "the candidate is not worse by the margin or more"
 STOP_RULES: Registry[StopRule] = Registry(
     "stopping rule",
     {
         "better": _against_baseline("is better than", 1),
         "worse": _against_baseline("is worse than", -1),
         "different": _against_baseline("differs from", 0),
-        "no_regression": StopRule(_NOT_WORSE, _no_regression, ("metric", "margin"), "", True),
+        "no_regression": StopRule(
+            "the candidate is not worse by the margin or more",
+            _no_regression,
+            ("metric", "margin"),
+            needs_baseline=True,
+        ),
         "ci_low": StopRule("the mean is above the threshold", _ABOVE, operator=">="),
         "ci_high": StopRule("the mean is below the threshold", _BELOW, operator="<="),
         "ci_width": StopRule("the interval of the mean is narrow enough", _ci_width, operator="<="),
@@ -291,34 +256,15 @@ class StopPlan:
     rules: tuple[ParsedStopRule, ...]
     n_planned: int
     alpha: float = 0.05
-    looks: int | None = None
 
     @property
     def look_sizes(self) -> list[int]:
-        """The numbers of queries after which the rules are looked at."""
-        if self.looks is None:
-            return open_looks(self.n_planned)
-        return planned_looks(self.n_planned, self.looks)
-
-
-def open_looks(n_planned: int) -> list[int]:
-    """The numbers of queries after which rules that hold at any time are looked at."""
-    sizes, size = [], 0
-    while size < n_planned:
-        size = min(n_planned, size + max(10, size // 20))
-        sizes.append(size)
-    return sizes
-
-
-def planned_looks(n_planned: int, looks: int) -> list[int]:
-    """The numbers of queries of equally spaced looks, none before 100 queries if possible."""
-    check_integer("looks", looks, 1)
-    # The first look is late enough, and the others share what follows.
-    first = -(-n_planned // looks)
-    if first < ENOUGH_FOR_A_LOOK < n_planned:
-        first = ENOUGH_FOR_A_LOOK
-    sizes = np.linspace(first, n_planned, looks) if looks > 1 else [n_planned]
-    return sorted({int(size) for size in np.ceil(np.array(sizes) - 1e-9)})
+        """The numbers of queries after which the rules, which hold at any time, are looked at."""
+        sizes, size = [], 0
+        while size < self.n_planned:
+            size = min(self.n_planned, size + max(10, size // 20))
+            sizes.append(size)
+        return sizes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -336,10 +282,7 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
     requests = [StopRequest(rule, candidate, baseline, plan.n_planned) for rule in plan.rules]
     goals = [request.parsed.kind.goal(request) for request in requests]
     claims = [goal for goal in goals if isinstance(goal, MeanClaim)]
-    at_looks = plan.looks is not None
-    of_claims = iter(
-        _at_looks(plan, claims, len(candidate.scores)) if at_looks else _at_any_time(plan, claims)
-    )
+    of_claims = iter(_at_any_time(plan, claims))
     states = [_width(goal) if isinstance(goal, Width) else next(of_claims) for goal in goals]
     notes = []
     if (clusters := align.likely_clusters(candidate)) is not None:
@@ -347,11 +290,10 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
             f"{clusters[1]}; stopping rules assume independent queries: if these are not, ask all "
             f"of them and compare with clusters={clusters[0]!r}"
         )
-    looks = plan.looks if at_looks else "at any time"
     return StopDecision(
         "Stopping rules",
         pd.DataFrame([_row(*each) for each in zip(requests, states, strict=True)]),
-        {"alpha": plan.alpha, "looks": looks, "n_planned": plan.n_planned},
+        {"alpha": plan.alpha, "n_planned": plan.n_planned},
         tuple(notes),
         headline=_HEADLINE,
     )
@@ -374,23 +316,6 @@ def _at_any_time(plan: StopPlan, claims: Sequence[MeanClaim]) -> list[_State]:
     return states
 
 
-def _at_looks(plan: StopPlan, claims: Sequence[MeanClaim], n_queries: int) -> list[_State]:
-    sizes = [size for size in plan.look_sizes if size <= n_queries]
-    pvalues = [[claim.pvalue(size) for size in sizes] for claim in claims]
-    levels, decided = rejected_at_looks(
-        np.array(pvalues).reshape(len(claims), len(sizes)),
-        np.array(plan.look_sizes) / plan.n_planned,
-        plan.alpha,
-        [0.0 if claim.alternative == "two-sided" else claim.share for claim in claims],
-    )
-    states: list[_State] = []
-    for claim, values, level, look in zip(claims, pvalues, levels.tolist(), decided, strict=True):
-        decided_at = math.nan if look is None else float(sizes[look])
-        evidence, interval = values[-1] if values else math.nan, claim.interval_at_look(level)
-        states.append((interval, claim.scored.size, evidence, level, decided_at))
-    return states
-
-
 def _width(goal: Width) -> _State:
     """The interval at the latest look; the rule holds if it is narrow enough there."""
     n_looked_at = len(goal.values) - len(goal.values) % _WIDTH_LOOK
@@ -410,40 +335,7 @@ def _row(request: StopRequest, state: _State) -> dict[str, object]:
     if holds:
         shown = request.parsed.kind.description
         verdict = f"{text} holds after {decided_at:.0f} queries: {shown}, {numbers}"
-    return {
-        "rule": text,
-        "holds": holds,
-        "metric": request.metric.name,
-        "n": n,
-        "estimate": interval.estimate,
-        "ci_low": interval.low,
-        "ci_high": interval.high,
-        "confidence_level": level,
-        "evidence": evidence,
-        "needed": needed,
-        "decided_at": decided_at,
-        "verdict": verdict,
-    }
-
-
-def rejected_at_looks(
-    pvalues: FloatArray, times: FloatArray, alpha: float, one_sided: Sequence[float]
-) -> tuple[FloatArray, list[int | None]]:
-    """Holm's steps over several claims, each with alpha spending over the looks."""
-    n_claims, n_looks = pvalues.shape
-    decided: list[int | None] = [None] * n_claims
-    levels = np.zeros(n_claims)
-    for look in range(n_looks):
-        is_changed = True
-        while is_changed:
-            is_changed = False
-            still_open = [claim for claim in range(n_claims) if decided[claim] is None]
-            for claim in still_open:
-                share = one_sided[claim]
-                part = min(0.5, (2.0 * share if share else 1.0) * alpha / len(still_open))
-                level = float(sequential.look_levels(times.tolist(), alpha=part)[look])
-                levels[claim] = level / 2.0 if share else level
-                if pvalues[claim, look] <= levels[claim]:
-                    decided[claim], is_changed = look, True
-                    break
-    return levels, decided
+    row: dict[str, object] = {"rule": text, "holds": holds, "metric": request.metric.name, "n": n}
+    row |= {"estimate": interval.estimate, "ci_low": interval.low, "ci_high": interval.high}
+    row |= {"confidence_level": level, "evidence": evidence, "needed": needed}
+    return row | {"decided_at": decided_at, "verdict": verdict}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from rageval_report.analysis import arguments
@@ -25,8 +23,6 @@ from rageval_report.types import IntArray
 
 NO_GROUP = "(none)"
 _FIRST_LABELS = 1000
-
-T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +71,8 @@ class PipelineTable:
         """The tables of groups, the largest first."""
         return {
             label: PipelineTable(_subset(self.sample, rows), self.units.select(rows))
-            for label, rows in GroupedRows.of(group_labels(self.sample, by))
+            for label, rows in rows_of_groups(group_labels(self.sample, by)).items()
         }
-
-    def shared_clusters(self, by: str) -> tuple[int, int]:
-        """The number of clusters with queries in several groups, and of all clusters."""
-        return count_shared(self.units, group_labels(self.sample, by))
 
 
 def table_of(evaluation: Any, clusters: arguments.Clusters | None = None) -> PipelineTable:
@@ -101,14 +93,6 @@ def _subset(evaluation: Scored, rows: Any) -> arguments.EvaluationSubset:
         dict(evaluation.metrics),
         getattr(evaluation, "config", None) or {},
     )
-
-
-def count_shared(units: Units, labels: pd.Series) -> tuple[int, int]:
-    """The number of clusters with queries in several groups, and of all; none without clusters."""
-    if units.codes is None:
-        return 0, 0
-    groups = labels.groupby(units.codes).nunique()
-    return int((groups > 1).sum()), len(groups)
 
 
 def group_labels(evaluation: Scored, by: str) -> pd.Series:
@@ -144,53 +128,10 @@ def order_of_groups(sizes: Mapping[str, int]) -> list[str]:
     return sorted(sizes, key=lambda label: (-sizes[label], label))
 
 
-@dataclass(frozen=True, eq=False)
-class GroupedRows:
-    """Rows sorted by group, the largest group first; within a group they keep their order."""
-
-    labels: tuple[str, ...]
-    rows: IntArray
-    ends: IntArray
-    codes: npt.NDArray[np.integer[Any]]
-
-    @classmethod
-    def of(cls, labels: pd.Series) -> GroupedRows:
-        """The rows of a column of labels."""
-        codes, groups = pd.factorize(labels)
-        sizes = np.bincount(codes, minlength=len(groups))
-        by_label = dict(zip(map(str, groups), sizes.tolist(), strict=True))
-        places = {label: place for place, label in enumerate(by_label)}
-        ordered = [places[label] for label in order_of_groups(by_label)]
-        largest_first = np.array(ordered, dtype=np.intp)
-        ranks = np.empty_like(largest_first)
-        ranks[largest_first] = np.arange(largest_first.size)
-        # Small numbers are sorted by their digits, in a sixth of the time.
-        small = ranks.astype(np.min_scalar_type(ranks.size))[codes]
-        rows = np.argsort(small, kind="stable")
-        names = tuple(str(groups[place]) for place in largest_first.tolist())
-        return cls(names, rows, np.cumsum(sizes[largest_first]), small)
-
-    def __iter__(self) -> Iterator[tuple[str, IntArray]]:
-        """Each group and its rows."""
-        return zip(self.labels, np.split(self.rows, self.ends[:-1]), strict=False)
-
-    @property
-    def parts(self) -> list[slice]:
-        """Where each group lies among the sorted rows."""
-        ends = self.ends.tolist()
-        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
-
-    @cached_property
-    def places(self) -> IntArray:
-        """For each row its place among the sorted ones."""
-        places = np.empty_like(self.rows)
-        places[self.rows] = np.arange(self.rows.size)
-        return places
-
-    def sort(self, column: npt.NDArray[T]) -> npt.NDArray[T]:
-        """One number per row, sorted as the rows are."""
-        # Row by row, each to its group: to read the rows group by group would go through all of
-        # the column for each of them, past the cache.
-        ordered = np.empty_like(column)
-        ordered[self.places] = column
-        return ordered
+def rows_of_groups(labels: pd.Series) -> dict[str, IntArray]:
+    """The rows of each group in their order, the largest group first."""
+    codes, groups = pd.factorize(labels)
+    ends = np.cumsum(np.bincount(codes, minlength=len(groups)))
+    parts = np.split(np.argsort(codes, kind="stable"), ends[:-1])
+    rows = dict(zip(map(str, groups), parts, strict=True))
+    return {label: rows[label] for label in order_of_groups({k: len(v) for k, v in rows.items()})}

@@ -248,10 +248,6 @@ def answer_table(
     )
 
 
-# Takes the positions of the tests that are corrected together, and returns their p-values.
-CorrectTests = Callable[[IndexArray], FloatArray]
-
-
 @dataclass(frozen=True, eq=False)
 class CorrectionFamily:
     """The metrics of a table whose tests are corrected together, and the tests of the table."""
@@ -264,7 +260,7 @@ class CorrectionFamily:
 
     @classmethod
     def of(cls, metrics: Iterable[Metric]) -> CorrectionFamily:
-        """The families of these metrics."""
+        """The families of these metrics: quality, and latency and cost apart."""
         is_quality = {metric.name: metric.group != "performance" for metric in metrics}
         members = tuple(name for name, is_member in is_quality.items() if is_member)
         outside = tuple(name for name, is_member in is_quality.items() if not is_member)
@@ -276,8 +272,8 @@ class CorrectionFamily:
         """The families with the metric and the p-value of each test, apart for each of `within`."""
         return replace(self, names=names, pvalues=pvalues, within=within)
 
-    def correct(self, correct: CorrectTests) -> FloatArray:
-        """The corrected p-values, those of each family among themselves."""
+    def correct(self, correct: Callable[[IndexArray], FloatArray]) -> FloatArray:
+        """What a function gives for the places of the tests of each family."""
         is_member = [name in self.members for name in self.names]
         keys = list(zip(is_member, self.within or is_member, strict=True))
         corrected = np.full(len(keys), np.nan)
@@ -294,16 +290,15 @@ class CorrectionFamily:
     @property
     def sizes(self) -> list[int]:
         """The number of tests in the family of each; NaN p-values are not tests."""
-        is_test = np.isfinite(self.pvalues)
-        counts = self.correct(lambda own: np.full(own.size, is_test[own].sum()))
-        return [int(count) for count in counts]
+        counts = self.correct(lambda own: np.full(own.size, np.isfinite(self.pvalues[own]).sum()))
+        return counts.astype(int).tolist()
 
     @property
     def size(self) -> int:
         """The number of tests of quality metrics."""
-        tested = np.isfinite(self.pvalues).tolist()
-        tests = zip(self.names, tested, strict=True)
-        return sum(name in self.members and is_test for name, is_test in tests)
+        is_test = np.isfinite(self.pvalues).tolist()
+        tests = zip(self.names, is_test, strict=True)
+        return sum(tested and name in self.members for name, tested in tests)
 
     def levels_left(self, correction: str, alpha: float, hidden: float = 0.0) -> FloatArray:
         """The level that a correction leaves to each test that is not shown."""

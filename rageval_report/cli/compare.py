@@ -44,7 +44,7 @@ _RANKED = (
     *("metrics", "test", "correction", "confidence_level", "missing", "on", "clusters"),
     *("n_resamples", "seed"),
 )
-_COMPARED = (*_RANKED, "interval", "tried", "margin", "margin_method")
+_COMPARED = (*_RANKED, "tried", "margin", "margin_method")
 
 
 @command("compare")
@@ -243,7 +243,7 @@ def _of_scans(options: Options, output: Output, runs: Runs, path: Path | None) -
 # -- slices
 
 _OF_SEVERAL = ("test", "correction", "missing", "on", "tried", "margin", "margin_method")
-_OF_ONE = ("percentiles", "correct")
+_OF_ONE = ("percentiles", "interval", "correct")
 
 
 @command("slices")
@@ -251,8 +251,8 @@ def slices(options: Options) -> None:
     """Report groups of queries, or compare pipelines in each.
 
     Of one pipeline, one row per metric and group. Of several, the first is the baseline, and each
-    candidate is compared with it within each group: with a pooled difference, which moves small
-    groups towards the whole, and a sentence where a group reverses what holds for the rest.
+    candidate is compared with it within each group, with a sentence where a group is shown to
+    reverse what holds for all queries.
     """
     output = Output.of(options)
     runs = open_runs(options, options.files, options.metrics)

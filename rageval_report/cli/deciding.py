@@ -52,32 +52,26 @@ def rank(options: Options) -> None:
         page = {"pictures": not options.no_pictures, "longest_text": options.longest_text}
         output.write_page(ranking.report(by=options.by, **page), notes)
         return
-    margins, weights = dict(options.margin), dict(options.weights) or None
+    weights = dict(options.weights) or None
     result: rr.Result = ranking
     if view == "pareto":
-        result = ranking.pareto(_objectives(options), weights, margins=margins)
+        result = ranking.pareto(_objectives(options), weights)
     elif view == "weighted":
-        result = ranking.weighted(weights, _objectives(options), margins=margins)
+        result = ranking.weighted(weights, _objectives(options))
     elif view == "pairs":
         result = ranking.pairs
     output.write(result.with_notes(*notes))
 
 
 def _ranking(options: Options, view: str) -> tuple[rr.Ranking, list[str]]:
-    is_weighed = view in ("weighted", "pareto")
-    checked = () if is_weighed else options.metrics
+    checked = () if view in ("weighted", "pareto") else options.metrics
     runs = open_runs(options, options.files, checked, needed=_metrics_named(options))
     if len(runs) == 1:
         raise click.UsageError(
             f"rank needs at least two pipelines, and {options.files[0]} holds one, "
             f"{runs[0].name}; name another file."
         )
-    ranking = rr.rank(
-        *runs,
-        **options.only("metrics", "clusters", "tried", *group_of("TESTS")),
-        # Names of objectives are checked with them, in the views that have them.
-        margins=None if is_weighed else dict(options.margin) or None,
-    )
+    ranking = rr.rank(*runs, **options.only("metrics", "clusters", *group_of("TESTS")))
     return ranking, notes_of(runs)
 
 
@@ -91,23 +85,11 @@ def _objectives(options: Options) -> dict[str, Objective] | list[str] | None:
 
 def _metrics_named(options: Options) -> list[str]:
     """The metrics that the options name; a weight may also belong to an objective."""
-    from rageval_report.analysis.objectives import is_statistic_of_metrics, parse_objective
-
     objectives = _objectives(options) or []
     own = objectives if isinstance(objectives, dict) else {}
     names = [*([] if own else objectives), *dict(options.weights)]
-    return [
-        *options.metrics,
-        *(metric for objective in own.values() for metric in objective.metrics),
-        *(
-            metric
-            for name in names
-            if name not in own
-            for metric in (
-                parse_objective(name).metrics if is_statistic_of_metrics(name) else (name,)
-            )
-        ),
-    ]
+    of_objectives = (metric for objective in own.values() for metric in objective.metrics)
+    return [*options.metrics, *of_objectives, *(name for name in names if name not in own)]
 
 
 # -- gate
@@ -283,32 +265,21 @@ def _append(path: str, text: str) -> None:
 def plan(options: Options) -> None:
     """Show how many queries a difference that matters needs.
 
-    The FILE is the baseline; several files are repeated runs of it. Without a file the plan is made
-    from a published mean, or for right and wrong answers with a mean of 0.5. With --claim: what two
-    published means on the same queries can mean; if they are shares of right answers, in the best
-    and the worst case of the unpublished answers.
+    The FILE is the baseline. Without a file the plan is made from a published mean, or for right
+    and wrong answers with a mean of 0.5.
     """
-    from rageval_report.analysis.plan import audit
     from rageval_report.analysis.plan import plan as plan_queries
 
-    output = Output.of(options)
-    shared = options.only("n", "sd", "power", "confidence_level")
-    if options.claim is not None:
-        if options.files or options.n is None:
-            raise click.UsageError("--claim needs the number of queries, -n N, and no FILE.")
-        output.write(audit(*options.claim, **shared))
-        return
-    loading = Loading(options)
-    # Repeated runs may have one name.
-    baseline = loading.load_runs(options.files, options.metrics)
-    pilot = loading.load_runs([options.candidate], options.metrics) if options.candidate else [None]
+    output, loading = Output.of(options), Loading(options)
+    baseline, pilot = (
+        loading.load_runs([name], options.metrics)[0] if name else None
+        for name in (options.file, options.candidate)
+    )
     result = plan_queries(
-        *baseline,
-        candidate=pilot[0],
+        baseline,
+        candidate=pilot,
         differences=options.differences or None,
-        repeats=options.repeats or 1,
-        judges=options.judges or 1,
-        **options.only("metrics", "mean", "correlation", "n_tests", "clusters"),
-        **shared,
+        **options.only("metrics", "mean", "sd", "n", "correlation", "n_tests", "clusters"),
+        **options.only("power", "confidence_level"),
     )
     output.write(result)

@@ -155,13 +155,13 @@ def _check_extras() -> None:
 
 def _evaluate(url: str, queries: Path, folder: Path, k: int) -> rr.RAGPipelineEvaluation:
     """Ask with k documents, score, and save."""
-    from rageval_report.runner import collect_answers, config_from, target_from
+    from rageval_report.runner import RunConfig, collect_answers, target_from
 
     name = f"k{k}"
     shutil.rmtree(folder / name, ignore_errors=True)
     body = {"question": "{question}", "k": k}
     section = {"url": f"{url}/answer", "body": body, "config_url": f"{url}/config"}
-    config = config_from({"name": name, "warm_up": 4, "http": section})
+    config = RunConfig(name, settings={"http": section})
     with target_from(config) as target:
         # A local server that fails on purpose needs no time to recover.
         finished = collect_answers(queries, target, folder / name, config, sleep=lambda _: None)

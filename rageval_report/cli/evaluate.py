@@ -30,7 +30,6 @@ from rageval_report.errors import DataError, JudgeError, named
 
 if TYPE_CHECKING:
     from rageval_report.analysis.effects import SettingValue
-    from rageval_report.runner import RunConfig
     from rageval_report.runner.eval_config import EvalConfig
     from rageval_report.runner.eval_queries import QuerySource
     from rageval_report.runner.evaluate import EvaluationRun
@@ -200,7 +199,7 @@ def evaluate(options: Options) -> int:
 
     config, setup = _settings(options)
     folder = _required_folder(config)
-    if config.run.target_name == "callable":
+    if config.target_name == "callable":
         sys.path.insert(0, str(Path.cwd()))  # users keep their function in the current folder
     output = replace(Output.to(None, options.format_name), verbose=True)
     if options.varied:
@@ -269,17 +268,14 @@ def _value_of(text: str) -> SettingValue:
 
 
 def _settings(options: Options) -> tuple[EvalConfig, JudgeSetup]:
-    from rageval_report.runner import RunConfig
     from rageval_report.runner.eval_config import EvalConfig, read_eval_config
 
-    of_file = (
-        EvalConfig(RunConfig()) if options.config is None else read_eval_config(options.config)
-    )
+    of_file = EvalConfig() if options.config is None else read_eval_config(options.config)
     config = _overridden(of_file, options)
     setup = judge_setup(options, config.judge)
     if options.no_judge:
         setup = replace(setup, section=replace(setup.section, enabled=False))
-    if not config.datasets and config.run.records is None:
+    if not config.datasets and config.queries is None:
         raise click.UsageError("Missing option '--records' or '--datasets'.")
     return config, setup
 
@@ -287,7 +283,7 @@ def _settings(options: Options) -> tuple[EvalConfig, JudgeSetup]:
 # What replaces a setting of the same name, if the command line has it.
 _REPLACED = (
     *("split", "resume", "retry_failed", "level", "duplicates", "no_relevant", "dialect"),
-    *("match_ids", "strict", "allow", "stop_when", "baseline", "looks"),
+    *("match_ids", "strict", "allow", "stop_when", "baseline"),
 )
 
 
@@ -307,13 +303,14 @@ def _overridden(config: EvalConfig, options: Options) -> EvalConfig:
     weights = dict(options.weights)
     replaced = {name: value for name in _REPLACED if (value := options.get(name))}
     return replace(
-        config,
+        _run_overridden(config, options),
         **replaced,
-        run=_run_overridden(config.run, options),
+        queries=options.records or config.queries,
         datasets=options.datasets or (() if options.records else config.datasets),
         query_ids=read_query_ids(options) or config.query_ids,
         folder=options.path or config.folder,
         gates=config.gates if options.gates_file is None else gates_of(options.gates_file),
+        metrics=options.metrics or config.metrics,
         groups=None if options.metrics else config.groups,
         prices={**config.prices, **check_prices(dict(options.pipeline_prices))},
         weights=weights or config.weights,
@@ -336,7 +333,7 @@ def _correct(options: Options, config: EvalConfig) -> Any:
     return options.correct.value
 
 
-def _run_overridden(config: RunConfig, options: Options) -> RunConfig:
+def _run_overridden(config: EvalConfig, options: Options) -> EvalConfig:
     settings: dict[str, dict[str, Any]] = config.sections
     http = {
         "url": options.url,
@@ -351,10 +348,6 @@ def _run_overridden(config: RunConfig, options: Options) -> RunConfig:
         "callable": {"function": options.function},
         "command": {"line": options.line},
     }
-    stream = {"text": options.stream, "done": options.stream_end}
-    if any(stream.values()):
-        earlier = settings.get("http", {}).get("stream") or {}
-        http["stream"] = {**earlier, **{key: text for key, text in stream.items() if text}}
     for target, section in sections.items():
         stated = {key: value for key, value in section.items() if value}
         if stated:
@@ -363,8 +356,7 @@ def _run_overridden(config: RunConfig, options: Options) -> RunConfig:
     chosen = [target for target, value in targets.items() if value]
     if len(chosen) > 1:
         raise click.UsageError("Give one of --url, --callable and --command.")
-    keywords = ("name", "records", "concurrency", "rate", "warm_up", "samples", "seed", "table")
-    overrides = options.only(*keywords, "metrics")
+    overrides = options.only("name", "concurrency", "samples", "seed")
     overrides["target"] = chosen[0] if chosen else None
     changes: dict[str, Any] = {key: value for key, value in overrides.items() if value is not None}
     config = replace(config, settings=cast("Any", settings), **changes)
@@ -401,7 +393,7 @@ def _rehearse_grid(grid: Any, config: EvalConfig, folder: Path) -> int:
     from rageval_report.runner.experiment import cells_of, vary
 
     cells = cells_of(grid)
-    if config.run.target_name != "callable":  # the user's module is not run
+    if config.target_name != "callable":  # the user's module is not run
         for cell in cells.values():
             vary(config, cell)  # a setting that reaches no template is an error now
     note(f"{len(cells)} combinations would be evaluated in {folder}: {', '.join(cells)}")
@@ -413,20 +405,20 @@ def _rehearse(config: EvalConfig, setup: JudgeSetup, output: Output) -> int:
     import pandas as pd
 
     from rageval_report.runner import target_from
+    from rageval_report.runner.collecting import RECORDS
     from rageval_report.runner.evaluate import prepare
 
     prepared = prepare(config, setup, note)
     queries, plan = prepared.queries, prepared.plan
-    if config.run.target_name != "callable":  # making that one runs the user's module
-        target_from(queries.run).close()  # its mistakes are found now
+    if config.target_name != "callable":  # making that one runs the user's module
+        target_from(queries.config).close()  # its mistakes are found now
     rows = _drawn_rows(queries)
-    paths = [_required_folder(config) / f"records.{suffix}" for suffix in ("parquet", "jsonl")]
-    records = next((path for path in paths if path.exists()), None)
+    path = _required_folder(config) / RECORDS
+    records = path if path.exists() else None
     notes = ["nothing was asked"]
     if records is not None:
         notes.append(f"{records} holds answers: with --resume these are not asked again")
-    row = {"target": queries.run.target_name, "n_queries": len(rows)}
-    frame = pd.DataFrame([{**row, "warm_up": queries.run.warm_up}])
+    frame = pd.DataFrame([{"target": config.target_name, "n_queries": len(rows)}])
     results = {"pipeline": rr.Result("The pipeline", frame, queries.about, tuple(notes))}
     if plan.chats:
         results["judge"] = _judge_estimate(rows, records, plan, setup)
@@ -439,12 +431,8 @@ def _drawn_rows(source: QuerySource) -> list[dict[str, Any]]:
     from rageval_report.runner.query_source import queries_of, sample_mask
 
     queries = queries_of(source.queries)
-    is_drawn = sample_mask(queries, source.run.samples, source.run.seed)
-    return [
-        {**query.other_fields, "query_id": query.query_id, "question": query.question}
-        for query in queries
-        if is_drawn[query.row]
-    ]
+    is_drawn = sample_mask(queries, source.config.samples, source.config.seed)
+    return [query.row_as_given for query in queries if is_drawn[query.row]]
 
 
 def _judge_estimate(
@@ -467,7 +455,6 @@ def _judge_estimate(
         n_repeats=setup.repeats,
         cache=setup.cache(),
         prices=setup.prices(plan.chats),
-        retry_unusable=setup.section.retry_unusable,
     )
     if records is not None:
         return estimate_result(setup, plan.chats, frame)

@@ -488,37 +488,31 @@ def _write_references(
     options: Options, chat: Chat, how: dict[str, Any], path: Path, ids: Sequence[str]
 ) -> None:
     from rageval_report.golden import ground_truth
-    from rageval_report.judges import CallOptions
-    from rageval_report.judges.ledger import MICROS_PER_USD
-    from rageval_report.judges.sessions import budgeted_chat
 
-    queries, corpus = _beir_questions(options, ids, None if ids else options.samples)
-    calls: Any = {name: value for name, value in how.items() if name in CallOptions.__annotations__}
-    with budgeted_chat(chat, "references", **calls) as paid:
-        items = ground_truth(
-            *(queries, corpus, paid),
-            grade=options.grade,
-            first=options.first,
-            journal=_journal_beside(path),
+    if how.get("max_cost") is not None:
+        raise click.UsageError(
+            f"--max-cost limits the judge alone: write {path} first, with golden references."
         )
+    queries, corpus = _beir_questions(options, ids, None if ids else options.samples)
+    items = ground_truth(
+        *(queries, corpus, chat),
+        grade=options.grade,
+        first=options.first,
+        journal=_journal_beside(path),
+    )
     write_items(items, path)
-    # What they cost is taken from the budget, where no ledger's file does it.
-    is_in_file = how.get("cache") is not None and how.get("max_cost_over", "cache") == "cache"
-    if paid.left_usd is not None and paid.spent_usd and not is_in_file:
-        note(f"the references cost {paid.spent_usd:.4g} USD at most, of the same budget")
-        # Not 0, which is no budget: nothing costs less than this millionth, so nothing is asked.
-        how["max_cost"] = max(paid.left_usd, 1 / MICROS_PER_USD)
 
 
 def _run_config(options: Options) -> RunConfig:
-    from rageval_report.runner import RunConfig, read_config
+    from rageval_report.runner import RunConfig
+    from rageval_report.runner.eval_config import read_eval_config
 
     pipelines = (options.url, options.function, options.config)
     if sum(pipeline is not None for pipeline in pipelines) != 1:
         raise click.UsageError("Give the pipeline: one of --url, --callable and --config.")
     sys.path.insert(0, str(Path.cwd()))  # users keep their function in the current folder
     if options.config is not None:
-        return replace(read_config(options.config), records=None, samples=None)
+        return replace(read_eval_config(options.config), samples=None)
     if options.url is not None:
         return RunConfig(target="http", settings={"http": {"url": options.url}})
     return RunConfig(target="callable", settings={"callable": {"function": options.function}})
@@ -544,14 +538,13 @@ def _is_id_or_ids(value: object) -> bool:
 
 def _write_judged_set(judged_set: JudgedSetEvaluation, options: Options) -> int:
     """Write all tables first, and evaluate the gates after them."""
-    from rageval_report.runner.judge_setup import judges_results, noise_results
+    from rageval_report.runner.judge_setup import noise_results
 
     evaluation = judged_set.evaluation
     results: dict[str, rr.Result] = {
         evaluation.name: evaluation.evaluation_report(),
         "retrieval by generation": judged_set.table,
         "queries": judged_set.queries,
-        **judges_results(evaluation, judged_set.judged),
         **noise_results(judged_set.judged),
     }
     gates = evaluation.gate(*options.rules) if options.rules else None

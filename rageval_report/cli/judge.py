@@ -14,7 +14,7 @@ from rageval_report.cli.command import Family, command
 from rageval_report.cli.options import Options
 from rageval_report.cli.output import INTERRUPTED, Output, check_files, draw, note
 from rageval_report.cli.sources import Loading, PipelineSource, parse_source, parse_sources
-from rageval_report.errors import DataError, JudgeError
+from rageval_report.errors import JudgeError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +31,8 @@ _DEFAULT = ("faithfulness", "answer_relevancy")
 
 # The settings of a section that options of the same name replace.
 _REPLACED = (
-    *("provider", "model", "base_url", "api_key_env", "temperature", "max_tokens", "per_minute"),
-    *("n_repeats", "max_cost", "max_cost_over"),
+    *("provider", "model", "base_url", "api_key_env", "temperature", "max_tokens"),
+    *("n_repeats", "max_cost"),
 )
 
 
@@ -70,7 +70,6 @@ def judge_setup(
         "timeout": options.judge_timeout,
         "concurrency": options.judge_concurrency,
         "structured": False if options.no_schema else None,
-        "retry_unusable": options.retry_unusable or None,
         "cache": False if options.no_cache else cache,
     }
     return JudgeSetup(
@@ -91,9 +90,7 @@ def estimate_settings(setup: JudgeSetup, chats: Sequence[Chat]) -> dict[str, obj
     }
 
 
-def estimate_result(
-    setup: JudgeSetup, chats: Sequence[Chat], frame: pd.DataFrame, *notes: str
-) -> rr.Result:
+def estimate_result(setup: JudgeSetup, chats: Sequence[Chat], frame: pd.DataFrame) -> rr.Result:
     """The calls, tokens and cost that the judges would need; no request is sent."""
     messages = ["no request was sent; tokens are estimated from lengths, four bytes each"]
     if not setup.is_priced:
@@ -105,7 +102,7 @@ def estimate_result(
         messages.append(f"replies in {setup.cache()} are not requested again, and cost nothing")
     if len(chats) > 1:
         messages.append(f"all {len(chats)} judges together: {_total(frame)}")
-    return rr.Result("Estimate", frame, estimate_settings(setup, chats), (*messages, *notes))
+    return rr.Result("Estimate", frame, estimate_settings(setup, chats), tuple(messages))
 
 
 def _total(frame: pd.DataFrame) -> str:
@@ -146,25 +143,15 @@ def _read(options: Options, path: str) -> pd.DataFrame:
 
 
 def _estimate(options: Options, setup: JudgeSetup) -> rr.Result:
-    from rageval_report.judges import estimate, estimate_preference
+    from rageval_report.judges import estimate
 
-    chats = setup.chats()
-    how: dict[str, Any] = {
-        "cache": setup.cache(),
-        "prices": setup.prices(chats),
-        "retry_unusable": setup.section.retry_unusable,
-    }
+    if options.against:
+        raise click.UsageError("--dry-run is for rubrics; --against takes two calls a query.")
+    chats, rubrics = setup.chats(), setup.rubrics(_DEFAULT)
+    how: dict[str, Any] = {"cache": setup.cache(), "prices": setup.prices(chats)}
     records = _read(options, options.records)
-    if not options.against:
-        rubrics = setup.rubrics(_DEFAULT)
-        frame = estimate(records, rubrics, chats, n_repeats=setup.repeats, **how)
-        return estimate_result(setup, chats, frame)
-    rubric = _preference_rubric(options)
-    frame = estimate_preference(
-        _read(options, options.against), records, chats, rubric=rubric, **how
-    )
-    orders = "each query is asked in both orders; answers that are the same cost nothing"
-    return estimate_result(setup, chats, frame, orders)
+    frame = estimate(records, rubrics, chats, n_repeats=setup.repeats, **how)
+    return estimate_result(setup, chats, frame)
 
 
 def _preference_rubric(options: Options) -> Rubric | str:
@@ -180,8 +167,7 @@ def _preference_rubric(options: Options) -> Rubric | str:
 
 def _judge_records(options: Options, setup: JudgeSetup, output: Output) -> int:
     from rageval_report.metrics.scoring import score_and_judge
-    from rageval_report.runner.judge_setup import judges_results, noise_results
-    from rageval_report.runner.scoring import judge_until
+    from rageval_report.runner.judge_setup import noise_results
 
     chats = setup.chats()
     records, rubrics = _read(options, options.records), setup.rubrics(_DEFAULT)
@@ -191,22 +177,10 @@ def _judge_records(options: Options, setup: JudgeSetup, output: Output) -> int:
         "n_repeats": setup.repeats,
         "generator": options.generator,
     }
-    stopping: dict[str, rr.Result] = {}
-    if options.stop_when:
-        scored, stopping["stopping"] = judge_until(
-            *(records, rubrics, chats, options.stop_when),
-            judging=judging,
-            name=name,
-            tell=note,
-            **options.only("baseline", "looks", "seed"),
-        )
-    else:
-        scored = score_and_judge(records, rubrics, name=name, chat=chats, judging=judging)
+    scored = score_and_judge(records, rubrics, name=name, chat=chats, judging=judging)
     evaluation = scored.evaluation
     results = {
         evaluation.name: evaluation.evaluation_report(),
-        **stopping,
-        **judges_results(evaluation, scored.judged),
         **noise_results(scored.judged),
     }
     output.write(*results.values(), names=results)
@@ -231,7 +205,6 @@ def _prefer(options: Options, setup: JudgeSetup, output: Output) -> int:
         preferences,
         baseline=_stem(options.against),
         candidate=options.name or _stem(options.records),
-        question=candidate.get("question"),
     )
     output.write(*results.values(), names=results)
     if options.queries is not None:
@@ -262,12 +235,10 @@ def calibrate(options: Options) -> None:
     scores of many queries, and PEOPLE labels of some of them: any file of scores, or a sheet of
     export --to review, in which blank means not rated.
     """
-    views = ("confusion", "disagreements", "planning", "to_label")
+    views = ("confusion", "disagreements")
     chosen = [name for name in views if options.get(name)]
     if len(chosen) > 1:
-        raise click.UsageError(
-            "Choose one of --confusion, --disagreements, --planning and --next-labels."
-        )
+        raise click.UsageError("Choose one of --confusion and --disagreements.")
     output = Output.of(options)
     check_files(options.picture, force=options.force)
     [source] = parse_sources([options.judged])
@@ -276,9 +247,6 @@ def calibrate(options: Options) -> None:
     if not chosen:
         has_matrix = not output.renderer.for_programs and calibration.scale.kind != "continuous"
         output.write(calibration, *([calibration.confusion()] if has_matrix else []), what="table")
-    elif options.to_label:
-        strata = options.strata or "judge"
-        output.write(calibration.to_label(options.to_label, strata=strata, seed=options.seed))
     else:
         result: rr.Result = getattr(calibration, chosen[0])()
         output.write(output.limit_rows(result, options.limit) if options.disagreements else result)
@@ -313,7 +281,7 @@ def _calibration(
     # The reader and what is known of the metric concern the judge's file, not that of the labels.
     plain = options.having(reader=None, lower=(), higher=(), bounds=())
     rated = Loading(plain).load(parse_source(people), labels)
-    keywords = ("scale", "threshold", "categories", "label_bounds", "strata", "confidence_level")
+    keywords = ("scale", "threshold", "label_bounds", "confidence_level")
     calibration = rr.calibrate(
         evaluation,
         options.metric,
@@ -335,7 +303,6 @@ def cache(options: Options) -> None:
     import pandas as pd
 
     from rageval_report.judges import Cache, default_cache
-    from rageval_report.judges.ledger import ledger_path, spent_by_runs
 
     output = Output.of(options)
     path = options.cache_path or default_cache()
@@ -349,20 +316,10 @@ def cache(options: Options) -> None:
     if options.judge is not None:
         raise click.UsageError("--judge says which answers --clear deletes.")
     rows: list[tuple[str, str, int]] = []
-    n_bytes = 0
     if path.exists():
         with Cache(path) as kept:
-            state = kept.status()
-        rows = [(name, model, n) for (name, model), n in state.by_judge.items()]
-        n_bytes = state.n_bytes
-    notes = [f"{path}: {sum(n for *_, n in rows)} answers, {n_bytes:,} bytes"]
-    ledger = ledger_path(path)
-    if ledger.exists():
-        try:
-            spent = f"runs with this cache have spent {spent_by_runs(ledger):.4g} USD at most"
-            notes.append(f"{ledger}: {spent}")
-        except DataError as exc:
-            notes.append(f"{exc}: what runs with this cache have spent is not known")
+            rows = [(name, model, n) for (name, model), n in kept.counts().items()]
+    notes = [f"{path}: {sum(n for *_, n in rows)} answers"]
     frame = pd.DataFrame(rows, columns=["judge", "model", "n_answers"])
     output.write(rr.Result("Answers of judges", frame, {}, tuple(notes)), names=["cache"])
 

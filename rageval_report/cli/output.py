@@ -232,10 +232,11 @@ class Output:
 
     def text_of(self, results: Mapping[str, Result], what: str) -> str:
         """The text of one file, or one page, that holds all results."""
+        settings: dict[str, object] = {}
         if self.path is None and not self.verbose and self.renderer.name in _PRINTED:
             results = {name: result.printed() for name, result in results.items()}
+            settings["signature"] = False
         results = {name: _with_advice(result) for name, result in results.items()}
-        settings: dict[str, object] = {}
         if self.neutralise_formulas:
             settings["neutralise_formulas"] = True
         if self.renderer.values_only and len(results) > 1:  # such a file holds one table

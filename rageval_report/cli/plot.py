@@ -116,7 +116,7 @@ _DRAWINGS: dict[str, Callable[[list[Any], Options], Drawing]] = {
     "evaluation": _single,
     "front": _front,
     "history": lambda runs, _options: (rr.history(runs), {}),
-    "monitoring": lambda runs, options: (rr.monitor(runs, by=options.by), {}),
+    "monitoring": lambda runs, _options: (rr.monitor(runs), {}),
     "ranking": _ranking,
     "slices": _slices,
 }

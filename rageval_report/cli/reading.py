@@ -190,7 +190,7 @@ def failures(options: Options) -> None:
 
 # -- export
 
-_EXPORTS = ("csv", "tsv", "jsonl", "json", "markdown", "review", "review-markdown", "parquet")
+_EXPORTS = ("csv", "tsv", "jsonl", "json", "markdown", "review", "parquet")
 
 
 @command("export")
@@ -237,7 +237,6 @@ def export(options: Options) -> None:
 def _exported(evaluation: rr.RAGPipelineEvaluation, kind: str, *, neutralise_formulas: bool) -> str:
     from rageval_report.scores.write import (
         csv_text,
-        review_markdown,
         review_sheet,
         score_rows,
         scores_text,
@@ -245,8 +244,6 @@ def _exported(evaluation: rr.RAGPipelineEvaluation, kind: str, *, neutralise_for
 
     if kind == "review":
         return csv_text(review_sheet(evaluation))
-    if kind == "review-markdown":
-        return review_markdown(evaluation)
     if kind == "markdown":
         rows = score_rows(evaluation)
         return rr.Result(f"Scores of {evaluation.name}", rows, {}, evaluation.notes).to_markdown()

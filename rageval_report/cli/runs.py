@@ -54,14 +54,14 @@ def monitor(options: Options) -> int:
     """Watch batches of scores for a mean that gets worse; exit code 1 if there is an alarm.
 
     The runs are the reference, which was good, and after it the batches in the order of time. The
-    probability of a false alarm is 5 % in the whole life, of all metrics and slices together,
-    however often you look.
+    probability of a false alarm is 5 % in the whole life, of all metrics together, however
+    often you look.
     """
     output = Output.of(options)
     check_files(options.picture, force=options.force)
     result = rr.monitor(
         _scanned_runs(options) or _runs_of_files(options),
-        **options.only("reference", "metrics", "by", "pipeline", "alpha", "clusters"),
+        **options.only("reference", "metrics", "pipeline", "alpha", "clusters"),
         tolerance=dict(options.tolerance),
     )
     draw(result, "monitor", options.picture)
@@ -99,18 +99,17 @@ def _is_several(name: str) -> bool:
 def _scanned_runs(options: Options) -> Store | None:
     """The runs as scans; None if the files are read whole."""
     from rageval_report import run_history
-    from rageval_report.sources.files import address_of
+    from rageval_report.sources.files import address_of, list_files
 
     texts: Sequence[str] = options.runs
     is_folder = len(texts) == 1 and _is_several(texts[0])
     if is_folder and options.files_as != "parts" and address_of(texts[0]) is None:
         with contextlib.suppress(DataError):  # the code that reads the folder raises it
-            texts = tuple(run_history.list_tables(texts[0]))
+            texts = tuple(map(str, list_files(texts[0]).files))
     scans = scans_of(options, Loading(options), texts)
     if not scans:
         return None
-    store = run_history.to_store(scans)
-    return run_history.with_origin(store, options.runs[0]) if is_folder else store
+    return run_history.to_store(scans)
 
 
 def _runs_of_files(options: Options) -> Store | list[rr.RAGPipelineEvaluation]:
@@ -146,10 +145,8 @@ def repeats(options: Options) -> None:
 
     The files are repeated runs on the same queries, with nothing changed between them, or one
     folder of run files. --queries shows in how many runs each query is answered correctly, the
-    least stable first; --planning what more runs would gain.
+    least stable first.
     """
-    if options.stability and options.planning:
-        raise click.UsageError("Choose one of --queries and --planning.")
     output = Output.of(options)
     runs = _repeated_runs(options, () if options.stability else options.metrics)
     if options.stability:
@@ -157,8 +154,7 @@ def repeats(options: Options) -> None:
         table = rr.repeats(*runs, correct=rule).stability()
         output.write(output.limit_rows(table, options.limit))
         return
-    noise_of = rr.repeats(*runs, **options.only("metrics", "confidence_level", "tolerance"))
-    output.write(noise_of.planning() if options.planning else noise_of)
+    output.write(rr.repeats(*runs, **options.only("metrics", "confidence_level")))
 
 
 @command("noise variance")
@@ -167,21 +163,16 @@ def variance(options: Options) -> None:
 
     The files are runs of one pipeline on the same queries, or one folder of run files. Scores by
     several judges count by judge. The interval of each mean counts all sources of noise; --sources
-    shows how large each is, --planning what makes the interval half as wide.
+    shows how large each is.
     """
-    if options.sources and options.planning:
-        raise click.UsageError("Choose one of --sources and --planning.")
     output = Output.of(options)
     noise_of = rr.variance(
         *_repeated_runs(options, options.metrics),
         runs=_names(options.run_names),
         judges=_names(options.judge_names),
-        fixed=options.fixed,
-        **options.only("metrics", "answer_cost", "judgement_cost", "confidence_level"),
+        **options.only("metrics", "confidence_level"),
     )
-    views = {"sources": noise_of.sources, "planning": noise_of.planning}
-    chosen = [view() for name, view in views.items() if options.get(name)]
-    output.write(*(chosen or [noise_of]))
+    output.write(noise_of.sources() if options.sources else noise_of)
 
 
 noise = Family(

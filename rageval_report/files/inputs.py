@@ -96,36 +96,20 @@ def _path_of(text: str, parameter: str) -> Path:
             f"{expected}; got a text that starts with {quote_briefly(lines[0])}. If this is the "
             "contents of a file, pass bytes: text.encode()"
         )
-    if _URL.match(text):
-        raise DataError(
-            f"{expected}; got the address {quote_briefly(text)}. Download it first, and pass the "
-            "path"
-        )
-    if _GLOB.search(text) and not is_file(Path(text)):
-        raise DataError(
-            f"{expected}; got the pattern {quote_briefly(text)}. Pass the files one by one, for "
-            "example from pathlib.Path.glob"
-        )
+    if _URL.match(text) or (_GLOB.search(text) and not is_file(Path(text))):
+        raise DataError(f"{expected}; got the address or pattern {quote_briefly(text)}")
     return Path(text)
 
 
 def _read_open_file(file: Any, parameter: str) -> Contents:
     shown = _name_of(file)
+    stem = _UNNAMED if shown.startswith("<") else Path(shown).stem
     try:
         content = file.read()
-    except UnicodeDecodeError as exc:
-        raise DataError(
-            f"{parameter}: {shown} is not text in {exc.encoding}; open it in binary mode: "
-            "open(path, 'rb')"
-        ) from exc
-    except (OSError, ValueError, TypeError) as exc:  # closed, or open for writing
-        raise DataError(f"{parameter}: {shown} cannot be read: {exc}") from exc
-    stem = _UNNAMED if shown.startswith("<") else Path(shown).stem
-    if isinstance(content, str):
-        try:
+        if isinstance(content, str):
             return Contents(shown, stem, content.encode("utf-8"), is_text=True)
-        except UnicodeEncodeError as exc:
-            raise DataError(f"{parameter}: {shown} holds half characters: {exc.reason}") from exc
+    except (OSError, ValueError, TypeError) as exc:  # closed, open for writing, of half characters
+        raise DataError(f"{parameter}: {shown} cannot be read: {exc}") from exc
     if isinstance(content, bytes | bytearray | memoryview):
         return Contents(shown, stem, bytes(content))
     if inspect.iscoroutine(content):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import gzip
 import sys
@@ -317,16 +318,14 @@ class Source:
 
     def document_or_none(self) -> Any:
         """The JSON document; None if the content is not one."""
-        return self._document_or_none
+        return self.once(_document_or_none)
 
-    @cached_property
-    def _document_or_none(self) -> Any:
-        if not self.starts_like_json:
-            return None
-        try:
-            return self.document
-        except ReaderError:
-            return None
+
+def _document_or_none(source: Source) -> Any:
+    try:
+        return source.document if source.starts_like_json else None
+    except ReaderError:
+        return None
 
 
 # -- JSON Lines
@@ -356,38 +355,19 @@ def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
 
 # -- the name that was meant, where a file does not exist
 
-_NEAR = 0.65  # as for names of metrics
 _MOST_NAMES = 5000  # of a folder; comparing more would be slow
 
 
 def hint_for_missing(path: Path) -> str:
     """What to add to the error about a file that does not exist."""
-    folder = path.parent
-    try:
-        if not folder.is_dir():
-            return f". The folder {folder} does not exist either.{_near(folder)}"
-        near = _near(path)
-    except (OSError, ValueError):
-        return ""
-    return f".{near}" if near else ""
-
-
-def _near(path: Path) -> str:
-    """The nearest name in a folder, as a question; endings do not count."""
-    if not path.parent.is_dir():
-        return ""
-    by_stem: dict[str, list[Path]] = {}
-    for other in islice(path.parent.iterdir(), _MOST_NAMES):
-        by_stem.setdefault(_stem(other), []).append(other)
-    same_letters = [stem for stem in by_stem if sorted(stem) == sorted(_stem(path))]
-    near = same_letters or difflib.get_close_matches(_stem(path), by_stem, n=1, cutoff=_NEAR)
-    if not near:
-        return ""
-    # A file of the same ending before other files, and folders last.
-    best = min(
-        by_stem[near[0]], key=lambda other: (other.is_dir(), other.suffix != path.suffix, other)
-    )
-    return f" Did you mean {str(best)!r}?"
+    with contextlib.suppress(OSError, ValueError):
+        if not path.parent.is_dir():
+            return f". The folder {path.parent} does not exist either"
+        by_stem = {_stem(other): other for other in islice(path.parent.iterdir(), _MOST_NAMES)}
+        near = difflib.get_close_matches(_stem(path), by_stem, n=1, cutoff=0.65)
+        if near:
+            return f". Did you mean {str(by_stem[near[0]])!r}?"
+    return ""
 
 
 def _stem(path: Path) -> str:

@@ -18,8 +18,7 @@ from rageval_report.judges.chats import (
 from rageval_report.judges.judging import GrowingJudging as GrowingJudging
 from rageval_report.judges.judging import Judged, estimate, judge
 from rageval_report.judges.judging import growing_judging as growing_judging
-from rageval_report.judges.options import CallOptions, JudgeOptions
-from rageval_report.judges.preferences import Preferences, estimate_preference, prefer
+from rageval_report.judges.preferences import Preferences, prefer
 from rageval_report.judges.providers import (
     anthropic_chat,
     bedrock_chat,
@@ -28,6 +27,7 @@ from rageval_report.judges.providers import (
     openai_chat,
 )
 from rageval_report.judges.rubric import JUDGES, Rubric, read_rubric
+from rageval_report.judges.sessions import CallOptions, JudgeOptions
 
 __all__ = [
     "CHATS",
@@ -48,7 +48,6 @@ __all__ = [
     "chat_from_environment",
     "default_cache",
     "estimate",
-    "estimate_preference",
     "gemini_chat",
     "judge",
     "ollama_chat",

@@ -11,7 +11,6 @@ import os
 import re
 import threading
 import tomllib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -26,7 +25,6 @@ from rageval_report.types import Sleep
 Ending = Literal["end", "length", "refusal"]
 JsonSchema = Mapping[str, Any]
 MAX_TOKENS = 1024  # enough for a verdict with its reasoning
-PROVIDER = "RAG_EVAL_PROVIDER"
 # Words by what they mean, by what they are looked for in.
 WORDS: dict[str, dict[str, list[str]]] = {
     kind: {meaning: words.split() for meaning, words in table.items()}
@@ -34,6 +32,12 @@ WORDS: dict[str, dict[str, list[str]]] = {
         Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
     ).items()
 }
+
+
+def check_count(name: str, value: object) -> None:
+    """Check that an option is an integer from 1 on."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise DataError(f"{name} must be an integer >= 1; got {value!r}")
 
 
 def count_bytes(text: str) -> int:
@@ -82,8 +86,6 @@ class Reply:
         The server's counts; None if it did not report them.
     ending : {"end", "length", "refusal"}
         Whether the answer is complete, was cut off at the token limit, or was refused.
-    model : str
-        The model that answered, as the server names it.
 
     Examples
     --------
@@ -95,7 +97,6 @@ class Reply:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     ending: Ending = "end"
-    model: str = ""
 
 
 Ask = Callable[[Message], Reply]
@@ -216,7 +217,7 @@ class ScriptedChat:
         self.asked: list[Message] = []
         self._lock = threading.Lock()
         self._function = script if callable(script) else None
-        self._left = deque[ScriptedAnswer](() if callable(script) else script)
+        self._left = iter(() if callable(script) else script)
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -231,11 +232,11 @@ class ScriptedChat:
     def _ask(self, message: Message) -> Reply:
         with self._lock:
             self.asked.append(message)
-            if self._function is None and not self._left:
-                raise JudgeError(f"no scripted reply is left for: {message.user[:60]!r}")
-            answer = self._left.popleft() if self._function is None else None
+            answer = next(self._left, None)
         if self._function is not None:
             answer = self._function(message)
+        if answer is None:
+            raise JudgeError(f"no scripted reply is left for: {message.user[:60]!r}")
         if isinstance(answer, BaseException):
             raise answer
         return answer if isinstance(answer, Reply) else Reply(str(answer))
@@ -398,15 +399,8 @@ class ChatOptions(TypedDict, total=False):
     check_key: bool
 
 
-class ChatFactory(Protocol):
-    """The signature of the functions in `CHATS`, such as `openai_chat`."""
-
-    def __call__(self, model: str, **options: Unpack[ChatOptions]) -> Chat:
-        """A chat with a model of the provider."""
-
-
 _NAMES = ("anthropic", "bedrock", "gemini", "ollama", "openai")
-CHATS: Registry[ChatFactory] = Registry(
+CHATS: Registry[Callable[..., Chat]] = Registry(
     "provider of chat models",
     {name: f"rageval_report.judges.providers:{name}_chat" for name in _NAMES},
     group="rageval_report.chats",
@@ -443,7 +437,7 @@ def chat_from_environment(
     """
     # Without any setting nothing leaves the machine.
     usual = "openai" if options.get("base_url") else "ollama"
-    name = provider or os.environ.get(PROVIDER) or usual
+    name = provider or os.environ.get("RAG_EVAL_PROVIDER") or usual
     make_chat = CHATS[name]
     variable = f"RAG_EVAL_{name.upper().replace('-', '_')}_MODEL"
     model_name = model or os.environ.get(variable)

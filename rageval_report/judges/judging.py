@@ -8,14 +8,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.errors import JudgeError, check_options
 from rageval_report.judges.cache import Cache
-from rageval_report.judges.chats import chats_of, judge_names
-from rageval_report.judges.options import CallOptions, JudgeOptions, check_count, check_options
+from rageval_report.judges.chats import chats_of, check_count, judge_names
 from rageval_report.judges.procedures import (
     Verdict,
     as_rows,
@@ -28,16 +28,16 @@ from rageval_report.judges.procedures import (
 from rageval_report.judges.results import (
     CombiningRule,
     JudgeResult,
-    ResultT,
     combine_votes,
     family_note,
     fields_of_all,
     fields_of_session,
     name_judges,
-    result_of_all,
 )
 from rageval_report.judges.rubric import JudgedRecord, Rubric, rubrics_of
 from rageval_report.judges.sessions import (
+    CallOptions,
+    JudgeOptions,
     JudgeSession,
     NoVerdictError,
     Rehearsal,
@@ -59,6 +59,7 @@ from rageval_report.scores.states import (
 from rageval_report.types import FloatArray
 
 Judges = str | Rubric | Iterable[str | Rubric]
+ResultT = TypeVar("ResultT", bound=JudgeResult)
 
 REPEATS = "_repeats"  # the ending of the column with the scores of each repeat
 
@@ -82,8 +83,7 @@ class Judged(JudgeResult):
         The metric of each rubric.
     usage : DataFrame
         One row per rubric: ``judge``, ``n_calls``, ``n_cached``, ``n_failed``, ``prompt_tokens``,
-        ``completion_tokens``, ``cost_usd``; NaN if unknown. ``n_unknown`` attempts were not
-        answered and may have been billed: ``max_unknown_usd`` at most.
+        ``completion_tokens``, ``cost_usd``; NaN if unknown.
     noise : DataFrame
         With repeats, one row per rubric: ``judge``; ``n``, the queries that were scored at least
         twice; ``n_repeats``, the largest number of scores of a query; ``within_query_sd``, the root
@@ -107,10 +107,8 @@ class Judged(JudgeResult):
     >>> polite = Rubric("polite", "Polite?", "Polite? {answer}", kind="yes_no")
     >>> rows = {"query_id": ["a", "b"], "answer": ["Please wait.", "Go away."]}
     >>> result = judge(rows, polite, ScriptedChat(["YES", "NO"]), concurrency=1)
-    >>> result.scores["polite"].tolist(), result.votes("polite").columns.tolist()
-    ([1.0, 0.0], ['scripted'])
-    >>> result.rows["answer"].tolist(), int(result.usage["n_calls"].iloc[0])
-    (['Please wait.', 'Go away.'], 2)
+    >>> result.scores["polite"].tolist(), int(result.usage["n_calls"].iloc[0])
+    ([1.0, 0.0], 2)
     """
 
     scores: pd.DataFrame
@@ -124,14 +122,6 @@ class Judged(JudgeResult):
         """Each judge's scores of a metric: one column per judge, on the index of `scores`."""
         results = self.by_judge or {str(self.settings.get("judge_model")): self}
         return pd.DataFrame({name: result.scores[metric] for name, result in results.items()})
-
-    @property
-    def rows(self) -> pd.DataFrame:
-        """Records, states and scores in one table; columns of an earlier judging are replaced."""
-        endings = ("", STATE, REASON, REPEATS, VOTES)
-        old = {f"{name}{ending}" for name in self.scores for ending in endings}
-        records = self.records.drop(columns=[name for name in self.records if name in old])
-        return records.join(self.states).join(self.scores)
 
 
 def judge(
@@ -163,9 +153,9 @@ def judge(
         The model that wrote the answers, if the records do not say so. A note warns if the judge
         belongs to the same model family.
     **options
-        How the model is called: ``cache``, ``concurrency``, ``per_minute``, ``prices``,
-        ``max_cost``, ``max_cost_over``, ``give_up_after``, ``retry_unusable``, ``progress`` and
-        ``tell``, as described in `rageval_report.judges.CallOptions`.
+        How the model is called: ``cache``, ``concurrency``, ``prices``, ``max_cost``,
+        ``give_up_after``, ``progress`` and ``tell``, as described in
+        `rageval_report.judges.CallOptions`.
 
     Returns
     -------
@@ -192,10 +182,8 @@ def judge(
     (1.0, 'To the point.')
     """
     check_options("judge", options, JudgeOptions.__annotations__)
-    check_count("n_repeats", n_repeats)
-    rubrics, table = check_records(records, judges)
     with growing_judging(chat, n_repeats=n_repeats, generator=generator, **options) as growing:
-        return growing.judge(table, rubrics)
+        return growing.judge(records, judges)
 
 
 def check_records(records: object, judges: Judges) -> tuple[list[Rubric], pd.DataFrame]:
@@ -225,7 +213,7 @@ class GrowingJudging:
     """The verdicts so far on records that come little by little; see `growing_judging`."""
 
     def __init__(self, sessions: list[JudgeSession], n_repeats: int, generator: str | None):
-        self._sessions, self._generator = sessions, generator
+        self.sessions, self._generator = sessions, generator
         self._repeats = range(n_repeats)
         self._n_rows = 0
         # By judge, rubric, row and repeat.
@@ -234,28 +222,25 @@ class GrowingJudging:
     @property
     def is_stopped(self) -> bool:
         """Whether nothing more will be judged: an interruption, a spent budget, a failure."""
-        return all(session.brake.reason is not None for session in self._sessions)
+        return all(session.brake.reason is not None for session in self.sessions)
 
-    def judge(self, records: object, judges: str | Rubric | Iterable[str | Rubric]) -> Judged:
+    def judge(self, records: object, judges: Judges) -> Judged:
         """Judge the records that are new, and return the result for all of them."""
         rubrics, table = check_records(records, judges)
         rows = as_rows(table)
         gaps = gap_notes(rubrics, rows)
-        if not self._n_rows:
-            # Before the first call: a gap is cheaper to see before the judge is paid.
-            self.announce(gaps)
-        self.add(rows[self._n_rows :], rubrics)
+        # A gap is cheaper to see before the judge is paid.
+        self.add(rows[self._n_rows :], rubrics, () if self._n_rows else gaps)
         return self.combined(lambda seat: self._judged(seat, table, rubrics, gaps), _combine_judges)
 
-    def announce(self, notes: tuple[str, ...]) -> None:
-        """Tell the user what should be known before the first request."""
-        tell = self._sessions[0].plan.tell
-        for note in notes if tell is not None else ():
-            tell(note)  # type: ignore[misc]  # it is not None
-
-    def add(self, rows: Sequence[JudgedRecord], rubrics: Sequence[Rubric]) -> None:
-        """Judge further records."""
-        sessions, start = self._sessions, self._n_rows
+    def add(
+        self, rows: Sequence[JudgedRecord], rubrics: Sequence[Rubric], notes: Iterable[str] = ()
+    ) -> None:
+        """Tell the user the notes, and judge further records."""
+        sessions, start = self.sessions, self._n_rows
+        if sessions[0].tell is not None:
+            for note in notes:
+                sessions[0].tell(note)
 
         def work(place: tuple[int, Rubric, int, int]) -> None:
             row, rubric, repeat, seat = place
@@ -275,41 +260,30 @@ class GrowingJudging:
         ]
         return [[self._verdicts[key] for key in keys if key in self._verdicts] for keys in places]
 
-    def combined(
-        self,
-        result_of: Callable[[int], ResultT],
-        combine: Callable[[dict[str, ResultT]], ResultT],
-    ) -> ResultT:
-        """The result of the only judge, or that of several together."""
-        return result_of_all(self._sessions, result_of, combine)
-
-    def fields(
-        self,
-        seat: int,
-        rubrics: Sequence[Rubric],
-        n_scored: int,
-        notes: Sequence[str],
-        later_notes: Sequence[str],
-        settings: dict[str, Any],
-    ) -> dict[str, Any]:
-        """The fields that results of every kind have, for one judge."""
-        names = [rubric.name for rubric in rubrics]
-        return fields_of_session(
-            self._sessions[seat], names, n_scored, notes, later_notes, settings
-        )
-
     def shown(self, seat: int, rubric: Rubric) -> list[Verdict]:
         """For each row the first verdict with a score, else the first one, which says why not."""
-        reason = f"not asked: {self._sessions[seat].brake.reason or 'stopped'}"
+        reason = f"not asked: {self.sessions[seat].brake.reason or 'stopped'}"
         unasked = Verdict(math.nan, reason, MISSING)
         return [
             min([*repeats, unasked], key=lambda verdict: verdict.state != SCORED)
             for repeats in self.verdicts(seat, rubric)
         ]
 
-    def family_note(self, seat: int, table: pd.DataFrame) -> list[str]:
-        """A note that a judge belongs to the family of the model that wrote the answers."""
-        return family_note(self._sessions[seat].chat.model, table, self._generator)
+    def combined(
+        self,
+        result_of: Callable[[int], ResultT],
+        combine: Callable[[dict[str, ResultT]], ResultT],
+    ) -> ResultT:
+        """The result of the only judge, or that of several together."""
+        sessions = self.sessions
+        names = judge_names([session.chat for session in sessions])
+        if all(session.is_hopeless for session in sessions):
+            reasons = [str(session.brake.reason) for session in sessions]
+            if len(sessions) > 1:
+                reasons = list(map("{}: {}".format, names, reasons))
+            raise JudgeError("; ".join(reasons))
+        results = {name: result_of(seat) for seat, name in enumerate(names)}
+        return results[names[0]] if len(names) == 1 else combine(results)
 
     def _judged(
         self, seat: int, table: pd.DataFrame, rubrics: Sequence[Rubric], gaps: tuple[str, ...]
@@ -332,14 +306,16 @@ class GrowingJudging:
         scores = pd.DataFrame(means, index=table.index, dtype=np.float64)
         n_scored = int(scores.notna().to_numpy().sum())
         versions = {rubric.name: rubric.version for rubric in rubrics}
+        session = self.sessions[seat]
+        relatives = family_note(session.chat.model, table, self._generator)
         return Judged(
             scores=scores,
             records=table,
             states=pd.DataFrame(columns, index=table.index),
             metrics={rubric.name: rubric.metric for rubric in rubrics},
             noise=_noise_frame(known if n_repeats > 1 else {}),
-            **self.fields(
-                *(seat, rubrics, n_scored, gaps, self.family_note(seat, table)),
+            **fields_of_session(
+                *(session, list(versions), n_scored, gaps, relatives),
                 {"rubrics": versions, "n_repeats": n_repeats},
             ),
         )
@@ -377,15 +353,15 @@ def _combine_judges(results: dict[str, Judged]) -> Judged:
         rules[name] = "majority" if metric.kind == "binary" else "mean"
         votes = pd.DataFrame({judge: result.scores[name] for judge, result in results.items()})
         no_reasons = [None] * len(votes)
-        combined = combine_votes(
+        combined, its_notes = combine_votes(
             *(name, rules[name], votes),
             [_states_of(result, name) for result in results.values()],
             [result.states.get(name + REASON, no_reasons) for result in results.values()],
         )
-        scores[name] = combined.scores
-        states |= state_columns(name, combined.states, combined.reasons)
-        states[name + VOTES] = combined.marks
-        notes += combined.notes
+        scores[name] = combined["score"].to_numpy()
+        states |= state_columns(name, combined["state"].tolist(), combined["reason"].tolist())
+        states[name + VOTES] = combined["marks"].tolist()
+        notes += its_notes
     return Judged(
         scores=pd.DataFrame(scores, index=first.scores.index),
         records=first.records,
@@ -409,13 +385,12 @@ def estimate(
     n_repeats: int = 1,
     cache: Cache | str | Path | None = None,
     prices: Prices | None = None,
-    retry_unusable: bool = False,
 ) -> pd.DataFrame:
     """The calls that `judge` would make, and their approximate cost; nothing is asked.
 
     Parameters
     ----------
-    records, judges, chat, n_repeats, cache, prices, retry_unusable
+    records, judges, chat, n_repeats, cache, prices
         As for `rageval_report.judges.judge`.
 
     Returns
@@ -436,35 +411,22 @@ def estimate(
     >>> table[["judge", "n_calls"]].to_dict("list")
     {'judge': ['faithfulness', 'coherence'], 'n_calls': [2, 1]}
     """
-    rubrics, table = check_records(records, judges)
-    return estimate_calls(as_rows(table), rubrics, chat, cache, prices, retry_unusable, n_repeats)
-
-
-def estimate_calls(
-    rows: Sequence[JudgedRecord],
-    rubrics: Sequence[Rubric],
-    chat: object,
-    cache: Cache | str | Path | None,
-    prices: Prices | None,
-    retry_unusable: bool,
-    n_repeats: int = 1,
-) -> pd.DataFrame:
-    """What the judging of rows would take: one row per model and rubric."""
-    models = chats_of(chat)
-    counted = []
+    rubrics, checked = check_records(records, judges)
+    rows, models, counted = as_rows(checked), chats_of(chat), []
     with ExitStack() as stack:
         # Opening a cache creates its file, and an estimate leaves no trace.
         if isinstance(cache, str | Path):
             cache = stack.enter_context(Cache(cache)) if Path(cache).exists() else None
         pairs = zip(judge_names(models), models, strict=True)
         for (name, model), rubric in product(pairs, rubrics):
-            rehearsal = Rehearsal(model, cache, rubric, retry_unusable)
+            rehearsal = Rehearsal(model, cache, rubric)
             judged = [row for row in rows if verdict_without_judging(rubric, row) is None]
             for row, repeat in product(judged, range(n_repeats)):
                 # An unusable answer in the cache ends the judging of this record.
                 with suppress(NoVerdictError):
                     judge_record(rubric, row, rehearsal.asker(repeat))
-            counts = rehearsal.counts(len(rows), len(rows) - len(judged), prices)
-            counted.append({"judge_model": name, **counts})
+            n = {"n_queries": len(rows), "n_not_judged": len(rows) - len(judged)}
+            counts = rehearsal.counts(prices)
+            counted.append({"judge_model": name, "judge": rubric.name, **n, **counts})
     table = pd.DataFrame(counted)
     return table if len(models) > 1 else table.drop(columns="judge_model")

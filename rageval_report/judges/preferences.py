@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import AlignmentError, DataError, named
-from rageval_report.judges.cache import Cache
-from rageval_report.judges.judging import GrowingJudging, estimate_calls, growing_judging
-from rageval_report.judges.options import CallOptions, check_options
+from rageval_report.errors import AlignmentError, DataError, check_options, named
+from rageval_report.judges.judging import GrowingJudging, growing_judging
 from rageval_report.judges.procedures import (
     SAME_ANSWERS,
     Verdict,
@@ -22,15 +19,20 @@ from rageval_report.judges.procedures import (
     check_fields,
     verdict_without_judging,
 )
-from rageval_report.judges.results import JudgeResult, combine_votes, fields_of_all
+from rageval_report.judges.results import (
+    JudgeResult,
+    combine_votes,
+    family_note,
+    fields_of_all,
+    fields_of_session,
+)
 from rageval_report.judges.rubric import JUDGES, JudgedRecord, Rubric
-from rageval_report.metrics.performance import Prices
+from rageval_report.judges.sessions import CallOptions
 from rageval_report.records import record_table
 from rageval_report.scores.states import SCORED, VOTES
 from rageval_report.types import FloatArray
 
-AnswerOrder = Literal["baseline_first", "candidate_first"]
-ORDERS: tuple[AnswerOrder, ...] = get_args(AnswerOrder)
+ORDERS = ("baseline_first", "candidate_first")
 _NAME = "preference"
 _CHOICES = {0.0: "first", 0.5: "tie", 1.0: "second"}
 
@@ -138,70 +140,24 @@ def prefer(
     (1, 1.0)
     """
     check_options("prefer", options, CallOptions.__annotations__)
-    paired = pair_records(baseline, candidate, rubric)
-    with growing_judging(chat, **options) as growing:
-        growing.announce(paired.notes)
-        growing.add(paired.rows, [paired.rubric])
-        return growing.combined(
-            lambda seat: _preferences_of(paired, growing, seat), _combine_preferences
-        )
-
-
-def estimate_preference(
-    baseline: object,
-    candidate: object,
-    chat: object,
-    *,
-    rubric: str | Rubric = "preference",
-    cache: Cache | str | Path | None = None,
-    prices: Prices | None = None,
-    retry_unusable: bool = False,
-) -> pd.DataFrame:
-    """The calls that `prefer` would make in both orders, and their cost; nothing is asked.
-
-    Parameters
-    ----------
-    baseline, candidate, chat, rubric, cache, prices, retry_unusable
-        As for `rageval_report.judges.prefer`.
-
-    Returns
-    -------
-    DataFrame
-        One row per model, as `estimate` returns it. Queries with identical answers are a tie
-        without a call: they count in ``n_queries`` only.
-
-    Examples
-    --------
-    >>> from rageval_report.judges import ScriptedChat
-    >>> old = [{"query_id": "q", "question": "Where is Oslo?", "answer": "Somewhere."}]
-    >>> new = [{"query_id": "q", "question": "Where is Oslo?", "answer": "In Norway."}]
-    >>> estimate_preference(old, new, ScriptedChat([]))["n_calls"].item()
-    2
-    """
-    paired = pair_records(baseline, candidate, rubric)
-    table = estimate_calls(paired.rows, [paired.rubric], chat, cache, prices, retry_unusable)
-    counts = ["n_queries", "n_not_judged"]
-    return table.assign(**(table[counts] // len(ORDERS)))
-
-
-@dataclass(frozen=True, eq=False)
-class PairedRecords:
-    """The queries that two pipelines have, and the rubric that compares their answers."""
-
-    rubric: Rubric
-    old: pd.DataFrame
-    new: pd.DataFrame
-    rows: list[JudgedRecord]
-    notes: tuple[str, ...]  # which queries of one pipeline were left out, how many are not judged
-
-
-def pair_records(baseline: object, candidate: object, rubric: str | Rubric) -> PairedRecords:
-    """The matched records of two pipelines, checked for the rubric that compares them."""
     comparing = rubric if isinstance(rubric, Rubric) else JUDGES[rubric]
     if comparing.kind != "preference":
         raise DataError(
             f"rubric must be of the kind 'preference'; {comparing.name!r} judges one answer"
         )
+    tables, rows, notes = _pair_records(baseline, candidate, comparing)
+    with growing_judging(chat, **options) as growing:
+        growing.add(rows, [comparing], notes)
+        return growing.combined(
+            lambda seat: _preferences_of(comparing, tables, notes, growing, seat),
+            _combine_preferences,
+        )
+
+
+def _pair_records(
+    baseline: object, candidate: object, rubric: Rubric
+) -> tuple[tuple[pd.DataFrame, pd.DataFrame], list[JudgedRecord], list[str]]:
+    """The matched records of two pipelines, the rows to be judged, and what is left out."""
     old, new = (record_table(data, unretrieved_citations="keep") for data in (baseline, candidate))
     shared = old.index[old.index.isin(new.index)]
     if not len(shared):
@@ -213,31 +169,36 @@ def pair_records(baseline: object, candidate: object, rubric: str | Rubric) -> P
     ]
     old, new = old.loc[shared], new.loc[shared]
     for table in (old, new):
-        check_fields(comparing, table)
+        check_fields(rubric, table)
     rows: list[JudgedRecord] = []
     n_gaps = 0
     for mine, other in zip(as_rows(old), as_rows(new), strict=True):
         # The record of the side that cannot be judged, if there is one: it says why.
-        shown = mine if verdict_without_judging(comparing, other) is None else other
-        n_gaps += verdict_without_judging(comparing, shown) is not None
+        shown = mine if verdict_without_judging(rubric, other) is None else other
+        n_gaps += verdict_without_judging(rubric, shown) is not None
         rows += [
             {**shown, "first": first["answer"], "second": second["answer"]}
             for first, second in ((mine, other), (other, mine))
         ]
     if n_gaps:
         notes.append(
-            f"{comparing.name} is not judged on {n_gaps} of {len(old)} queries: one side has no "
+            f"{rubric.name} is not judged on {n_gaps} of {len(old)} queries: one side has no "
             "answer, or lacks a field that the rubric shows"
         )
-    return PairedRecords(comparing, old, new, rows, tuple(notes))
+    return (old, new), rows, notes
 
 
 # -- the result
 
 
-def _preferences_of(paired: PairedRecords, growing: GrowingJudging, seat: int) -> Preferences:
-    rubric = paired.rubric
-    shown = growing.shown(seat, rubric)
+def _preferences_of(
+    rubric: Rubric,
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+    notes: list[str],
+    growing: GrowingJudging,
+    seat: int,
+) -> Preferences:
+    shown, session = growing.shown(seat, rubric), growing.sessions[seat]
     combined = list(map(_combine_orders, shown[::2], shown[1::2]))
     columns: dict[str, list[Any]] = {
         order: [_CHOICES.get(verdict.score) for verdict in shown[place::2]]
@@ -246,14 +207,14 @@ def _preferences_of(paired: PairedRecords, growing: GrowingJudging, seat: int) -
     columns[_NAME] = [verdict.score for verdict in combined]
     columns["state"] = [verdict.state for verdict in combined]
     columns["reason"] = [verdict.reason for verdict in combined]
-    frame = pd.DataFrame(columns, index=paired.old.index)
+    frame = pd.DataFrame(columns, index=tables[0].index)
     scored = frame[frame[_NAME].notna()]
     position = _position_counts(scored)
     # Per side, because the judge may belong to the family of one side only.
     later_notes = [
         f"{side}: {note}"
-        for side, table in (("baseline", paired.old), ("candidate", paired.new))
-        for note in growing.family_note(seat, table)
+        for side, table in zip(("baseline", "candidate"), tables, strict=True)
+        for note in family_note(session.chat.model, table)
     ]
     if position["n_decided"]:
         later_notes.append(
@@ -268,8 +229,8 @@ def _preferences_of(paired: PairedRecords, growing: GrowingJudging, seat: int) -
         frame=frame,
         position=position,
         **_count_preferences(frame[_NAME].to_numpy()),
-        **growing.fields(
-            *(seat, [rubric], n_scored, paired.notes, later_notes),
+        **fields_of_session(
+            *(session, [rubric.name], n_scored, notes, later_notes),
             {"rubric": rubric.name, "rubric_version": rubric.version},
         ),
     )
@@ -319,22 +280,20 @@ def _combine_preferences(results: Mapping[str, Preferences]) -> Preferences:
     """The preference of the majority of several judges, and the results of each beside it."""
     frames = {judge: result.frame for judge, result in results.items()}
     # Unlike yes and no, an even split is a verdict: undecided.
-    combined = combine_votes(
+    combined, notes = combine_votes(
         *(_NAME, "majority"),
         pd.DataFrame({judge: frame[_NAME] for judge, frame in frames.items()}),
         [frame["state"] for frame in frames.values()],
         [frame["reason"] for frame in frames.values()],
         tie=0.5,
     )
-    columns = {_NAME: combined.scores, "state": combined.states, "reason": combined.reasons}
     positions = [result.position for result in results.values()]
     totals = {name: sum(position[name] for position in positions) for name in positions[0]}
     firsts = sum(p["n_decided"] * p["first"] for p in positions if p["n_decided"])
     totals["first"] = firsts / totals["n_decided"] if totals["n_decided"] else math.nan
-    index = next(iter(frames.values())).index
     return Preferences(
-        frame=pd.DataFrame({**columns, f"{_NAME}{VOTES}": combined.marks}, index=index),
+        frame=combined.rename(columns={"score": _NAME, "marks": f"{_NAME}{VOTES}"}),
         position=totals,
-        **_count_preferences(combined.scores),
-        **fields_of_all(results, combined.notes, ("rubric", "rubric_version"), "majority"),
+        **_count_preferences(combined["score"].to_numpy()),
+        **fields_of_all(results, notes, ("rubric", "rubric_version"), "majority"),
     )

@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Unpack
 from urllib.parse import quote
 
 from rageval_report import http
 from rageval_report._registry import load
-from rageval_report.errors import DataError, JudgeError
+from rageval_report.errors import DataError, check_options
 from rageval_report.http import (
     Headers,
     HttpResponse,
@@ -41,46 +42,22 @@ from rageval_report.judges.chats import (
     Ask,
     AskInAttempts,
     ChatOptions,
-    Ending,
     Message,
     Reply,
     RunAttempt,
+    check_count,
     count_bytes,
 )
-from rageval_report.judges.options import check_count, check_options
 from rageval_report.types import Sleep
 
 JsonBody = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class WireProtocol:
-    """How the servers of a provider are spoken to: a table of ``wires.toml``, which explains it."""
-
-    provider: str
-    home: str
-    url_variables: tuple[str, ...]
-    key_variables: tuple[str, ...]
-    key_header: tuple[str, str]
-    endpoint: str
-    body: JsonBody
-    limits: tuple[str, ...]
-    required: str
-    expected: str
-    text: str
-    stop: str
-    endings: Mapping[str, Ending]
-    sent: tuple[str, ...]
-    received: tuple[str, ...]
-    base_endings: str = ""
-    refusal: str = ""
-    counts: tuple[str, ...] = ()
-    model: str = "model"
-
-
+# How the servers of each provider are spoken to: the tables of ``wires.toml``, which explains them.
+_OMITTED: dict[str, Any] = {"base_endings": "", "refusal": "", "counts": ()}
 _FILE = Path(__file__).with_name("wires.toml")
-WIRES = {
-    name: WireProtocol(name, **table)
+WIRES: dict[str, Any] = {
+    name: SimpleNamespace(provider=name, **{**_OMITTED, **table})
     for name, table in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
 }
 
@@ -89,7 +66,7 @@ WIRES = {
 class HttpChat:
     """A model behind a server."""
 
-    wire: WireProtocol = field(repr=False)
+    wire: Any = field(repr=False)  # of `WIRES`
     model: str
     url: str
     key_variable: str | None
@@ -164,16 +141,6 @@ class HttpChat:
         counts = [_count_at(body, path) or 1 for path in self.wire.counts]
         return max(limits) * math.prod(counts) if limits else None
 
-    def __call__(self, text: str) -> str:
-        """Ask one thing; `JudgeError` if the model refuses, or its answer was cut off."""
-        with self.open() as ask:
-            reply = ask(Message(text))
-        if reply.ending == "refusal":
-            raise JudgeError(f"{self.model} refused to answer")
-        if reply.ending == "length":
-            raise JudgeError(f"the answer of {self.model} was cut off at {self.max_tokens} tokens")
-        return reply.text
-
     def _body(self, message: Message, added: Mapping[str, object] | None) -> JsonBody:
         is_sent = message.schema is not None and self.structured
         schema = dict(message.schema or {}) if is_sent else None
@@ -201,8 +168,7 @@ class HttpChat:
         """The headers, which carry the key."""
         headers: dict[str, str | Key] = {}
         if self.wire.provider == "anthropic":
-            version = os.environ.get("RAG_EVAL_ANTHROPIC_VERSION") or "2023-06-01"
-            headers["anthropic-version"] = version
+            headers["anthropic-version"] = "2023-06-01"
         if self.key_variable is not None and not self._is_signed:
             name, scheme = self.wire.key_header
             headers[name] = key_from_environment(self.key_variable, scheme=scheme)
@@ -236,7 +202,6 @@ class HttpChat:
             _sum_tokens(document, wire.sent),
             _sum_tokens(document, wire.received),
             "refusal" if refusal else wire.endings.get(reason, "end"),
-            str(_value_at(document, wire.model) or ""),
         )
 
 
@@ -390,11 +355,6 @@ def anthropic_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     **options
         As for `openai_chat`.
 
-    Notes
-    -----
-    The header ``anthropic-version`` is 2023-06-01, or the value of RAG_EVAL_ANTHROPIC_VERSION: the
-    provider's own library sends 2026-10-21 since version 2, with the same body.
-
     Examples
     --------
     >>> anthropic_chat("claude-haiku-4-5", base_url="http://localhost:8080").url
@@ -434,8 +394,6 @@ def gemini_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
 
 _BEARER_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105
 _SECRET_KEY = "AWS_SECRET_ACCESS_KEY"  # noqa: S105
-# The domains of regions outside the main one, by the beginning of the region's name.
-_DOMAINS = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}
 
 
 def bedrock_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
@@ -478,8 +436,7 @@ def bedrock_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     variables = WIRES["bedrock"].url_variables
     if options.get("base_url") is None and not any(map(os.environ.get, variables)):
         region = region_from_environment()
-        domains = (domain for start, domain in _DOMAINS.items() if region.startswith(start))
-        url = f"https://bedrock-runtime.{region}.{next(domains, 'amazonaws.com')}"
+        url = f"https://bedrock-runtime.{region}.amazonaws.com"
     return _connect("bedrock", model, options, url)
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import JudgeError
-from rageval_report.judges.chats import family_of, judge_names
+from rageval_report.judges.chats import family_of
 from rageval_report.judges.ledger import MICROS_PER_USD
 from rageval_report.judges.sessions import INTERRUPTED, JudgeSession
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
@@ -34,25 +32,6 @@ class JudgeResult:
     failure: str | None = None
 
 
-ResultT = TypeVar("ResultT", bound=JudgeResult)
-
-
-def result_of_all(
-    sessions: Sequence[JudgeSession],
-    result_of: Callable[[int], ResultT],
-    combine: Callable[[dict[str, ResultT]], ResultT],
-) -> ResultT:
-    """The result of the only judge, or that of several together."""
-    if all(session.is_hopeless for session in sessions):
-        is_one = len(sessions) == 1
-        raise JudgeError(
-            "; ".join(f"{'' if is_one else s.chat.model + ': '}{s.brake.reason}" for s in sessions)
-        )
-    names = judge_names([session.chat for session in sessions])
-    results = {name: result_of(seat) for seat, name in enumerate(names)}
-    return results[names[0]] if len(names) == 1 else combine(results)
-
-
 def fields_of_session(
     session: JudgeSession,
     judges: Iterable[str],
@@ -68,11 +47,11 @@ def fields_of_session(
     if reason is not None:
         kept = "" if session.is_hopeless else ". What was judged so far is kept"
         stopped = [f"stopped before the end: {reason}{kept}"]
-    how = f"the server of {chat.model} refused a JSON schema"
-    if not session.has_refused_schemas:
-        how = f"{chat.model} was sent no JSON schema"
-    if session.has_refused_schemas or chat.settings.get("structured") is False:
-        schema = [f"structured=False: {how}; the strict parser read its answers"]
+    if session.has_refused_schemas:
+        schema = [
+            f"structured=False: the server of {chat.model} refused a JSON schema; the strict "
+            "parser read its answers"
+        ]
     # Why there is no verdict at all; an interruption by the user is not a failure.
     if not n_scored and reason != INTERRUPTED:
         if reason is not None:
@@ -81,11 +60,10 @@ def fields_of_session(
             [(first, n)] = failures.most_common(1)
             total = failures.total()
             failure = f"nothing was judged; of {total} failures {n} are this: {first}"
-    spending = _spending_notes(session)
     refused = {"structured": False} if session.has_refused_schemas else {}
     return {
         "usage": usage,
-        "notes": (*stopped, *notes, *schema, *later_notes, _usage_note(usage, session), *spending),
+        "notes": (*stopped, *notes, *schema, *later_notes, *_usage_notes(usage, session)),
         "settings": {"judge_model": chat.model, **chat.settings, **refused, **settings},
         "is_interrupted": reason == INTERRUPTED,
         "failure": failure,
@@ -99,44 +77,20 @@ def family_note(judge: str, records: pd.DataFrame, generator: str | None = None)
     """A note that the judge belongs to the model family that wrote the answers, if it does."""
     family = family_of(judge)
     cells = records["model"].tolist() if "model" in records else [generator] * len(records)
-    models = Counter(cell if isinstance(cell, str) else generator for cell in cells)
-    relatives = {
-        model: n for model, n in models.items() if model and family and family_of(model) == family
-    }
+    models = [cell if isinstance(cell, str) else generator for cell in cells]
+    relatives = [model for model in models if model and family and family_of(model) == family]
     if not relatives:
         return []
+    kin = ", ".join(dict.fromkeys(relatives))
     return [
-        f"the judge {judge} is of the same family as {', '.join(relatives)} ({family}), which "
-        f"wrote {sum(relatives.values())} of {len(records)} answers: judges tend to favour answers "
-        "of their own family"
+        f"the judge {judge} is of the same family as {kin} ({family}), "
+        f"which wrote {len(relatives)} of {len(records)} answers: judges tend to favour answers of "
+        "their own family"
     ]
 
 
-def _spending_notes(session: JudgeSession) -> list[str]:
-    """What was not paid twice, what may have been billed, and what of the budget is spent."""
-    meter, ledger = session.meter, session.ledger
-    notes = []
-    if n := meter.n_unusable_cached:
-        notes.append(
-            f"{n} answer{'s' if n > 1 else ''} in the cache without a verdict cost nothing again; "
-            "retry_unusable=True asks again"
-        )
-    n_unknown = sum(usage.n_unknown for usage in meter.by_judge.values())
-    if n_unknown and meter.price is not None:
-        most = sum(usage.max_unknown_usd or 0.0 for usage in meter.by_judge.values())
-        notes.append(
-            f"{n_unknown} attempts were not answered, e.g. because of a time-out, and may have "
-            f"been billed: {most:.4g} USD at most"
-        )
-    if ledger.max_cost is not None:
-        earlier, total = (n / MICROS_PER_USD for n in (ledger.earlier, ledger.committed))
-        by_others = f", {earlier:.4g} of it by other runs with the cache" if earlier else ""
-        budget = f"the budget of {ledger.max_cost:g} USD"
-        notes.append(f"at most {total:.4g} of {budget} is spent{by_others}")
-    return notes
-
-
-def _usage_note(usage: pd.DataFrame, session: JudgeSession) -> str:
+def _usage_notes(usage: pd.DataFrame, session: JudgeSession) -> Iterator[str]:
+    """What was asked, what it cost, and what of the budget is spent."""
     n_calls, n_cached, n_failed = usage[["n_calls", "n_cached", "n_failed"]].sum()
     if session.meter.price is None:
         cost = "the cost is unknown without prices" if n_calls else "nothing was spent"
@@ -145,10 +99,14 @@ def _usage_note(usage: pd.DataFrame, session: JudgeSession) -> str:
     else:
         cost = f"{usage['cost_usd'].sum():.4g} USD"
     times = "once" if n_calls == 1 else f"{n_calls} times"
-    return (
+    yield (
         f"{session.chat.model} was asked {times}, {n_cached} answers came from the cache, "
         f"{n_failed} gave no verdict; {cost}"
     )
+    ledger = session.ledger
+    if ledger.max_cost is not None:
+        spent = ledger.spent / MICROS_PER_USD
+        yield f"at most {spent:.4g} of the budget of {ledger.max_cost:g} USD is spent"
 
 
 # -- several judges
@@ -167,17 +125,6 @@ def mean_vote(votes: FloatArray) -> FloatArray:
     return np.where(n > 0, np.nansum(votes, axis=1) / np.maximum(n, 1), np.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class CombinedVotes:
-    """The scores of several judges together, with one state and all reasons for each query."""
-
-    scores: FloatArray
-    states: list[str]
-    reasons: list[str]
-    marks: list[dict[str, float]]
-    notes: list[str]
-
-
 def combine_votes(
     name: str,
     rule: CombiningRule,
@@ -185,8 +132,8 @@ def combine_votes(
     states: Iterable[Iterable[Any]],
     reasons: Iterable[Iterable[Any]],
     tie: float = math.nan,
-) -> CombinedVotes:
-    """Combine the scores of a metric, one column for each judge, and say how it was done."""
+) -> tuple[pd.DataFrame, list[str]]:
+    """The scores of several judges together, with one state and all reasons, and notes on them."""
     values = votes.to_numpy(dtype=np.float64)
     scores = majority(values, tie) if rule == "majority" else mean_vote(values)
     marks = [dict(zip(map(str, votes), row, strict=True)) for row in values.tolist()]
@@ -203,13 +150,8 @@ def combine_votes(
             f"{name}: the judges are evenly split on {len(split)} of {len(votes)} queries, which "
             "are unscored; an odd number of judges avoids most of it"
         )
-    if n_partial := int((is_vote.any(axis=1) & ~is_vote.all(axis=1)).sum()):
-        pairs = zip(votes, (~is_vote).sum(axis=0), strict=True)
-        notes.append(
-            f"{name}: {n_partial} of {len(votes)} queries have scores of some judges only, which "
-            f"decide alone; unscored by {', '.join(f'{judge} {n}' for judge, n in pairs if n)}"
-        )
-    return CombinedVotes(scores, combined, texts, marks, notes)
+    columns = {"score": scores, "state": combined, "reason": texts, "marks": marks}
+    return pd.DataFrame(columns, index=votes.index), notes
 
 
 def _join_reasons(marks: Mapping[str, float], reasons: Sequence[Any]) -> str:

@@ -6,23 +6,21 @@ A judge is a metric that asks a chat model; the rubrics that come with the libra
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 from typing import Any, Literal, get_args
 
-from rageval_report._registry import Registry, import_yaml
-from rageval_report.errors import DataError, ReaderError, UnknownNameError, check_choice, named
+from rageval_report._registry import Registry
+from rageval_report.errors import DataError, ReaderError, UnknownNameError, check_choice
 from rageval_report.files.source import Source
-from rageval_report.files.strict_json import load_json
 from rageval_report.judges.chats import JsonSchema, Message
 from rageval_report.judges.parsing import GradeScale
 from rageval_report.records.cells import is_missing
+from rageval_report.runner.settings import parse_settings, read_yaml
 from rageval_report.scores import METRICS, Catalogue, Metric, normalise_name
 
 RubricKind = Literal["grade", "yes_no", "claims", "contexts", "preference"]
@@ -127,22 +125,11 @@ class Rubric:
                 raise DataError(f"{attribute} must be a non-empty text; got {value!r}")
         check_choice("kind", self.kind, get_args(RubricKind))
         check_choice("combine", self.combine, get_args(Combination))
-        needs = (self.needs,) if isinstance(self.needs, str) else tuple(self.needs or ())
-        if not all(isinstance(name, str) for name in needs):
-            raise DataError(f"needs must be names of fields; got {named(needs)}")
-        optional = self.optional
-        optional = (optional,) if isinstance(optional, str) else tuple(optional or ())
-        for text in optional:
-            if not isinstance(text, str) or not _FIELD.search(text):
-                raise DataError(
-                    "optional must be texts, each with a field in braces, e.g. "
-                    f"{{negative_reference}}; got {text!r}"
-                )
         checked = {
             "name": normalise_name(self.name),
             "scale": _parse_scale(self.scale),
-            "optional": optional,
-            "needs": needs or self._fields_in_prompts(),
+            "optional": tuple(self.optional),
+            "needs": tuple(self.needs) or self._fields_in_prompts(),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -219,23 +206,16 @@ class Rubric:
         return Message(f"{text}\n\n{instruction}", self.system, schema)
 
 
-def _parse_scale(scale: object) -> GradeScale:
+def _parse_scale(scale: Any) -> GradeScale:
     if isinstance(scale, GradeScale):
         return scale
-    limits = list(scale) if isinstance(scale, list | tuple) else []
-    numbers = [limit for limit in limits if _is_finite(limit)]
-    if len(limits) == len(numbers) == 2:
-        whole = all(isinstance(limit, int) for limit in limits)
-        return GradeScale(float(limits[0]), float(limits[1]), whole)
-    raise DataError(f"scale must be the worst and the best grade, e.g. (1, 5); got {scale!r}")
-
-
-def _is_finite(number: object) -> bool:
     try:
-        is_number = isinstance(number, int | float) and not isinstance(number, bool)
-        return is_number and math.isfinite(number)  # type: ignore[arg-type]
-    except OverflowError:  # an integer that no float holds
-        return False
+        low, high = map(float, () if isinstance(scale, str) else scale)
+    except (TypeError, ValueError, OverflowError) as exc:
+        raise DataError(
+            f"scale must be the worst and the best grade, e.g. (1, 5); got {scale!r}"
+        ) from exc
+    return GradeScale(low, high, all(isinstance(limit, int) for limit in scale))
 
 
 def is_filled(value: object) -> bool:
@@ -302,8 +282,6 @@ def _schema(form: Any, types: Mapping[str, JsonSchema]) -> JsonSchema:
 
 # -- rubrics in files
 
-_FIELDS = tuple(attribute.name for attribute in fields(Rubric))
-
 
 def read_rubric(path: str | Path) -> Rubric:
     r"""Read a rubric from a file.
@@ -311,8 +289,8 @@ def read_rubric(path: str | Path) -> Rubric:
     Parameters
     ----------
     path : str or Path
-        .yaml or .yml (needs the extra ``yaml``), .json or .toml; an object with the fields of
-        `Rubric`.
+        TOML if its name ends in .toml, else YAML (needs the extra ``yaml``); an object with the
+        fields of `Rubric`.
 
     Raises
     ------
@@ -333,65 +311,27 @@ def read_rubric(path: str | Path) -> Rubric:
     GradeScale(low=1.0, high=5.0, whole=True)
     """
     source = Source(path)
-    suffix = Path(path).suffix.lower()
-    if suffix not in _PARSERS:
-        raise source.error(f"the file of a rubric must end in {', '.join(_PARSERS)}")
     try:
-        document = _PARSERS[suffix](source.text)
-    except (ValueError, RecursionError) as exc:
-        line = getattr(exc, "lineno", None)
-        why = "it is nested too deeply" if isinstance(exc, RecursionError) else exc
-        why = getattr(exc, "msg", why) if line else why
-        raise source.error(f"it cannot be parsed: {why}", line=line) from exc
-    if not isinstance(document, dict):
-        raise source.error(f"expected an object with the fields {', '.join(_FIELDS)}")
-    try:
-        return _make_rubric(document)
-    except (DataError, UnknownNameError) as exc:
-        raise exc if isinstance(exc, ReaderError) else source.error(str(exc)) from exc
-
-
-def _make_rubric(document: dict[Any, Any]) -> Rubric:
-    for name in document:
-        if name not in _FIELDS:
-            raise UnknownNameError("field of a rubric", str(name), _FIELDS)
-    missing = [name for name in ("name", "question", "prompt") if name not in document]
-    if missing:
-        raise DataError(f"the rubric has no {' and no '.join(missing)}")
-    if "version" in document:  # YAML and TOML read version: 2 as a number
-        document = {**document, "version": str(document["version"])}
-    return Rubric(**document)
-
-
-def _parse_yaml(text: str) -> object:
-    yaml = import_yaml()  # the package of an extra
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as exc:
-        mark = getattr(exc, "problem_mark", None)
-        problem = getattr(exc, "problem", None) or type(exc).__name__
-        if mark is None:
-            raise ValueError(problem) from exc
-        raise json.JSONDecodeError(problem, "\n" * mark.line, mark.line) from exc
-
-
-_PARSERS: dict[str, Callable[[str], object]] = {
-    ".yaml": _parse_yaml,
-    ".yml": _parse_yaml,
-    ".json": load_json,
-    ".toml": tomllib.loads,
-}
+        is_toml = Path(path).suffix.lower() == ".toml"
+        document = tomllib.loads(source.text) if is_toml else read_yaml(path)
+        if "version" in document:  # version: 2 is a number
+            document["version"] = str(document["version"])
+        return parse_settings(Rubric, document, "rubric")
+    except ReaderError:
+        raise
+    except (ValueError, RecursionError, UnknownNameError) as exc:
+        raise source.error(f"expected a rubric: {exc or 'it is nested too deeply'}") from exc
 
 
 # -- the table of judges
 
 
-def _shipped() -> dict[str, Rubric | str]:
-    tables = tomllib.loads(Path(__file__).with_name("rubrics.toml").read_text(encoding="utf-8"))
-    return {name: _make_rubric({"name": name, **table}) for name, table in tables.items()}
-
-
-JUDGES: Registry[Rubric] = Registry("judge", _shipped(), group="rageval_report.judges")
+_SHIPPED = tomllib.loads(Path(__file__).with_name("rubrics.toml").read_text(encoding="utf-8"))
+JUDGES: Registry[Rubric] = Registry(
+    "judge",
+    {name: Rubric(name, **table) for name, table in _SHIPPED.items()},
+    group="rageval_report.judges",
+)
 
 
 def judge_of(name: str) -> str | None:

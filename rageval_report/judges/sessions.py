@@ -1,20 +1,19 @@
-"""A judging session: one chat model with the cache, the ledger and the limits of its calls.
+"""A judging session: one chat model with the cache, the budget and the limits of its calls.
 
-A reply comes from the cache if it is there, else from the model, as soon as the budget and the
-pace allow the call.
+A reply comes from the cache if it is there, else from the model, as soon as the budget allows it.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, Protocol, TypeVar, Unpack
+from pathlib import Path
+from typing import Generic, Protocol, TypedDict, TypeVar, Unpack
 
 import pandas as pd
 from tqdm import tqdm
@@ -28,19 +27,13 @@ from rageval_report.judges.chats import (
     Message,
     Reply,
     chats_of,
+    check_count,
     max_reply_tokens,
     max_request_tokens,
     open_attempts,
     was_not_billed,
 )
-from rageval_report.judges.ledger import (
-    MICROS_PER_USD,
-    Ledger,
-    check_budget,
-    cost_in_micros,
-    ledger_path,
-)
-from rageval_report.judges.options import CallOptions, CallPlan
+from rageval_report.judges.ledger import MICROS_PER_USD, Ledger, check_budget, cost_in_micros
 from rageval_report.judges.parsing import UnreadableError
 from rageval_report.judges.rubric import Rubric
 from rageval_report.metrics.performance import Price, Prices, check_prices
@@ -50,7 +43,6 @@ JobT = TypeVar("JobT")
 Number = TypeVar("Number", int, float)
 
 INTERRUPTED = "interrupted"
-_SECONDS_PER_MINUTE = 60.0
 # Unauthorised, forbidden, not found: every further call would get the same answer.
 _HOPELESS_STATUSES = (401, 403, 404)
 # What servers answer to a field that they do not know, such as the one that holds the schema.
@@ -62,6 +54,62 @@ _ASK_AGAIN = (
     "\n\nAn answer of yours to this could not be read: {why}. Give the JSON object alone, without "
     "a word before or after it."
 )
+
+
+class CallOptions(TypedDict, total=False):
+    """How a chat model is called, by `judge` as by `prefer`; every key may be omitted.
+
+    Examples
+    --------
+    >>> CallOptions(concurrency=4, progress=False)
+    {'concurrency': 4, 'progress': False}
+
+    Parameters
+    ----------
+    cache : Cache or path, optional
+        Where replies are kept, so that no call is paid for twice. If omitted, they are not kept.
+    concurrency : int, default 8
+        The number of calls that may run at the same time, of all judges together.
+    prices : mapping of str to Price, optional
+        By model, US dollars per million tokens sent and received, as ``{"gpt-5": (1.25, 10)}``.
+        The cost of a model without a price is unknown; a free one costs ``(0, 0)``.
+    max_cost : float, optional
+        The budget of this run in US dollars, of all judges together: no request is sent that could
+        exceed it. It needs the price of each model. A request reserves one token per byte of it and
+        `max_tokens` tokens of the answer; a retry is another request. What it did not use is free
+        again as soon as it is answered; if it is not, e.g. after a time-out, the reservation counts
+        as spent.
+    give_up_after : int, default 10
+        The number of consecutive calls that may fail before the remaining ones are cancelled; each
+        judge counts its own.
+    progress : bool, default True
+        Whether to show a progress bar if standard error is a terminal.
+    tell : callable, optional
+        Called before the first request with each note that should be known by then, e.g. that some
+        records lack a field. The notes of the result contain them too.
+    """
+
+    cache: Cache | str | Path | None
+    concurrency: int
+    prices: Prices | None
+    max_cost: float | None
+    give_up_after: int
+    progress: bool
+    tell: Callable[[str], object] | None
+
+
+class JudgeOptions(CallOptions, total=False):
+    """All options of `judge`: `CallOptions`, `n_repeats` and `generator`.
+
+    Examples
+    --------
+    >>> options: JudgeOptions = {"n_repeats": 3, "concurrency": 1, "max_cost": 2.5, "prices": {}}
+    >>> options["n_repeats"]
+    3
+    """
+
+    n_repeats: int
+    generator: str | None
 
 
 class NoVerdictError(Exception):
@@ -112,49 +160,15 @@ def ask_step(step: JudgeStep[T], reply_to: Ask, max_tokens: int) -> T:
     raise AssertionError  # the loop returns or raises
 
 
-class NotCachedError(Exception):
-    """The cache has no reply to a message."""
-
-
-@dataclass(frozen=True)
-class CachedReplies:
-    """The replies in a cache to the requests of one rubric and repeat; none without a cache."""
-
-    cache: Cache | None
-    chat: Chat
-    rubric: Rubric | None = None
-    repeat: int = 0
-
-    def find(self, message: Message) -> tuple[Reply, bool]:
-        """The reply to a message, and whether it is of a server that had refused the schema."""
-        variants = [message]
-        if message.schema is not None and sends_schemas(self.chat):
-            variants.append(replace(message, schema=None))
-        for variant in variants if self.cache is not None else ():
-            if (reply := self.cache.get(self._key(variant))) is not None:  # type: ignore[union-attr]
-                return reply, variant is not message
-        raise NotCachedError
-
-    def put(self, sent: Message, reply: Reply) -> None:
-        """Keep the reply to a message as it was sent: without a schema if the server refused it."""
-        if self.cache is not None and self.rubric is not None:
-            judge, model = self.rubric.name, self.chat.model
-            self.cache.put(self._key(sent), reply, judge=judge, model=model)
-
-    def _key(self, message: Message) -> bytes:
-        return reply_key(
-            model=self.chat.model,
-            settings=self.chat.settings,
-            message=message,
-            judge=self.rubric.name if self.rubric else "",
-            version=self.rubric.version if self.rubric else "",
-            repeat=self.repeat,
-        )
-
-
-def sends_schemas(chat: Chat) -> bool:
-    """Whether a chat sends JSON schemas; one from outside that does not mention them does not."""
-    return chat.settings.get("structured") is True
+def _key(chat: Chat, message: Message, rubric: Rubric, repeat: int) -> bytes:
+    return reply_key(
+        model=chat.model,
+        settings=chat.settings,
+        message=message,
+        judge=rubric.name,
+        version=rubric.version,
+        repeat=repeat,
+    )
 
 
 # -- what is counted, and what limits the calls
@@ -182,8 +196,6 @@ class Usage:
     prompt_tokens: int | None = 0
     completion_tokens: int | None = 0
     cost_usd: float | None = 0.0
-    n_unknown: int = 0
-    max_unknown_usd: float | None = 0.0
 
 
 class Meter:
@@ -193,23 +205,26 @@ class Meter:
         self.price = price
         self.by_judge: dict[str, Usage] = {}
         self.failures: Counter[str] = Counter()  # reasons for a missing verdict
-        self.n_unusable_cached = 0  # answers without a verdict that were not asked again
         self._lock = threading.Lock()
-
-    @contextmanager
-    def counting(self, judge: str) -> Iterator[Usage]:
-        """The usage of a judge, to be changed by one thread at a time."""
-        with self._lock:
-            yield self.by_judge.setdefault(judge, Usage())
 
     def count_answer(self, judge: str, reply: Reply) -> None:
         """Count a call that was answered."""
         sent, received = reply.prompt_tokens, reply.completion_tokens
-        with self.counting(judge) as usage:
+        with self._lock:
+            usage = self.by_judge.setdefault(judge, Usage())
             usage.n_calls += 1
             usage.prompt_tokens = _add(usage.prompt_tokens, sent)
             usage.completion_tokens = _add(usage.completion_tokens, received)
             usage.cost_usd = _add(usage.cost_usd, cost_of(self.price, sent, received))
+
+    def count_step(self, judge: str, *, is_cached: bool, failure: str | None) -> None:
+        """Count a request that has its verdict, or the reason why it has none."""
+        with self._lock:
+            usage = self.by_judge.setdefault(judge, Usage())
+            usage.n_cached += is_cached
+            if failure is not None:
+                usage.n_failed += 1
+                self.failures[failure] += 1
 
     def table(self, judges: Iterable[str]) -> pd.DataFrame:
         """One row per judge; also of those that were never asked."""
@@ -269,25 +284,6 @@ class Brake:
             self.stop(f"{n_in_a_row} calls in a row failed, the last with: {exc}", is_failure=True)
 
 
-class Pace:
-    """Spaces the calls evenly, so that a rate limit holds."""
-
-    def __init__(self, per_minute: float | None):
-        self._gap = 0.0 if per_minute is None else _SECONDS_PER_MINUTE / per_minute
-        self._next = 0.0
-        self._lock = threading.Lock()
-
-    def wait(self) -> None:
-        """Wait until this call may start."""
-        with self._lock:
-            now = time.monotonic()
-            turn = max(now, self._next)
-            self._next = turn + self._gap
-        if turn > now:
-            # Outside the lock, so that the waits of several threads overlap.
-            time.sleep(turn - now)
-
-
 # -- sessions
 
 
@@ -295,12 +291,19 @@ class JudgeSession:
     """Everything that calls to one chat model share; it is used by several threads."""
 
     def __init__(
-        self, chat: Chat, ask: AskInAttempts, cache: Cache | None, plan: CallPlan, ledger: Ledger
+        self,
+        chat: Chat,
+        ask: AskInAttempts,
+        cache: Cache | None,
+        ledger: Ledger,
+        options: CallOptions,
     ):
-        self.chat, self.ask, self.cache, self.plan, self.ledger = chat, ask, cache, plan, ledger
-        self.meter = Meter(price_of(chat, plan.prices))
-        self.pace = Pace(plan.per_minute)
-        self.brake = Brake(plan.give_up_after, on_stop=ledger.wake)
+        self.chat, self.ask, self.cache, self.ledger = chat, ask, cache, ledger
+        self.concurrency = options.get("concurrency", 8)
+        self.has_progress = options.get("progress", True)
+        self.tell = options.get("tell")
+        self.meter = Meter(price_of(chat, options.get("prices")))
+        self.brake = Brake(options.get("give_up_after", 10), on_stop=ledger.wake)
         self.has_refused_schemas = False  # then none is sent any more
 
     @property
@@ -310,38 +313,27 @@ class JudgeSession:
 
     def asker(self, rubric: Rubric, repeat: int = 0) -> AskStep:
         """The callable that asks the steps of one rubric."""
-        return _Asker(self, rubric.name, CachedReplies(self.cache, self.chat, rubric, repeat))
-
-    def ask_within_budget(self, message: Message, purpose: str) -> Reply:
-        """The reply to a message that is not a judge's, within the budget."""
-        asker = _Asker(self, purpose, CachedReplies(None, self.chat))
-        return self.ask(message, partial(asker.attempt, message))
+        return _Asker(self, rubric, repeat)
 
 
 @contextmanager
 def open_sessions(chat: object, **options: Unpack[CallOptions]) -> Iterator[list[JudgeSession]]:
     """Sessions with one or more chat models that share the cache and the budget."""
-    chats, plan = chats_of(chat), CallPlan(**options)
-    prices = [price_of(model, plan.prices) for model in chats]
-    for model, price in zip(chats, prices, strict=True):
-        if plan.max_cost is not None and max_reply_tokens(model) is None:
+    chats, max_cost = chats_of(chat), options.get("max_cost")
+    check_count("concurrency", options.get("concurrency", 8))
+    for model in chats:
+        if max_cost is not None and max_reply_tokens(model) is None:
             raise DataError(
                 f"max_cost needs a limit of the answers of {model.model}, but extra_body removes "
                 "the field for max_tokens from the request"
             )
-        check_budget(plan.max_cost, price, model.model)
-    # Without a price nobody knows what is spent, so that nothing can be kept.
-    is_kept = plan.cache_path is not None and prices != [None] * len(prices)
-    path = ledger_path(plan.cache_path) if is_kept and plan.cache_path else None
-    names = " + ".join(model.model for model in chats)
+        check_budget(max_cost, price_of(model, options.get("prices")), model.model)
     with ExitStack() as stack:
-        ledger = Ledger(plan.max_cost, path, over=plan.max_cost_over, model=names)
-        stack.callback(ledger.close)
-        cache = plan.cache
+        cache, ledger = options.get("cache"), Ledger(max_cost)
         if cache is not None and not isinstance(cache, Cache):
             cache = stack.enter_context(Cache(cache))
         yield [
-            JudgeSession(model, stack.enter_context(open_attempts(model)), cache, plan, ledger)
+            JudgeSession(model, stack.enter_context(open_attempts(model)), cache, ledger, options)
             for model in chats
         ]
 
@@ -351,47 +343,33 @@ class _Asker:
     """Asks the steps of one rubric: the cache first, then the model."""
 
     session: JudgeSession
-    judge: str
-    cached: CachedReplies
+    rubric: Rubric
+    repeat: int
 
     def __call__(self, step: JudgeStep[T]) -> T:
-        session, n_asked, is_usable = self.session, 0, False
+        session, name, n_asked, failure = self.session, self.rubric.name, 0, None
 
         def reply_to(message: Message) -> Reply:
             nonlocal n_asked
-            try:
-                reply, is_without_schema = self.cached.find(message)
-            except NotCachedError:
+            key, cache = _key(session.chat, message, self.rubric, self.repeat), session.cache
+            reply = None if cache is None else cache.get(key)
+            if reply is None:
                 n_asked += 1
-                return self._ask(message)
-            # The server refused schemas in an earlier run: this one does not try again.
-            session.has_refused_schemas |= is_without_schema
+                reply = self._ask(message)
+                # Every answer was paid for, also one without a verdict.
+                if cache is not None:
+                    cache.put(key, reply, judge=name, model=session.chat.model)
             return reply
 
-        failure = ""
         try:
-            try:
-                result = ask_step(step, reply_to, session.chat.max_tokens)
-                is_usable = True
-            except NoVerdictError:
-                if n_asked or not session.plan.retry_unusable:
-                    raise
-                n_asked = 1
-                result = ask_step(step, self._ask, session.chat.max_tokens)
-            return result
+            return ask_step(step, reply_to, session.chat.max_tokens)
         except NoVerdictError as exc:
             failure = str(exc)
             raise
         finally:
-            with session.meter.counting(self.judge) as usage:
-                usage.n_cached += not n_asked
-                session.meter.n_unusable_cached += not (n_asked or is_usable)
-                usage.n_failed += bool(failure)
-                if failure:
-                    session.meter.failures[failure] += 1
+            session.meter.count_step(name, is_cached=not n_asked, failure=failure)
 
     def _ask(self, message: Message) -> Reply:
-        """The reply of the model, which is kept."""
         brake = self.session.brake
         try:
             reply = self._call(message)
@@ -403,9 +381,6 @@ class _Asker:
             why = f"the judge could not be asked: {exc}"
             raise NoVerdictError(why if is_ours else f"the chat client failed: {exc!r}") from exc
         brake.record_success()
-        # Every answer was paid for, also one without a verdict.
-        refused = self.session.has_refused_schemas
-        self.cached.put(replace(message, schema=None) if refused else message, reply)
         return reply
 
     def _call(self, message: Message) -> Reply:
@@ -415,44 +390,38 @@ class _Asker:
         if session.has_refused_schemas:
             message = plain
         try:
-            return session.ask(message, partial(self.attempt, message))
+            return session.ask(message, partial(self._attempt, message))
         except RagevalError as exc:
-            may_be_schema = message.schema is not None and sends_schemas(session.chat)
-            if not may_be_schema or getattr(exc, "status", None) not in _REFUSED_BODY_STATUSES:
+            is_sent = message.schema is not None and session.chat.settings.get("structured") is True
+            if not is_sent or getattr(exc, "status", None) not in _REFUSED_BODY_STATUSES:
                 raise
-        reply = session.ask(plain, partial(self.attempt, plain))
+        reply = session.ask(plain, partial(self._attempt, plain))
         session.has_refused_schemas = True
         return reply
 
-    def attempt(self, message: Message, send: Callable[[], Reply]) -> Reply:
-        """Send a request once, within the budget and the pace, and count what it took."""
-        session, meter, ledger = self.session, self.session.meter, self.session.ledger
-        session.brake.check()
+    def _attempt(self, message: Message, send: Callable[[], Reply]) -> Reply:
+        """Send a request once, within the budget, and count what it took."""
+        session, ledger, brake = self.session, self.session.ledger, self.session.brake
+        brake.check()
         max_cost = self._max_cost(message)
         # Reserved before it is sent, because threads that each saw room left could exceed the
         # budget together.
-        if not ledger.reserve(max_cost, session.brake.check):
-            session.brake.stop(_too_small(ledger, max_cost))
-            session.brake.check()
-        cost = 0  # of a request that was not sent
+        if not ledger.reserve(max_cost, brake.check):
+            spent = f" (at most {_usd(ledger.spent)} is spent)" if ledger.spent else ""
+            brake.stop(
+                f"the budget of {ledger.max_cost:g} USD is too small for another call, which may "
+                f"cost {_usd(max_cost)}{spent}"
+            )
+            brake.check()
+        cost = max_cost  # until more is known
         try:
-            session.pace.wait()
-            session.brake.check()
-            cost = max_cost  # until more is known
             reply = send()
-            meter.count_answer(self.judge, reply)
+            session.meter.count_answer(self.rubric.name, reply)
             cost = self._cost(reply, max_cost)
             return reply
-        except NotAskedError:
-            raise
         except Exception as exc:
             if was_not_billed(exc):
                 cost = 0
-            else:
-                most = None if meter.price is None else max_cost / MICROS_PER_USD
-                with meter.counting(self.judge) as usage:
-                    usage.n_unknown += 1
-                    usage.max_unknown_usd = _add(usage.max_unknown_usd, most)
             raise
         finally:
             ledger.settle(max_cost, cost)
@@ -482,20 +451,6 @@ class _Asker:
         return cost
 
 
-def _too_small(ledger: Ledger, max_cost: int) -> str:
-    """Why a call does not start."""
-    spent = earlier = ""
-    if ledger.earlier:
-        by_others = f"{_usd(ledger.earlier)} of it by other runs with the same cache"
-        earlier = f', {by_others}, which max_cost_over="run" leaves out'
-    if ledger.committed:
-        spent = f" (at most {_usd(ledger.committed)} is spent{earlier})"
-    return (
-        f"the budget of {ledger.max_cost:g} USD is too small for another call, which may "
-        f"cost {_usd(max_cost)}{spent}"
-    )
-
-
 def _usd(micros: int) -> str:
     return f"{micros / MICROS_PER_USD:.4g} USD"
 
@@ -504,14 +459,18 @@ def _usd(micros: int) -> str:
 
 
 def run_jobs(
-    work: Callable[[JobT], object], jobs: Iterable[JobT], n_jobs: int, sessions: list[JudgeSession]
+    work: Callable[[JobT], object],
+    jobs: Iterable[JobT],
+    n_jobs: int,
+    sessions: Sequence[JudgeSession],
 ) -> None:
     """Run all jobs in threads, with a progress bar if standard error is a terminal."""
-    plan = sessions[0].plan
+    n_threads = sessions[0].concurrency
     waiting: set[Future[object]] = set()
-    pool = ThreadPoolExecutor(plan.concurrency, thread_name_prefix="judge")
+    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="judge")
     # With disable=None tqdm shows the bar on a terminal only.
-    bar = tqdm(total=n_jobs, desc="judging", leave=False, disable=None if plan.progress else True)
+    is_hidden = None if sessions[0].has_progress else True
+    bar = tqdm(total=n_jobs, desc="judging", leave=False, disable=is_hidden)
 
     def wait_until(most: int) -> None:
         """Wait until at most so many jobs are unfinished."""
@@ -520,15 +479,13 @@ def run_jobs(
             finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
                 future.result()  # raises what the job raised
-                if not bar.disable:
-                    bar.set_postfix(_shown_totals(sessions), refresh=False)
-                    bar.update()
+                bar.update()
 
     is_abandoned = False
     try:
         for job in jobs:
             waiting.add(pool.submit(work, job))
-            wait_until(_WAITING_PER_THREAD * plan.concurrency - 1)
+            wait_until(_WAITING_PER_THREAD * n_threads - 1)
         wait_until(0)
     except KeyboardInterrupt:
         is_abandoned = True  # set back below, if no second interruption comes
@@ -543,64 +500,6 @@ def run_jobs(
         bar.close()
 
 
-def _shown_totals(sessions: Sequence[JudgeSession]) -> Mapping[str, object]:
-    meters = [session.meter for session in sessions]
-    usages = [usage for meter in meters for usage in list(meter.by_judge.values())]
-    costs = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
-    is_known = len(costs) == len(usages) and all(meter.price is not None for meter in meters)
-    shown: dict[str, object] = {"failed": sum(usage.n_failed for usage in usages)}
-    return shown | ({"cost": f"{sum(costs):.4f} USD"} if is_known else {})
-
-
-# -- a chat whose every request is within a budget, for work other than judging
-
-
-@dataclass(frozen=True)
-class BudgetedChat:
-    """A chat model whose requests share the ledger of the judges; `purpose` is for messages."""
-
-    session: JudgeSession
-    purpose: str
-    model: str
-    settings: Mapping[str, object]
-    max_tokens: int
-
-    @property
-    def spent_usd(self) -> float:
-        """What the requests have cost at most, in US dollars; 0 if the price is unknown."""
-        return self.session.ledger.spent / MICROS_PER_USD
-
-    @property
-    def left_usd(self) -> float | None:
-        """What is left of the budget of this run alone; None if it is unlimited."""
-        ledger = self.session.ledger
-        return None if ledger.limit is None else (ledger.limit - ledger.spent) / MICROS_PER_USD
-
-    @contextmanager
-    def open(self) -> Iterator[Ask]:
-        """A context that yields a function to ask the model."""
-        yield self._ask
-
-    def _ask(self, message: Message) -> Reply:
-        try:
-            return self.session.ask_within_budget(message, self.purpose)
-        except NotAskedError as exc:
-            # As a mistake of the set-up: every further request would end in the same way.
-            raise DataError(
-                f"{self.purpose}: {exc}. The replies so far are kept: repeat with a larger one"
-            ) from exc
-
-
-@contextmanager
-def budgeted_chat(
-    chat: object, purpose: str, **options: Unpack[CallOptions]
-) -> Iterator[BudgetedChat]:
-    """A chat within the budget of `judge`, to be used inside the ``with`` block."""
-    with open_sessions(chat, **options) as [session]:
-        model = session.chat
-        yield BudgetedChat(session, purpose, model.model, model.settings, model.max_tokens)
-
-
 # -- the calls and the cost of judging, without a call
 
 # English prose has about four bytes per token; other scripts take more bytes and more tokens alike.
@@ -609,27 +508,34 @@ _OVERHEAD_TOKENS = 20  # roles and separators around a message
 _TOKENS_PER_VERDICT = 40.0  # a verdict with a sentence of reasoning, as models usually give it
 
 
+class _NotCachedError(Exception):
+    """The cache has no reply to a message."""
+
+
 class Rehearsal:
     """Counts the steps of a rubric, and answers them from the cache or with their stand-ins."""
 
-    def __init__(self, chat: Chat, cache: Cache | None, rubric: Rubric, retry_unusable: bool):
+    def __init__(self, chat: Chat, cache: Cache | None, rubric: Rubric):
         self.chat, self.cache, self.rubric = chat, cache, rubric
-        self.retry_unusable = retry_unusable
         self.n_calls = self.n_cached = 0
         self.sent = self.max_sent = self.received = 0.0
 
-    def asker(self, repeat: int = 0) -> AskStep:
+    def asker(self, repeat: int) -> AskStep:
         """The callable that asks the steps of one repeat."""
-        cached = CachedReplies(self.cache, self.chat, self.rubric, repeat)
+
+        def find(message: Message) -> Reply:
+            key = _key(self.chat, message, self.rubric, repeat)
+            reply = None if self.cache is None else self.cache.get(key)
+            if reply is None:
+                raise _NotCachedError
+            return reply
 
         def ask(step: JudgeStep[T]) -> T:
             try:
-                result = ask_step(step, lambda message: cached.find(message)[0], 0)
-            except NotCachedError:
+                result = ask_step(step, find, self.chat.max_tokens)
+            except _NotCachedError:
                 return self._count_call(step)
             except NoVerdictError:
-                if self.retry_unusable:
-                    return self._count_call(step)
                 self.n_cached += 1
                 raise
             self.n_cached += 1
@@ -647,14 +553,11 @@ class Rehearsal:
         # The stand-in lets the procedure go on to its next request, which costs as well.
         return step.stand_in
 
-    def counts(self, n_queries: int, n_not_judged: int, prices: Prices | None) -> dict[str, object]:
+    def counts(self, prices: Prices | None) -> dict[str, object]:
         """What was counted, by the columns of an estimate."""
         price, per_reply = price_of(self.chat, prices), max_reply_tokens(self.chat)
         max_received = None if per_reply is None else float(per_reply * self.n_calls)
         return {
-            "judge": self.rubric.name,
-            "n_queries": n_queries,
-            "n_not_judged": n_not_judged,
             "n_calls": self.n_calls,
             "n_cached": self.n_cached,
             "prompt_tokens": round(self.sent),

@@ -193,7 +193,7 @@ def score(
     chat : Chat or callable, optional
         The chat model that judges, such as ``openai_chat("llama3.1", base_url=...)``, or a callable
         from text to text. Several in a list judge every record each; the score is their majority
-        or their mean, and the method `judges_agreement` compares them.
+        or their mean, and the details have each judge's scores.
     judging : mapping, optional
         The options of `rageval_report.judges.judge`, such as
         ``{"cache": "judges.sqlite", "max_cost": 2.0}``; the prices of the judge belong here too.

@@ -46,7 +46,10 @@ _ENTRIES = (
 )
 
 PLOTS: Registry[Plot] = Registry(
-    "plot", {entry.name: entry for entry in _ENTRIES}, group="rageval_report.plots"
+    "plot",
+    {entry.name: entry for entry in _ENTRIES},
+    group="rageval_report.plots",
+    also={"boxplot": "box", "hist": "distribution", "histogram": "distribution"},
 )
 
 

@@ -6,21 +6,31 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import CalibrationPlot, MetricNames, PlotOptions, RunsPlot
+from rageval_report.plots.options import (
+    CalibrationPlot,
+    FrontPlot,
+    MetricNames,
+    PlotOptions,
+    RankingPlot,
+    RunsPlot,
+)
 from rageval_report.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Drawn(Result):
-    """A result that draws itself: a calibration, a history, a monitoring."""
+OwnPlot = CalibrationPlot | FrontPlot | RankingPlot | RunsPlot
 
-    own_plot: ClassVar[CalibrationPlot | RunsPlot]
+
+class Drawn(Result):
+    """A result that draws itself: a calibration, a ranking, a front, a history, a monitoring."""
+
+    own_plot: ClassVar[OwnPlot]
 
     def plot(
         self,
-        kind: CalibrationPlot | RunsPlot | Plot | None = None,
+        kind: OwnPlot | Plot | None = None,
         *args: MetricNames,
         ax: Axes | None = None,
         **options: Unpack[PlotOptions],

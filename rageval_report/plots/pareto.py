@@ -18,7 +18,6 @@ from rageval_report.results import Result
 from rageval_report.scores.names import ShortNames, display_width, shorten_names
 from rageval_report.types import FloatArray
 
-_DOMINATED = "dominated"  # a standing
 # More names do not fit beside their marks: numbers stand there, and a list is at the right.
 _MOST_NAMES = 10
 # Long numbers, such as costs of 0.00025, would touch each other on more ticks.
@@ -62,9 +61,9 @@ def pareto(
 
     Notes
     -----
-    Filled diamonds are on the front over all its objectives, hollow diamonds may be (another
-    pipeline is ahead, which is not shown), grey circles are shown to be dominated. The percentages
-    are the shares of resamples of the queries in which a pipeline is on the front.
+    Diamonds are on the front over all its objectives; of grey circles another pipeline is ahead on
+    these queries. The percentages are the shares of resamples of the queries in which a pipeline is
+    on the front.
     """
     answer: Any = subject
     if isinstance(answer, Result) and not hasattr(answer, "axes") and hasattr(answer, "pareto"):
@@ -130,17 +129,15 @@ def _draw_lines(
 def _draw_mark(
     ax: Axes, row: pd.Series, across: subjects.Figure, up: subjects.Figure, style: ArtistOptions
 ) -> None:
-    is_dominated = row["standing"] == _DOMINATED
-    hue = canvas.GREY if is_dominated else canvas.BLUE
+    hue = canvas.BLUE if row["on_front"] else canvas.GREY
     center = row[across.name], row[up.name]
     for objective, vertical in ((across, False), (up, True)):
         low, high = row[f"{objective.name}_ci_low"], row[f"{objective.name}_ci_high"]
         if np.isfinite([low, high]).all():
             draw = ax.vlines if vertical else ax.hlines
             draw(center[1 - vertical], low, high, color=hue, linewidth=1.0, alpha=0.55, zorder=2)
-    marker, size = ("o", 6.0) if is_dominated else ("D", 7.5)
-    look: dict[str, Any] = {"marker": marker, "markersize": size, "color": hue}
-    canvas.mark(ax, *center, style, filled=bool(row["on_front"]), **look)
+    marker, size = ("D", 7.5) if row["on_front"] else ("o", 6.0)
+    canvas.mark(ax, *center, style, marker=marker, markersize=size, color=hue)
 
 
 def _set_limits(
@@ -234,8 +231,7 @@ def _key(front: subjects.ParetoFront, across: subjects.Figure, up: subjects.Figu
     over = f" over these and {', '.join(others)}" if others else ""
     quality = [f"quality = {axis.made_of}" for axis in front.axes if axis.name == "quality"]
     return [
-        f"Diamond: on the front{over}; hollow: another is ahead, which is not shown; circle: shown "
-        f"to be dominated. Lines: {level}. In brackets: the share of resamples of the queries in "
-        "which the pipeline is on the front.",
+        f"Diamond: on the front{over}; circle: another is ahead. Lines: {level}. In brackets: the "
+        "share of resamples of the queries in which the pipeline is on the front.",
         *quality,
     ]

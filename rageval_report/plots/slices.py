@@ -19,7 +19,6 @@ from rageval_report.scores import Metric
 from rageval_report.scores.names import ShortNames, shorten_names
 
 _MOST_GROUPS = 30  # more rows would not be readable
-_BELOW = 0.24  # from a dot to its pooled mean; rows are 1 apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +65,8 @@ def slices(
     Notes
     -----
     The dashed line is the mean over all queries of the groups. A filled dot of a comparison means
-    that a difference is shown in that group after correction. The diamond below a dot is the pooled
-    mean with its interval, where the groups are pooled. The thirty largest groups are drawn.
+    that a difference is shown in that group after correction. The thirty largest groups are
+    drawn.
     """
     result = subjects.slices_of(subject, by, metrics)
     known = _known_metrics(subject, result.frame)
@@ -164,18 +163,6 @@ def _draw_block(
         canvas.draw_interval(ax, place, row["ci_low"], row["ci_high"], color=canvas.BLUE)
         look = {"marker": "o", "markersize": 7, "color": canvas.BLUE}
         canvas.mark(ax, row[estimate], place, style, filled=filled, **look)
-        if _is_pooled(row):
-            _draw_pooled(ax, row, estimate, place + _BELOW)
-
-
-def _is_pooled(row: pd.Series) -> bool:
-    """Whether the mean of a group was moved; not in results of before there was pooling."""
-    return float(row.get("shrinkage", 0.0)) > 0.0
-
-
-def _draw_pooled(ax: Axes, row: pd.Series, estimate: str, place: float) -> None:
-    ax.hlines(place, row["pooled_ci_low"], row["pooled_ci_high"], color=canvas.GREY, linewidth=1.0)
-    ax.plot(row[f"pooled_{estimate}"], place, "D", markersize=4, color=canvas.GREY, zorder=3)
 
 
 def _finish(
@@ -187,11 +174,7 @@ def _finish(
     notes: Sequence[str],
 ) -> None:
     frame = pd.concat([block.frame for block in blocks])
-    are_pooled = any(_is_pooled(row) for _, row in frame.iterrows())
-    drawn_columns = [estimate, "ci_low", "ci_high"]
-    if are_pooled:
-        drawn_columns += ["pooled_ci_low", "pooled_ci_high"]
-    values = frame[drawn_columns].to_numpy(dtype=np.float64).ravel()
+    values = frame[[estimate, "ci_low", "ci_high"]].to_numpy(dtype=np.float64).ravel()
     if estimate == "difference":
         ax.axvline(0, color=canvas.ink(), linewidth=1.0, zorder=1)
         values = np.append(values, 0.0)
@@ -204,7 +187,6 @@ def _finish(
         ax,
         f"Dashed: all queries together. {shown if estimate == 'difference' else ''}".strip(),
         subjects.direction_note(drawn),
-        "Diamonds: pooled with the other groups." if are_pooled else "",
         f"{hidden} smaller groups are not drawn." if hidden else "",
         *notes,
     )

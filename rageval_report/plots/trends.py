@@ -221,14 +221,10 @@ def _undrawn_note(frame: pd.DataFrame, drawn: Sequence[Metric], baseline: str) -
     return f"Not drawn, worse than {baseline}: {names}." if regressions else ""
 
 
-ALL = "all"
-
-
 def monitor(
     subject: subjects.Monitoring,
     metric: str | None = None,
     *,
-    group: str | None = None,
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
 ) -> Axes:
@@ -240,8 +236,6 @@ def monitor(
         The result of `rageval_report.run_history.monitor`.
     metric : str, optional
         The metric, by any of its names; if omitted, the first with an alarm, else the first.
-    group : str, optional
-        The slice; if omitted, "all", or the first with an alarm if that has none.
     ax, **style
         As for every plot, see `rageval_report.plots`; the style is that of the line.
 
@@ -250,14 +244,17 @@ def monitor(
     UnknownNameError
         If there is no such metric.
     DataError
-        If there is no such slice, or the subject is not a monitoring.
+        If the subject is not a monitoring.
     """
     monitoring: subjects.Monitoring = subjects.result_with(
         subject, "batches", "a monitoring: monitor('runs/')"
     )
-    row = _row_of(monitoring.frame, metric, group)
+    rows = monitoring.frame
+    if metric is not None:
+        rows = rows[rows["metric"] == resolver(rows["metric"].unique())(metric)]
+    row = rows.sort_values("alarm", ascending=False, kind="stable").iloc[0]
     path = monitoring.batches
-    path = path[(path["metric"] == row["metric"]) & (path["slice"] == row["slice"])]
+    path = path[path["metric"] == row["metric"]]
     axes = canvas.axes_for(ax, float(np.clip(5.5 + 0.09 * len(path), 6.4, 11.0)), 4.0)
     axes.axhline(
         float(row["reference_mean"]), color=canvas.ink(), linewidth=1.0, linestyle=":", zorder=1
@@ -277,23 +274,8 @@ def monitor(
         canvas.marks_note(shorten_names(path["batch"])),
         shorten_names(path["batch"]).shared_sentence,
     )
-    where = "" if row["slice"] == ALL else f", {row['slice']}"
-    canvas.tidy(axes, f"{row['title']}{where} — {monitoring.title}", grid="y")
+    canvas.tidy(axes, f"{row['title']} — {monitoring.title}", grid="y")
     return axes
-
-
-def _row_of(frame: pd.DataFrame, metric: str | None, group: str | None) -> pd.Series:
-    """The row to draw: the one that is named, else one with an alarm."""
-    rows = frame
-    if metric is not None:
-        rows = rows[rows["metric"] == resolver(frame["metric"].unique())(metric)]
-    if group is not None:
-        rows = rows[rows["slice"] == group]
-    if not len(rows):
-        known = ", ".join(dict.fromkeys(map(str, frame["slice"])))
-        raise DataError(f"group must be a slice that was watched: {known}; got {group!r}")
-    # A stable sort keeps "all" before the groups.
-    return rows.sort_values("alarm", ascending=False, kind="stable").iloc[0]
 
 
 def _mark_since(ax: Axes, row: pd.Series, path: pd.DataFrame) -> None:

@@ -37,7 +37,6 @@ from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.other_files import refusal_of
 from rageval_report.readers.ranking_kinds import likely_kind
 from rageval_report.readers.shared_scales import share_scales
-from rageval_report.readers.side_by_side import doubt_of_sides
 from rageval_report.readers.table_files import FRAME, ScoreInput, TableSource, source_of
 from rageval_report.scores.pipelines import find_pipelines, split_pipelines, stated_name
 from rageval_report.scores.query_ids import QUERY_ID, NoScoresError
@@ -64,7 +63,6 @@ READERS: Registry[Reader] = Registry(
         "excel": f"{_HERE}.binary_tables:EXCEL",
         "run_file": f"{_HERE}.described:RUN_FILE",
         "long": f"{_HERE}.long:LONG",
-        "side_by_side": f"{_HERE}.side_by_side:SIDE_BY_SIDE",
         "autorag": f"{_HERE}.frameworks.research:AUTORAG",
         "autonuggetizer": f"{_HERE}.frameworks.toolkits:AUTONUGGETIZER",
         "azure": f"{_HERE}.frameworks.clouds:AZURE",
@@ -305,11 +303,10 @@ def read_undivided(
         check_unique_names(source, map(str, file.frame))
     # What else a file may be is asked of plain tables only.
     is_table = chosen.header is not None
-    doubts = doubt_of_sides(list(map(str, files[0].frame))) if is_table else ()
     noted = tuple(
         replace(
             file,
-            notes=(*source.notes, *file.notes, *doubts),
+            notes=(*source.notes, *file.notes),
             source=source if is_table else None,
         )
         for file in files

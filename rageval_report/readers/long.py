@@ -28,7 +28,7 @@ from rageval_report.readers.cell_values import parse_objects, text_or_none, use_
 from rageval_report.readers.json_shapes import ShapeError, is_records
 from rageval_report.readers.record_columns import columns_of, frame_of, parsed_columns, rows_of
 from rageval_report.readers.table_files import header_of, read_table
-from rageval_report.scores.cells import CellColumn, check_parsed, read_cells
+from rageval_report.scores.cells import CellColumn, read_cells
 from rageval_report.scores.metric import Catalogue, normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, QUESTION, first_named, id_column_of
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
@@ -389,9 +389,7 @@ def _read_scores(
         own = [cells[row] for row in rows.index]
         try:
             read = read_cells(own, column)
-            if SCORED in read.states:
-                check_parsed(read, own, column)
-            elif read.unread and not left_out & {*rows.index}:
+            if SCORED not in read.states and read.unread and not left_out & {*rows.index}:
                 labels.append(metric)
                 scores[metric] = values.to_frame(f"{metric}_label")
                 continue

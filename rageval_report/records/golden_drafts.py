@@ -28,11 +28,10 @@ from rageval_report.errors import (
     JudgeError,
     MissingDependencyError,
     RagevalWarning,
-    ReaderError,
     UnknownNameError,
     named,
 )
-from rageval_report.judges.cache import Cache, is_database, reply_key
+from rageval_report.judges.cache import Cache, reply_key
 from rageval_report.judges.chats import Ask, Chat, Message, as_chat
 from rageval_report.judges.parsing import find_objects, quote_beginning, remove_thoughts
 from rageval_report.records.cells import Span
@@ -138,9 +137,6 @@ def kept_chat(
     chat: Chat | Callable[[str], Any], journal: str | Path | None = None
 ) -> Iterator[KeptChat]:
     """A chat whose replies are kept in the file `journal`, if there is one."""
-    # A cache moves a file of something else aside; this one was named by the user.
-    if journal is not None and not is_database(journal):
-        raise ReaderError("expected a file of replies; is this another file?", journal)
     model = as_chat(chat)
     with model.open() as ask, nullcontext() if journal is None else Cache(journal) as cache:
         yield KeptChat(model, ask, cache)

@@ -25,7 +25,7 @@ LONGEST_SENTENCE = 1000  # of a title, a sentence, a note
 COUNTS = frozenset("count k losses n queries rank required_n rows size ties wins".split())
 SIGNED = frozenset(
     "change delta difference difference_highest difference_lowest improvement mean_difference "
-    "median_difference pooled_difference".split()
+    "median_difference".split()
 )
 
 _NOISE = 1e-12  # differences below this are ties everywhere in the library

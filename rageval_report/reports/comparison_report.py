@@ -172,16 +172,14 @@ def _exceptions(
     """The groups that are shown to differ in the opposite direction, with what orders them."""
     by, frame = str(result.settings["by"]), result.frame
     total = with_commas(int(frame.groupby("metric")["n"].sum().max()))
-    is_reversed = frame["reversal_pvalue_adjusted"] <= alpha
-    involved = frame[frame[by].isin(frame.loc[is_reversed, by])]
-    for _, rows in involved.groupby(["candidate", by], sort=False):
-        opposed = rows[rows["reversal_pvalue_adjusted"] <= alpha]
-        if not len(opposed):
-            continue
-        first = opposed.sort_values(["reversal_pvalue_adjusted", "pvalue"], kind="stable").iloc[0]
+    is_opposed = frame["difference"] * frame["overall_difference"] < 0
+    opposed = frame[is_opposed & (frame["pvalue_adjusted"] <= alpha)]
+    for (candidate, group), own in opposed.groupby(["candidate", by], sort=False):
+        rows = frame[(frame["candidate"] == candidate) & (frame[by] == group)]
+        first = own.sort_values(["pvalue_adjusted", "pvalue"], kind="stable").iloc[0]
         is_better = bool(first["improvement"] > 0)
         # Worse ones first.
-        order = is_better, float(first["reversal_pvalue_adjusted"]), -abs(first["effect_size"])
+        order = is_better, float(first["pvalue_adjusted"]), -abs(first["effect_size"])
         shown = (rows["pvalue_adjusted"] <= alpha) & ((rows["improvement"] > 0) == is_better)
         before, after = float(first["baseline_mean"]), float(first["candidate_mean"])
         yield (

@@ -160,9 +160,9 @@ def _fragment(
         max_columns=extent.columns,
         longest=extent.longest,
     )
-    signature = extent.escape(result.signature)
-    if extent.is_page:  # with places to break the line, so that it does not widen the page
-        signature = signature.replace("|", Markup("|<wbr>"))
+    # On a page, with places to break the line, so that it does not widen the page.
+    signature = extent.escape(result.signature if extent.is_page else "")
+    signature = signature.replace("|", Markup("|<wbr>"))
     notes = list(map(note_line, result.notes))
     lists = [table.sentences, table.names.legend, notes]
     title, summary = extent.escape(table.title), extent.escape(table.summary)

@@ -22,8 +22,9 @@ def render(
     max_rows: int | None = 200,
     max_columns: int | None = 40,
     longest: int = LONGEST,
+    signature: bool = False,
 ) -> str:
-    r"""The result as Markdown: title, verdicts, one pipe table per group, notes, signature."""
+    r"""The result as Markdown: title, verdicts, one pipe table per group, notes."""
     table = table_of(
         result, columns=columns, max_rows=max_rows, max_columns=max_columns, longest=longest
     )
@@ -34,12 +35,12 @@ def render(
         *_body(table),
         listed(table.names.legend),
         listed(result.notes),
-        code(result.signature) if result.signature else "",
+        code(result.signature) if signature and result.signature else "",
     ]
     return "\n\n".join(filter(None, parts))
 
 
-render_file = partial(render, max_rows=None, max_columns=None)
+render_file = partial(render, max_rows=None, max_columns=None, signature=True)
 
 
 def escape_sentence(text: str) -> str:

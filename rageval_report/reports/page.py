@@ -1,4 +1,4 @@
-"""A report as a page of HTML, as Markdown, as LaTeX and as plain text."""
+"""A report as a page of HTML, as Markdown and as plain text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +15,6 @@ from markupsafe import Markup, escape
 
 from rageval_report._version import __version__
 from rageval_report.errors import is_doubt
-from rageval_report.reports import latex as tex
 from rageval_report.reports import markdown as md
 from rageval_report.reports import plain
 from rageval_report.reports.cells import LONGEST_SENTENCE, shorten, wrap
@@ -143,19 +142,6 @@ def _line(text: str) -> str:
 
 # -- the other forms
 
-_PREAMBLE = r"""% Compiles as it is; with XeLaTeX or LuaLaTeX if texts need other scripts.
-\documentclass[10pt]{article}
-\usepackage{iftex}
-\ifPDFTeX
-  \usepackage[T1]{fontenc}
-  \usepackage[utf8]{inputenc}
-  \usepackage{textcomp}
-\fi
-\usepackage[a4paper,landscape,margin=15mm]{geometry}
-\usepackage{booktabs}
-\setlength{\parindent}{0pt}
-\begin{document}"""
-
 
 @dataclass(frozen=True)
 class _Form:
@@ -166,67 +152,40 @@ class _Form:
     paragraph: Callable[[str], str]
     item: Callable[[str], str]
     table: Callable[[Result], str]
-    around_items: str = "{}"
-    after_section: tuple[str, ...] = ()
-
-
-def _pattern(pattern: str, escape: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda text: pattern.format(escape(text))
-
-
-def _floating(result: Result) -> str:
-    # Without [!ht] a table may float far from its heading, or past TeX's limit of floats.
-    return tex.render(result).replace(r"\begin{table}", r"\begin{table}[!ht]") + "\n\n"
 
 
 def markdown(report: Report) -> str:
     """The report in Markdown: verdicts, tables, notes."""
-    title, heading, item = (_pattern(own, md.escape_sentence) for own in ("# {}", "## {}", "- {}"))
-    form = _Form(title, heading, md.escape_sentence, item, md.render_file)
-    return "\n\n".join(_blocks(report, form)) + "\n"
+    plain_text = md.escape_sentence
+    title, heading, item = (
+        lambda text, mark=mark: mark + plain_text(text) for mark in ("# ", "## ", "- ")
+    )
+    return _written(report, _Form(title, heading, plain_text, item, md.render_file))
 
 
 def text(report: Report) -> str:
     """The report as plain text, no line wider than a hundred columns."""
     title, heading = (partial(_underline, mark=mark) for mark in "=-")
-    form = _Form(title, heading, _paragraph, partial(_paragraph, bullet="- "), plain.render_file)
-    return "\n\n".join(block.rstrip("\n") for block in _blocks(report, form)) + "\n"
+    item = partial(_paragraph, bullet="- ")
+    return _written(report, _Form(title, heading, _paragraph, item, plain.render_file))
 
 
-def latex(report: Report) -> str:
-    """The report as a document of LaTeX that compiles as it is."""
-    escape = tex.escape_sentence
-    form = _Form(
-        _pattern(r"\section*{{{}}}", escape),
-        _pattern(r"\subsection*{{{}}}", escape),
-        escape,
-        _pattern(r"  \item {}", escape),
-        _floating,
-        "\\begin{{itemize}}\n{}\n\\end{{itemize}}",
-        # Sets the tables that still float before the next heading.
-        (r"\clearpage",),
-    )
-    return "\n\n".join((_PREAMBLE, *_blocks(report, form), r"\end{document}")) + "\n"
+def _written(report: Report, form: _Form) -> str:
+    """The report in a form: title, answer, verdicts, sections, notes."""
 
+    def listed(heading: str, texts: Iterable[str]) -> list[str]:
+        items = "\n".join(form.item(report.wording.with_titles(own)) for own in texts)
+        return [form.heading(heading), items] if items else []
 
-def _blocks(report: Report, form: _Form) -> Iterator[str]:
-    """The blocks of a report: title, answer, verdicts, sections, notes."""
-
-    def listed(heading: str, texts: Iterable[str]) -> Iterator[str]:
-        items = "\n".join(form.item(report.wording.with_titles(text)) for text in texts)
-        if items:
-            yield from (form.heading(heading), form.around_items.format(items))
-
-    yield from (form.title(report.title), form.paragraph(report.subtitle))
-    if report.headline:
-        yield form.paragraph(" ".join(report.headline.sentences))
-    yield from listed("Verdicts", (verdict.text for verdict in report.verdicts))
+    answer = [" ".join(report.headline.sentences)] if report.headline else []
+    blocks = [form.title(report.title), *map(form.paragraph, (report.subtitle, *answer))]
+    blocks += listed("Verdicts", (verdict.text for verdict in report.verdicts))
     for section in report.sections:
         if section.results:
-            yield form.heading(section.heading)
-            yield from (form.table(_table_alone(own, report.wording)) for own in section.results)
-            yield from form.after_section
-    yield from listed("Notes", report.notes)
+            tables = (form.table(_table_alone(own, report.wording)) for own in section.results)
+            blocks += [form.heading(section.heading), *tables]
+    blocks += listed("Notes", report.notes)
+    return "\n\n".join(block.rstrip("\n") for block in blocks) + "\n"
 
 
 def _table_alone(result: Result, wording: Wording) -> Result:

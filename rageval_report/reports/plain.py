@@ -147,8 +147,9 @@ def render(
     max_rows: int | None = 200,
     max_columns: int | None = 40,
     longest: int = LONGEST,
+    signature: bool = False,
 ) -> str:
-    """The result as plain text: title, verdicts, table, notes, signature."""
+    """The result as plain text: title, verdicts, table, notes; in files its signature."""
     if width < NARROWEST:
         raise DataError(f"width must be an integer >= {NARROWEST}; got {width}")
     table = table_of(
@@ -165,12 +166,12 @@ def render(
         body,
         _paragraphs(table.names.legend, width, hanging=4),
         _paragraphs(map(note_line, result.notes), width, hanging=6),
-        wrap(clean(result.signature), width, at=SETTINGS),
+        wrap(clean(result.signature if signature else ""), width, at=SETTINGS),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if any(lines))
 
 
-render_file = partial(render, max_rows=None, max_columns=None)
+render_file = partial(render, max_rows=None, max_columns=None, signature=True)
 
 
 def _paragraphs(texts: Iterable[str], width: int, *, hanging: int = 0) -> list[str]:

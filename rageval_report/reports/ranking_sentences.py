@@ -37,12 +37,12 @@ def standing_sentence(
     block: Any, standing: Any, interval: Any, settings: Mapping[str, object]
 ) -> str:
     """The verdict on the best pipeline of a metric, as a person can repeat it."""
-    columns, name, names = block.columns, block.metric.name, block.names
+    name, names = block.metric.name, block.names
     leader, n_first = standing.order[0], int((standing.ranks == 1).sum())
     rivals = standing.order[n_first:]
-    counted_units = counted(columns.n, "query", "queries")
+    counted_units = counted(block.n, "query", "queries")
     if block.units.are_clusters:
-        counted_units += f" in {counted(columns.n_units, 'cluster')}"
+        counted_units += f" in {counted(block.n_units, 'cluster')}"
     level = f"{100 * interval.confidence_level:g} % CI"
     limits = f"{level} {number(interval.low)} to {number(interval.high)}, "
     shown_limits = "" if math.isnan(interval.low) else limits
@@ -55,16 +55,12 @@ def standing_sentence(
         return f"{opening}: their means are equal"
     beaten = [names[rival] for rival in rivals if standing.beats[leader, rival]]
     unbeaten = [names[rival] for rival in rivals if not standing.beats[leader, rival]]
-    margins = settings.get("margins")
-    margin = number(margins[name]) if isinstance(margins, Mapping) and name in margins else ""
-    by_more = f" by more than {margin}" if margin else ""
     if not beaten:
-        within = f" within the margin of {margin}" if margin else ""
-        return f"{opening}, but {_listed(unbeaten)} may be as good{within}"
+        return f"{opening}, but {_listed(unbeaten)} may be as good"
     family, correction = settings["family_size"], correction_text(str(settings["correction"]))
     how = "" if family == 1 else f" ({correction}, {family} tests)"
     rest = f"; {_listed(unbeaten)} may be as good" if unbeaten else ""
-    return f"{opening}, and {beats} {_listed(beaten)}{by_more}{how}{rest}"
+    return f"{opening}, and {beats} {_listed(beaten)}{how}{rest}"
 
 
 def _listed(names: list[str]) -> str:
@@ -90,9 +86,7 @@ def basis_of_ranking(
         text += f"; {correction_note(correction, family, alpha, 'pairs')}"
     elif family > 1:
         quality = "quality " if apart and len(apart) < len(blocks) else ""
-        of = f" of the {settings['tried']} pipelines tried" if "tried" in settings else ""
-        name = correction_name(correction)
-        text += f"; p adjusted for {family} {quality}tests{of} ({name})"
+        text += f"; p adjusted for {family} {quality}tests ({correction_name(correction)})"
         text += f", {names_with_rest([*apart])} apart" if quality else ""
     missing = frame.groupby("metric", sort=False)["n_unscored"].sum()
     texts = [f"{n:,} {name}" for name, n in missing.sort_values(ascending=False).items() if n]

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from rageval_report._registry import Registry
 from rageval_report.analysis.arguments import engine_setting, is_scan
@@ -121,7 +122,6 @@ FORMS: Registry[Form] = Registry(
         ".htm": "rageval_report.reports.page:page",
         ".html": "rageval_report.reports.page:page",
         ".md": "rageval_report.reports.page:markdown",
-        ".tex": "rageval_report.reports.page:latex",
         ".txt": "rageval_report.reports.page:text",
     },
 )
@@ -163,8 +163,6 @@ class Report:
     ('Evaluation of hybrid', '<!doctype html>')
     >>> report.to_markdown().splitlines()[0], report.to_text().splitlines()[0]
     ('# Evaluation of hybrid', 'Evaluation of hybrid')
-    >>> "begin{document}" in report.to_latex()
-    True
     """
 
     title: str
@@ -186,10 +184,6 @@ class Report:
         """The verdicts and tables in Markdown."""
         return FORMS[".md"](self)
 
-    def to_latex(self) -> str:
-        """The verdicts and tables as a document of LaTeX (booktabs) that compiles as it is."""
-        return FORMS[".tex"](self)
-
     def to_text(self) -> str:
         """The verdicts and tables as plain text."""
         return FORMS[".txt"](self)
@@ -200,7 +194,7 @@ class Report:
         Parameters
         ----------
         path : str or Path
-            Ends in .html, .htm, .md, .tex or .txt. Only the HTML page has queries and pictures.
+            Ends in .html, .htm, .md or .txt. Only the HTML page has queries and pictures.
         force : bool
             Whether an existing file is replaced, as pandas does; else it is an error.
 
@@ -218,6 +212,19 @@ class Report:
         check_free(path, force=force)
         text = form(self)
         return write_atomically(path, text if text.endswith("\n") else f"{text}\n")
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        """The answer, and what the page holds, which is a file of its own."""
+        answer = self.headline.sentences if self.headline else [own.text for own in self.verdicts]
+        items = Markup("").join(Markup("<li>{}</li>").format(text) for text in answer[:5])
+        size = f"{len(self.sections)} sections and {len(self.queries.ids):,} queries"
+        page = f'A page of {size}: .save("report.html")'
+        return Markup("<p><strong>{}</strong></p><ul>{}</ul><p>{}</p>").format(
+            self.title, items, page
+        )
 
     def __repr__(self) -> str:
         return (

@@ -268,25 +268,21 @@ def verdict_sentence(row: Row, words: TestWords) -> str:
             "needed"
         )
     if row["pvalue_adjusted"] <= words.alpha:
-        return _shown_sentence(row, words) + _tried_part(row, words)
+        return _shown_sentence(row, words) + _tried_part(words)
     if row.get("equivalence_pvalue_adjusted", math.nan) <= words.alpha:
         pvalue = pvalue_text(row["equivalence_pvalue_adjusted"])
         return (
             f"{names} are equivalent on {metric} within ±{number(row['margin'])} "
             f"({_equivalence_interval(row, words)}, equivalence p {pvalue})"
-            f"{row['equivalence_note']}{_tried_part(row, words)}"
+            f"{row['equivalence_note']}{_tried_part(words)}"
         )
-    return _undecided_sentence(row, words) + _tried_part(row, words)
+    return _undecided_sentence(row, words) + _tried_part(words)
 
 
-def _tried_part(row: Row, words: TestWords) -> str:
-    """That the numbers are corrected for a choice, and what noise alone gives to the best."""
-    if words.tried == 1:
-        return ""
-    part, gain = f"; corrected for the choice of the best of {words.tried} variants", math.nan
-    if (row["difference"] > 0) == row["greater_is_better"]:
-        gain = row.get("gain_of_noise", math.nan)
-    return part if math.isnan(gain) else f"{part}; by luck alone it would gain {number(gain)}"
+def _tried_part(words: TestWords) -> str:
+    """That the numbers are corrected for a choice."""
+    best = f"; corrected for the choice of the best of {words.tried} variants"
+    return best if words.tried > 1 else ""
 
 
 def _units(row: Row) -> tuple[int, str]:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from rageval_report.runner.collecting import FinishedRun, collect_answers, target_from
 from rageval_report.runner.replies import TargetError
-from rageval_report.runner.run_config import Retries, RunConfig, config_from, read_config
+from rageval_report.runner.run_config import RunConfig
 from rageval_report.runner.targets import TARGETS
 
 __all__ = [
     "TARGETS",
     "FinishedRun",
-    "Retries",
     "RunConfig",
     "TargetError",
     "collect_answers",
-    "config_from",
-    "read_config",
     "target_from",
 ]

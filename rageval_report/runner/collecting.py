@@ -6,18 +6,17 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rageval_report._version import __version__
-from rageval_report.errors import MOST_NAMED, DataError, is_doubt, named
-from rageval_report.files.writing import write_atomically
-from rageval_report.runner.asking import FIRST_ANSWERS, CheckFirst, FirstAnswers, WorkerPool
+from rageval_report.errors import MOST_NAMED, DataError, is_doubt
+from rageval_report.files.writing import write_atomically, write_with
+from rageval_report.runner.asking import WorkerPool
 from rageval_report.runner.query_source import (
     Queries,
     Query,
@@ -25,19 +24,21 @@ from rageval_report.runner.query_source import (
     queries_of,
     sample_mask,
 )
-from rageval_report.runner.record_files import table_kind, write_records
-from rageval_report.runner.replies import (
-    SampledReply,
-    doubts_about_replies,
-)
+from rageval_report.runner.replies import doubts_about_replies
 from rageval_report.runner.run_config import RunConfig
 from rageval_report.runner.run_journal import RunJournal
 from rageval_report.runner.targets import TARGETS, FunctionTarget, Target
-from rageval_report.scores.guard import Doubt
 from rageval_report.types import Sleep
 
 JOURNAL, RUN = "journal.jsonl", "run.json"
-HIDDEN_VALUES = "hidden_values"
+RECORDS = "records.jsonl"
+# The columns that a run fills, in order.
+ANSWER_COLUMNS = (
+    "answer retrieved retrieved_sections retrieved_scores retrieved_spans contexts citations "
+    "cited_sections latency_ms prompt_tokens completion_tokens cost_usd model attempts asked_at "
+    "error error_kind"
+).split()
+_ALWAYS = ("answer", "latency_ms", "error", "error_kind")
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,6 @@ def collect_answers(
     resume: bool = False,
     retry_failed: bool = False,
     sleep: Sleep | None = None,
-    check_first: CheckFirst | None = None,
     stages: Stages | None = None,
 ) -> FinishedRun:
     """Ask a pipeline every query, and store its answers as records.
@@ -137,8 +137,8 @@ def collect_answers(
         The pipeline, or a function of a question that returns the answer or a mapping with
         ``answer``, ``retrieved``, ``contexts``, ``citations``.
     folder : str or Path
-        The folder of the run: ``journal.jsonl`` is written during the run, ``records.parquet`` (or
-        ``.jsonl``) and ``run.json`` at its end.
+        The folder of the run: ``journal.jsonl`` is written during the run, ``records.jsonl`` and
+        ``run.json`` at its end.
     config : RunConfig, optional
         The speed, the retries, the number of queries.
     resume : bool
@@ -147,10 +147,6 @@ def collect_answers(
         Whether to continue the run in the folder and ask its failed queries again.
     sleep : callable, optional
         Waits the given number of seconds between attempts.
-    check_first : callable, optional
-        Takes the records of the first 20 answers, those of earlier parts of the run included, and
-        the doubts about the keys of the replies; if it raises, nothing more is asked, and the
-        answers so far are kept.
     stages : Stages, optional
         Queries are asked in a random order, in stages, until these say that it is enough. If
         omitted, all queries are asked in the order of the file.
@@ -185,7 +181,6 @@ def collect_answers(
     (2, 0)
     """
     config = config or RunConfig()
-    kind = table_kind(config.table)
     source = queries_of(queries)
     # The sample is drawn before anything is written and again when resuming: same seed, same
     # queries.
@@ -195,14 +190,12 @@ def collect_answers(
     with run.open_journal(Path(folder), resume or retry_failed) as journal:
         done = journal.entries.keys() - (journal.failed if retry_failed else ())
         rows = np.asarray(chosen & ~journal.mask(done))
-        pool = WorkerPool(target, config, journal, sleep=sleep)
-        if check_first is not None:
-            pool.first_answers = FirstAnswers(check_first, pool.samples)
+        pool = WorkerPool(target, config, journal, sleep)
         snapshot: dict[str, Any] = {}
         n_new = 0
         if rows.any() or stages is not None:
             snapshot, n_new = run.ask(pool, rows)
-        return run.finish(journal, kind, snapshot, n_new, pool.samples)
+        return run.finish(journal, snapshot, n_new, pool.replies)
 
 
 def target_from(config: RunConfig) -> Target:
@@ -265,24 +258,18 @@ class _Run:
     def ask(self, pool: WorkerPool, rows: np.ndarray) -> tuple[dict[str, Any], int]:
         """Ask the queries; the configuration that the pipeline reports, and how many were asked."""
         journal = pool.journal
-        if pool.first_answers is not None:
-            # The answers of an earlier part of the run may be enough for the check.
-            answered = journal.mask(journal.entries.keys() - journal.failed)
-            for query in islice(self._select(self.chosen & answered), FIRST_ANSWERS):
-                pool.first_answers.add(query, journal.entry(query.row) or {})
         try:
-            # Before the warm-up, so that a server that is down is reported as one error, not as
-            # failures of queries.
+            # A server that is down is reported as one error, not as failures of queries.
             self.target.check()
             snapshot = self.target.snapshot()
-            pool.warm_up(islice(self._select(self.chosen), self.config.warm_up))
             n_new = 0
             for part in self._parts():
                 todo = np.zeros_like(rows)
                 todo[part] = rows[part]
                 n_new += int(todo.sum())
                 if todo.any():
-                    pool.ask_all(self._select(todo), int(todo.sum()))
+                    chosen = (query for query in self.queries if todo[query.row])
+                    pool.ask_all(chosen, int(todo.sum()))
                 if self.stages is not None and self.stages.watch(self._records(part, journal)):
                     break
         # BaseException, because Ctrl-C before the first answer leaves an empty journal as well.
@@ -304,16 +291,8 @@ class _Run:
         queries = [self.queries.rows[row] for row in part.tolist()]
         return [{**query.kept_fields(), **(journal.entry(query.row) or {})} for query in queries]
 
-    def _select(self, mask: np.ndarray) -> Iterator[Query]:
-        return (query for query in self.queries if mask[query.row])
-
     def finish(
-        self,
-        journal: RunJournal,
-        kind: str,
-        snapshot: dict[str, Any],
-        n_new: int,
-        samples: list[SampledReply],
+        self, journal: RunJournal, snapshot: dict[str, Any], n_new: int, replies: list[object]
     ) -> FinishedRun:
         """Write the records and ``run.json``."""
         folder = journal.path.parent
@@ -321,11 +300,11 @@ class _Run:
         kinds = (entry.get("error_kind", "") for entry in journal.failed.values())
         finished = FinishedRun(
             folder=folder,
-            records=write_records(folder, kind, self.queries.rows, journal),
+            records=_write_records(folder / RECORDS, self.queries.rows, journal),
             n=journal.n_done,
             n_new=n_new,
             failures=dict(Counter(kinds).most_common()),
-            notes=tuple(_notes(journal, samples, notes_of_run(folder))),
+            notes=tuple(_notes(journal, replies, notes_of_run(folder))),
             config=snapshot or earlier.get("config", {}),
             created=journal.header.get("created_at"),
         )
@@ -359,26 +338,40 @@ class _Run:
                 "samples": config.samples,
                 "seed": config.seed,
                 "concurrency": config.concurrency,
-                "rate": config.rate,
-                "warm_up": config.warm_up,
-                "retries": asdict(config.retries),
+                "retries": config.retries,
             },
         }
+
+
+def _write_records(path: Path, queries: Sequence[Query], journal: RunJournal) -> Path:
+    """Write one row per query with an entry, atomically."""
+
+    def write(temporary: str) -> None:
+        with Path(temporary).open("w", encoding="utf-8") as file:
+            for query in queries:
+                entry = journal.entry(query.row)
+                if entry is not None:
+                    answered = {name: entry.get(name) for name in ANSWER_COLUMNS}
+                    cells = {**query.kept_fields(), **answered}
+                    row = {
+                        name: cell
+                        for name, cell in cells.items()
+                        if cell is not None or name in _ALWAYS
+                    }
+                    file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+
+    return write_with(path, write)
 
 
 # -- notes
 
 
-def _notes(
-    journal: RunJournal, samples: list[SampledReply], earlier: Sequence[str]
-) -> Iterator[str]:
+def _notes(journal: RunJournal, replies: list[object], earlier: Sequence[str]) -> Iterator[str]:
     """What a reader of the records should know."""
-    if samples:
-        yield from (doubt.note for doubt in doubts_about_replies(samples, journal.names))
+    if replies:
+        yield from (doubt.note for doubt in doubts_about_replies(replies, journal.names))
     else:  # nothing was asked now, so what was seen earlier still holds
-        hidden = f"[{HIDDEN_VALUES}]"  # is counted anew
-        yield from (note for note in earlier if is_doubt(note) and not note.endswith(hidden))
-    yield from (doubt.note for doubt in _doubts_about_hidden(journal))
+        yield from filter(is_doubt, earlier)
     failed = journal.failed.values()
     if failed:
         kinds = Counter(str(entry.get("error_kind", "")) for entry in failed).most_common()
@@ -398,23 +391,6 @@ def _refusal(kind: str, failed: Iterable[Mapping[str, Any]]) -> str:
         return ""
     first = next(entry for entry in failed if entry.get("error_kind") == kind)
     return f" ({str(first.get('error')).removeprefix(f'{kind}: ')})"
-
-
-def _doubts_about_hidden(journal: RunJournal) -> Iterator[Doubt]:
-    """A doubt if answers contained the value of a variable that is named as ``${NAME}``."""
-    hidden = [entry for entry in journal.entries.values() if entry.get(HIDDEN_VALUES)]
-    if hidden:
-        ids = [str(entry.get("query_id")) for entry in hidden]
-        variables = sorted({name for entry in hidden for name in entry[HIDDEN_VALUES]})
-        yield Doubt(
-            HIDDEN_VALUES,
-            f"{len(ids)} of {journal.n_done - len(journal.failed)} replies contained the value of "
-            f"the environment variable {' or '.join(variables)}, and were scored with *** in its "
-            f"place: {named(ids)}",
-            "If it is a secret, the pipeline shows it to its users. If it is not, write the value "
-            "itself in the settings, without ${...}, and ask again in another folder",
-            tuple(ids[:MOST_NAMED]),
-        )
 
 
 def notes_of_run(folder: Path) -> list[str]:

@@ -106,7 +106,7 @@ class CommandTarget(Target):
                 self._processes.remove(process)
             raise
         fields = record_fields(document, self._settings.response)
-        return TargetReply(fields, latency_ms, document=document)
+        return TargetReply(fields, latency_ms, document)
 
     def identity(self) -> dict[str, Any]:
         """The name of the command, and a digest of its arguments, which may contain keys."""

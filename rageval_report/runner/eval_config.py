@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 from rageval_report.analysis.gates_file import Gates, read_gates
 from rageval_report.analysis.objectives import Objective, objective_of
@@ -17,14 +17,13 @@ from rageval_report.errors import (
     ReaderError,
     UnknownNameError,
 )
-from rageval_report.files.source import Source
 from rageval_report.judges import Rubric
 from rageval_report.judges.chats import Chat, chats_of
-from rageval_report.metrics.performance import Price, Prices, check_prices
+from rageval_report.metrics.performance import Prices, check_prices
 from rageval_report.metrics.ranking_scores import DuplicateDocs, NoRelevant
 from rageval_report.records.levels import LevelOption
-from rageval_report.runner.run_config import RunConfig, Table, config_from
-from rageval_report.runner.settings import check_value, line_of, parse_settings, read_yaml
+from rageval_report.runner.run_config import RunConfig
+from rageval_report.runner.settings import parse_settings, read_yaml
 from rageval_report.runner.targets import TARGETS, place_of
 from rageval_report.scores import Correct, Scored
 from rageval_report.scores.catalogue.dialects import DialectName
@@ -64,15 +63,14 @@ class MetricGroups:
     recall_k_values: tuple[int, ...] = (1, 3, 5, 10)
     precision_k_values: tuple[int, ...] = (1, 3, 5)
 
-    def by_fields(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    def by_fields(self) -> list[tuple[list[str], list[str]]]:
         """The metrics of the groups, by the fields that they need."""
-        cutoffs = tuple(f"recall@{k}" for k in self.recall_k_values)
-        cutoffs += tuple(f"precision@{k}" for k in self.precision_k_values)
+        cutoffs = [f"recall@{k}" for k in self.recall_k_values]
+        cutoffs += [f"precision@{k}" for k in self.precision_k_values]
         return [
-            (tuple(fields.split()), (cutoffs if is_ranked else ()) + tuple(names.split()))
+            (fields.split(), [*(cutoffs if group == "retrieval" else ()), *names.split()])
             for group, fields, names in _GROUPS
             if getattr(self, group)
-            for is_ranked in (group == "retrieval",)
         ]
 
 
@@ -94,12 +92,9 @@ class JudgeSection:
     extra_body: dict[str, Any] = field(default_factory=dict)
     max_retries: int | None = None  # ragbench's files count retries, not the first attempt
     concurrency: int | None = None
-    per_minute: float | None = None
     n_repeats: int | None = None
     max_cost: float | None = None
-    max_cost_over: str | None = None
     give_up_after: int | None = None
-    retry_unusable: bool = False
     prices: dict[str, Any] = field(default_factory=dict)
     cache: str | bool | None = None
     generator: str | None = None
@@ -114,32 +109,26 @@ class JudgeSection:
             raise DataError("judge.models names all models that judge; leave out judge.model")
         if self.max_retries is not None and self.max_retries < 0:
             raise DataError(f"judge.max_retries must be an integer >= 0; got {self.max_retries}")
-        if self.prices:
-            _prices(self.prices, "judge.prices")
+        _prices(self.prices, "judge.prices")
 
 
 @dataclass(frozen=True)
-class ObjectiveSection:
-    """The fields of an `Objective` in a file."""
+class EvalConfig(RunConfig):
+    """All settings of an evaluation: those of the run, and of what is done with its answers."""
 
-    metrics: tuple[str, ...] | str
-    group: str = ""
-    statistic: str = "mean"
-    worst: float | None = None
-    best: float | None = None
-
-
-@dataclass(frozen=True)
-class EvalConfig:
-    """All settings of an evaluation."""
-
-    run: RunConfig
+    queries: Any = None  # a table, or the path of a file
     datasets: tuple[str, ...] = ()
     split: str | None = None
-    judge: JudgeSection | None = None
-    prices: dict[str, Price] = field(default_factory=dict)
-    gates: Gates | None = None
+    query_ids: tuple[str, ...] = ()
+    function: Callable[[Any], Any] | None = None
+    metrics: tuple[str, ...] = ()
+    rubrics: tuple[Rubric, ...] = ()
     groups: MetricGroups | None = None
+    judge: JudgeSection | None = None
+    chats: tuple[Chat, ...] = ()
+    prices: dict[str, Any] = field(default_factory=dict)
+    correct: Any = None
+    gates: Gates | None = None
     weights: dict[str, float] = field(default_factory=dict)
     objectives: dict[str, Any] = field(default_factory=dict)
     is_weighted: bool = False
@@ -153,15 +142,8 @@ class EvalConfig:
     match_ids: tuple[str, ...] = ()
     strict: bool = False
     allow: tuple[str, ...] = ()
-    table: object | None = None
-    function: Callable[[Any], Any] | None = None
-    chats: tuple[Chat, ...] = ()
-    query_ids: tuple[str, ...] = ()
-    rubrics: tuple[Rubric, ...] = ()
-    correct: Correct | None = None
     stop_when: tuple[str, ...] = ()
     baseline: object | None = None
-    looks: int | None = None
 
 
 class EvaluateOptions(TypedDict, total=False):
@@ -181,7 +163,6 @@ class EvaluateOptions(TypedDict, total=False):
     correct: Correct | None
     stop_when: _Names
     baseline: str | Path | Scored | None
-    looks: int | None
     weights: Mapping[str, float]
     objectives: Mapping[str, Objective | str | Sequence[str]]
     gates: str | Path | Gates | Sequence[str] | None
@@ -192,11 +173,9 @@ class EvaluateOptions(TypedDict, total=False):
     resume: bool
     retry_failed: bool
     concurrency: int
-    rate: float | None
-    warm_up: int
-    retries: Mapping[str, float]
+    retries: int
+    max_wait: float
     stop_after: int | None
-    table: Table | None
     level: LevelOption | None
     duplicates: DuplicateDocs | None
     no_relevant: NoRelevant | None
@@ -206,7 +185,7 @@ class EvaluateOptions(TypedDict, total=False):
     allow: _Names
 
 
-# -- the keys that the runner does not know: what each must be, and what it becomes
+# -- values that are more than what a file can hold
 
 
 def gates_of(gates: object) -> Gates | None:
@@ -221,84 +200,43 @@ def gates_of(gates: object) -> Gates | None:
     return Gates(tuple(rule if isinstance(rule, Rule) else parse_rule(rule) for rule in rules))
 
 
-def _prices(prices: Prices, where: str = "prices") -> dict[str, Price]:
+def _prices(prices: Prices, where: str = "prices") -> dict[str, Any]:
     try:
-        return check_prices(prices)
+        return {**check_prices(prices)}
     except DataError as exc:
         raise DataError(f"{where}: {exc}") from exc
 
 
-def _objectives(objectives: Mapping[str, Any]) -> dict[str, Objective]:
-    return {name: _objective(name, value) for name, value in objectives.items()}
+def _objectives(objectives: Any) -> dict[str, Objective]:
+    if not isinstance(objectives, Mapping):
+        raise DataError(f"objectives: expected a mapping; got {objectives!r}")
+    return {
+        name: parse_settings(Objective, value, f"objectives.{name}")
+        if isinstance(value, Mapping)
+        else objective_of(value)
+        for name, value in objectives.items()
+    }
 
 
-def _objective(name: str, value: Any) -> Objective:
-    if not isinstance(value, Mapping):
-        return objective_of(value)
-    section = parse_settings(ObjectiveSection, value, f"objectives.{name}")
-    return Objective(**{part.name: getattr(section, part.name) for part in fields(section)})
-
-
-def _correct(value: object) -> Correct | None:
-    """The rule for a correct answer: a name, a metric and a threshold, or several thresholds."""
-    return value if callable(value) else parse_correct({"correct": value})[0]
-
-
-def _names(value: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else value
-
-
-def _unchanged(value: Any) -> Any:
-    return value
-
-
-_TEXTS = tuple[str, ...] | str
-_KEYS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-    **dict.fromkeys(("datasets", "query_ids", "match_ids", "allow", "stop_when"), (_TEXTS, _names)),
-    **dict.fromkeys(("resume", "retry_failed", "strict"), (bool, _unchanged)),
-    "split": (str | None, _unchanged),
-    "judge": (JudgeSection | None, _unchanged),
-    "prices": (dict[str, Any], _prices),
-    "gates": (Any, gates_of),
-    "weights": (dict[str, float], _unchanged),
-    "objectives": (dict[str, Any], _objectives),
-    "folder": (str | None, lambda folder: folder and Path(folder)),
-    "level": (LevelOption | None, _unchanged),
-    "duplicates": (DuplicateDocs | None, _unchanged),
-    "no_relevant": (NoRelevant | None, _unchanged),
-    "dialect": (DialectName | None, _unchanged),
-    "correct": (Any, _correct),
-    "baseline": (Any, _unchanged),
-    "looks": (int | None, _unchanged),
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "prices": _prices,
+    "gates": gates_of,
+    "objectives": _objectives,
+    "folder": Path,
+    "correct": lambda value: value if callable(value) else parse_correct({"correct": value})[0],
+    "baseline": lambda value: value,
+    "queries": lambda value: value,
 }
+_LISTS = ("datasets", "query_ids", "match_ids", "allow", "stop_when")  # a text is a list of one
 # Other names of a setting, some of them those of ragbench's file.
-_OTHER_KEYS: dict[str, Any] = {
-    "queries": Any,
-    "runs_dir": str | None,
-    "rag_server_url": str | None,
-    "samples_per_dataset": int | None,
-}
-# How a target is recognised by what names it: the target, and the key of its section.
-_TARGET_FORMS: tuple[tuple[Callable[[object], bool], str, str], ...] = (
-    (lambda target: isinstance(target, list | tuple), "command", "line"),
-    (lambda target: isinstance(target, str) and "://" in target, "http", "url"),
-    (lambda target: isinstance(target, str) and ":" in target, "callable", "function"),
-)
+_ALIASES = ("records", "runs_dir", "rag_server_url", "samples_per_dataset")
+# What no file states by itself.
+_INTERNAL = {"settings", "function", "rubrics", "groups", "chats", "is_weighted"}
+_KEYS = {option.name for option in fields(EvalConfig)} - _INTERNAL
 
 
-def read_eval_config(path: str | Path) -> EvalConfig:
-    """The settings in a YAML file; an error names its line."""
-    document = read_yaml(path)
-    try:
-        return eval_config_of(document)
-    except RagevalError as exc:
-        if isinstance(exc, ReaderError | MissingDependencyError):
-            raise
-        raise ReaderError(str(exc), path, line_of(Source(path).text, exc)) from exc
-
-
-def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
-    """The settings in a mapping, as a YAML file or keywords have them.
+def settings_of(settings: Settings | None, keywords: Mapping[str, Any]) -> EvalConfig:
+    """The settings of a file or mapping, overruled by keywords.
 
     Raises
     ------
@@ -307,140 +245,116 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
     DataError
         If a value is of the wrong kind.
     """
-    run_keys = {option.name for option in fields(RunConfig)} - {"settings"}
-    known = {*_KEYS, *_OTHER_KEYS, *TARGETS, *run_keys}
-    for key in document:
-        if key not in known:
-            raise UnknownNameError("key of the configuration", str(key), known)
-    settings = {
-        key: str(value) if isinstance(value, Path) else value for key, value in document.items()
-    }
-    others: dict[str, Any] = {
-        key: check_value(hint, settings.pop(key), key)
-        for key, hint in _OTHER_KEYS.items()
-        if key in settings
-    }
-    objects: dict[str, Any] = {}
-    if others.get("queries") is not None:
-        settings["records"] = others["queries"]
-    if not isinstance(settings.get("records"), str | None):
-        objects["table"] = settings.pop("records")
-    if others.get("samples_per_dataset") is not None:
-        settings.setdefault("samples", others["samples_per_dataset"])
-    if others.get("rag_server_url") is not None:
-        section: Any = settings.get("http") or {}
-        settings["http"] = {"url": others["rag_server_url"], **section}
-    _take_target(settings, objects)
-    _take_metrics(settings, objects)
-    _take_judge(settings, objects)
-    own = {
-        key: convert(check_value(hint, settings.pop(key), key))
-        for key, (hint, convert) in _KEYS.items()
-        if key in settings
-    }
-    run = config_from(settings)
-    if own.get("folder") is None and others.get("runs_dir") and run.name:
-        own["folder"] = Path(others["runs_dir"], run.name)
-    is_weighted = bool(own.get("weights") or own.get("objectives"))
-    return EvalConfig(run, is_weighted=is_weighted, **own, **objects)
-
-
-def with_target(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with the section of the target that ``target`` names by a value."""
-    target = settings.get("target")
-    for is_form, name, key in _TARGET_FORMS:
-        if is_form(target):
-            section = {**(settings.get(name) or {}), key: target}
-            return {**settings, "target": name, name: section}
-    return dict(settings)
-
-
-def _take_target(settings: dict[str, Any], objects: dict[str, Any]) -> None:
-    target: Any = settings.get("target")
-    if callable(target):
-        settings["callable"] = {**settings.get("callable", {}), "function": place_of(target)}
-        settings["target"], objects["function"] = "callable", target
-    settings.update(with_target(settings))
-
-
-def _take_metrics(settings: dict[str, Any], objects: dict[str, Any]) -> None:
-    """Take groups and rubrics out of the metrics, so that names are left."""
-    metrics = settings.get("metrics")
-    if metrics is None:
-        return
-    if isinstance(metrics, Mapping):
-        objects["groups"] = parse_settings(MetricGroups, settings.pop("metrics"), "metrics")
-        return
-    every = [metrics] if isinstance(metrics, str | Rubric) else list(metrics)
-    objects["rubrics"] = tuple(metric for metric in every if isinstance(metric, Rubric))
-    settings["metrics"] = [metric for metric in every if not isinstance(metric, Rubric)]
-
-
-def _take_judge(settings: dict[str, Any], objects: dict[str, Any]) -> None:
-    """Write the judge as a section, and take out chats, which no file can hold."""
-    value = settings.get("judge")
-    if not isinstance(value, _JudgeOverride):
-        return
-    section, judge = value
-    unnamed = {key: item for key, item in section.items() if key not in ("model", "models")}
-    is_list = isinstance(judge, list | tuple)
-    if isinstance(judge, bool):
-        settings["judge"] = {**section, "enabled": judge}
-    elif isinstance(judge, str):
-        settings["judge"] = {**unnamed, "model": judge}
-    elif is_list and judge and all(isinstance(name, str) for name in judge):
-        settings["judge"] = {**unnamed, "models": list(judge)}
-    else:
-        settings["judge"], objects["chats"] = unnamed, tuple(chats_of(judge))
-
-
-class _JudgeOverride(NamedTuple):
-    """The section of the judge in a file, and the keyword that names another one."""
-
-    section: dict[str, Any]
-    judge: Any
-
-
-def settings_of(settings: Settings | EvalConfig | None, keywords: Mapping[str, Any]) -> EvalConfig:
-    """The settings of a file or mapping, overruled by keywords.
-
-    Raises
-    ------
-    UnknownNameError
-        If a key is unknown.
-    DataError
-        If a value is of the wrong kind.
-    """
     overrides = {name: value for name, value in keywords.items() if value is not None}
-    if isinstance(settings, EvalConfig):
-        if overrides:
-            raise DataError(f"keywords overrule files and mappings only; got {[*overrides]}")
-        return settings
-    document = _document_of(settings)
-    for group in _ALTERNATIVES:
-        if not overrides.keys().isdisjoint(group):
-            document = {key: value for key, value in document.items() if key not in group}
-    if "judge" in overrides:
-        in_file = document.get("judge")
-        section = dict(in_file) if isinstance(in_file, Mapping) else {}
-        judge = overrides["judge"]
-        is_section = isinstance(judge, Mapping)
-        overrides["judge"] = {**section, **judge} if is_section else _JudgeOverride(section, judge)
-    merged = {**document, **overrides}
-    if not isinstance(merged.get("judge"), Mapping | _JudgeOverride | None):
-        merged["judge"] = _JudgeOverride({}, merged["judge"])
-    return eval_config_of(merged)
-
-
-def _document_of(settings: Settings | None) -> dict[str, Any]:
-    if settings is None:
-        return {}
-    if isinstance(settings, Mapping):
-        return dict(settings)
-    if not isinstance(settings, str | Path):
+    if settings is not None and not isinstance(settings, str | Path | Mapping):
         raise DataError(
             f"settings must be a file in YAML or a mapping; got {type(settings).__name__}. "
             "Pass queries as queries=... and a pipeline as target=..."
         )
-    read_eval_config(settings)  # its own mistakes are reported with their lines
-    return read_yaml(settings)
+    document = dict(settings) if isinstance(settings, Mapping) else {}
+    if isinstance(settings, str | Path):
+        read_eval_config(settings)  # its own mistakes are reported with its name
+        document = read_yaml(settings)
+    for group in _ALTERNATIVES:
+        if not overrides.keys().isdisjoint(group):
+            document = {key: value for key, value in document.items() if key not in group}
+    section = document.pop("judge", None)
+    if not isinstance(section, Mapping):
+        section, judge = {}, overrides.pop("judge", section)
+    else:
+        judge = overrides.pop("judge", None)
+    judging, chats = _judge(dict(section), judge)
+    config = eval_config_of({**document, **overrides, **judging})
+    return replace(config, chats=chats)
+
+
+def _judge(section: dict[str, Any], judge: Any) -> tuple[dict[str, Any], tuple[Chat, ...]]:
+    """The section of the judge, if there is one, and the chats, which no file can hold."""
+    if judge is None:
+        return {"judge": section} if section else {}, ()
+    unnamed = {key: item for key, item in section.items() if key not in ("model", "models")}
+    if isinstance(judge, Mapping):
+        return {"judge": {**section, **judge}}, ()
+    if isinstance(judge, bool):
+        return {"judge": {**section, "enabled": judge}}, ()
+    if isinstance(judge, str):
+        return {"judge": {**unnamed, "model": judge}}, ()
+    if isinstance(judge, list | tuple) and judge and all(isinstance(name, str) for name in judge):
+        return {"judge": {**unnamed, "models": list(judge)}}, ()
+    return {"judge": unnamed}, tuple(chats_of(judge))
+
+
+def read_eval_config(path: str | Path) -> EvalConfig:
+    """The settings in a YAML file."""
+    try:
+        return eval_config_of(read_yaml(path))
+    except RagevalError as exc:
+        if isinstance(exc, ReaderError | MissingDependencyError):
+            raise
+        raise ReaderError(str(exc), path) from exc
+
+
+def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
+    """The settings in a mapping, as a YAML file or keywords have them."""
+    for key in document:
+        if key not in _KEYS and key not in _ALIASES and key not in TARGETS:
+            names = {*_KEYS, *_ALIASES, *TARGETS}
+            raise UnknownNameError("key of the configuration", str(key), names)
+    settings = {
+        key: [value] if key in _LISTS and isinstance(value, str) else value
+        for key, value in document.items()
+    }
+    records, runs, url, samples = (settings.pop(alias, None) for alias in _ALIASES)
+    if records is not None:
+        settings.setdefault("queries", records)
+    if samples is not None:
+        settings.setdefault("samples", samples)
+    if url is not None:
+        settings["http"] = {"url": url, **(settings.get("http") or {})}
+    if runs is not None and settings.get("folder") is None and settings.get("name"):
+        settings["folder"] = Path(runs, settings["name"])
+    target = settings.get("target")
+    objects = {**_take_metrics(settings), "function": target if callable(target) else None}
+    objects["settings"] = _take_sections(settings)
+    for key, convert in _CONVERTERS.items():
+        value = settings.pop(key, None)
+        if value is not None:
+            objects[key] = convert(value)
+    config = parse_settings(EvalConfig, settings)
+    is_weighted = bool(config.weights or objects.get("objectives"))
+    return replace(config, is_weighted=is_weighted, **objects)
+
+
+def _take_sections(settings: dict[str, Any]) -> dict[str, Any]:
+    """Take the sections of targets out of the settings; ``target`` may be the pipeline itself."""
+    target: Any = settings.get("target")
+    named: tuple[str, str, Any] | None = None
+    if callable(target):
+        named = "callable", "function", place_of(target)
+    elif isinstance(target, list | tuple):
+        named = "command", "line", target
+    elif isinstance(target, str) and ":" in target:
+        named = ("http", "url", target) if "://" in target else ("callable", "function", target)
+    if named is not None:
+        name, key, value = named
+        settings["target"] = name
+        settings[name] = {**(settings.get(name) or {}), key: value}
+    sections = {name: settings.pop(name) for name in TARGETS if name in settings}
+    for name, section in sections.items():
+        if not isinstance(section, Mapping):
+            raise DataError(f"{name}: expected a mapping; got {section!r}")
+        # Only to check them before anything runs.
+        parse_settings(TARGETS[name].settings_type, section, name)
+    return sections
+
+
+def _take_metrics(settings: dict[str, Any]) -> dict[str, Any]:
+    """Take groups and rubrics out of the metrics, so that names are left."""
+    metrics = settings.pop("metrics", None)
+    if metrics is None:
+        return {}
+    if isinstance(metrics, Mapping):
+        return {"groups": parse_settings(MetricGroups, metrics, "metrics")}
+    every = [metrics] if isinstance(metrics, str | Rubric) else list(metrics)
+    settings["metrics"] = [metric for metric in every if not isinstance(metric, Rubric)]
+    return {"rubrics": tuple(metric for metric in every if isinstance(metric, Rubric))}

@@ -16,10 +16,9 @@ from rageval_report.metrics.record_scores import VIEWS, computable
 from rageval_report.readers.record_files import read_records
 from rageval_report.records import FIELDS
 from rageval_report.records.table import concatenate_rows
+from rageval_report.runner.collecting import ANSWER_COLUMNS
 from rageval_report.runner.eval_config import EvalConfig, MetricGroups
 from rageval_report.runner.query_source import queries_of
-from rageval_report.runner.record_files import ANSWER_COLUMNS
-from rageval_report.runner.run_config import RunConfig
 from rageval_report.scores.catalogue.dialects import DialectName, dialect_of_name
 from rageval_report.scores.query_ids import check_known_ids
 
@@ -60,7 +59,7 @@ def allowed_metrics(
         ]
     candidates = [(fields.split(), names.split()) for fields, names in _DEFAULTS]
     if groups is not None:
-        candidates = [([*fields], [*names]) for fields, names in groups.by_fields()]
+        candidates = groups.by_fields()
     return [name for fields, names in candidates if _has_fields(records, fields) for name in names]
 
 
@@ -81,7 +80,7 @@ class QuerySource:
     """The queries, and how they are asked; `about` says where they come from."""
 
     queries: object
-    run: RunConfig
+    config: EvalConfig
     about: dict[str, Any]
 
 
@@ -89,34 +88,34 @@ def query_source(config: EvalConfig) -> QuerySource:
     """The queries that the settings name."""
     if not config.query_ids:
         return _all_queries(config)
-    every = _all_queries(replace(config, run=replace(config.run, samples=None)))
+    every = _all_queries(replace(config, samples=None))
     ids = list(config.query_ids)
     queries = queries_of(every.queries)
     check_known_ids(ids, {query.query_id for query in queries})
-    rows = [
-        {**query.other_fields, "query_id": query.query_id, "question": query.question}
-        for query in queries
-        if query.query_id in ids
-    ]
-    run = replace(every.run, about={**every.run.about, "query_ids": ids})
-    return QuerySource(rows, run, {**every.about, "query_ids": ids})
+    rows = [query.row_as_given for query in queries if query.query_id in ids]
+    about = {**every.about, "query_ids": ids}
+    return QuerySource(rows, replace(every.config, about={**config.about, **about}), about)
 
 
 def _all_queries(config: EvalConfig) -> QuerySource:
-    run = config.run
     if config.datasets:
         names = _split_names(config.datasets)
-        table = dataset_questions(names, split=config.split, samples=run.samples, seed=run.seed)
-        origin = {"datasets": names, "samples_per_dataset": run.samples, "seed": run.seed}
-        about = {**run.about, **origin, "split": config.split}
+        drawn = {"samples": config.samples, "seed": config.seed}
+        table = dataset_questions(names, split=config.split, **drawn)
+        origin = {
+            "datasets": names,
+            "samples_per_dataset": config.samples,
+            "seed": config.seed,
+        }
+        about = {**config.about, **origin, "split": config.split}
         # The sample was drawn from each data set; the runner must not draw again.
-        return QuerySource(table, replace(run, samples=None, about=about), origin)
-    if config.table is not None:
-        return QuerySource(config.table, run, {})
-    if run.records is None:
+        return QuerySource(table, replace(config, samples=None, about=about), origin)
+    queries = config.queries
+    if queries is None:
         raise DataError("queries must be a table or a file, or datasets must be named; got neither")
-    is_lines = Path(run.records).suffix.lower() in _LINES
-    return QuerySource(run.records if is_lines else read_records(run.records), run, {})
+    if isinstance(queries, str | Path) and Path(queries).suffix.lower() not in _LINES:
+        queries = read_records(queries)
+    return QuerySource(queries, config, {})
 
 
 def _split_names(texts: Sequence[str]) -> list[str]:
@@ -135,22 +134,18 @@ def dataset_questions(
     """The questions of data sets as one table, without the texts that hold the answers."""
     tables: dict[str, pd.DataFrame] = {}
     for text in names:
-        name, equals, place = text.partition("=")
-        is_known = text.partition("/")[0] in DATASETS
+        name, _, place = text.partition("=")
         path: Path | None = None
-        if equals and name.partition("/")[0] in DATASETS:
+        if place and name.partition("/")[0] in DATASETS:
             name, path = name.strip(), Path(place.strip())
-        elif not is_known and Path(text).exists():  # a golden set is named by its path
-            name, path = text, Path(text)
         else:
             name = text
-        is_golden = path is not None and name == str(path)
-        title = Path(name).stem if is_golden else name
+        title = name
+        if path is None and name.partition("/")[0] not in DATASETS and Path(text).exists():
+            title, name, path = Path(text).stem, "golden", Path(text)  # a golden set by its path
         if title in tables:
             raise DataError(f"the data set {title!r} is named twice")
-        table = load_dataset(
-            "golden" if is_golden else name, path, split=split, samples=samples, seed=seed
-        )
+        table = load_dataset(name, path, split=split, samples=samples, seed=seed)
         tables[title] = table.drop(columns=_GOLD_TEXTS, errors="ignore").assign(dataset=title)
     if len(tables) == 1:
         return next(iter(tables.values()))

@@ -39,10 +39,9 @@ from rageval_report.runner.eval_config import (
     settings_of,
 )
 from rageval_report.runner.eval_queries import QuerySource, check_gold, query_source
-from rageval_report.runner.judge_setup import JudgeSetup, judges_results, noise_results
+from rageval_report.runner.judge_setup import JudgeSetup, noise_results
 from rageval_report.runner.scoring import SCORES as SCORES
 from rageval_report.runner.scoring import (
-    FirstAnswersError,
     RunScorer,
     ScoredRun,
     ScoringPlan,
@@ -50,7 +49,6 @@ from rageval_report.runner.scoring import (
     StopSetup,
     Tell,
     check_answered,
-    first_check,
     read_answers,
     scoring_plan,
     staged_scoring,
@@ -137,8 +135,7 @@ class EvaluationRun:
         """The tables besides that of the scores, by name, e.g. noise, weighted, gates, costs."""
         names = ["stopping", "weighted", "gates"]
         names += ["costs"] if self.costs.frame["cost_usd"].notna().any() else []
-        judged = {**judges_results(self.evaluation, self.judged), **noise_results(self.judged)}
-        return {**judged, **self._results(*names)}
+        return {**noise_results(self.judged), **self._results(*names)}
 
     def _results(self, *names: str) -> dict[str, Result]:
         results = {name: getattr(self, name) for name in names}
@@ -303,9 +300,6 @@ def evaluate(
         `rageval_report.analysis.stopping`.
     baseline : str, Path or RAGPipelineEvaluation
         The earlier run that these rules compare with, query by query.
-    looks : int
-        The rules are looked at so many times only, with alpha spending: this needs fewer queries if
-        the effect is as planned.
     weights, objectives : mapping
         The weighted score; see `rageval_report.rank`.
     gates : path, str or list of str
@@ -319,7 +313,7 @@ def evaluate(
         The number of queries that are drawn at random, and the seed.
     resume, retry_failed : bool
         Whether the run in the folder is continued, and its failed queries are asked again.
-    concurrency, rate, warm_up, retries, stop_after, table
+    concurrency, retries, max_wait, stop_after
         As for `rageval_report.runner.RunConfig`.
     level, duplicates, no_relevant, dialect, match_ids, strict, allow
         As for `rageval_report.score`; but ``duplicates`` is "best" if omitted.
@@ -373,15 +367,15 @@ def run_evaluation(
     prepared = prepare(config, replace(setup, tell=log), log)
     queries, plan = prepared.queries, prepared.plan
     scorer = RunScorer(config, queries, plan, log)
-    with _folder_of(config) as folder, staged_scoring(scorer, prepared.stop, folder) as staged:
+    with _folder_of(config) as folder, staged_scoring(scorer, prepared.stop) as staged:
         started = time.perf_counter()
         finished = _ask(config, prepared, folder, log, staged)
-        check_answered(finished, queries.run.target_name)
+        check_answered(finished, config.target_name)
         answered_at = time.perf_counter()
         if staged is None:
-            outcome = scorer.score(read_answers(finished), finished.records, finished)
+            outcome = scorer.score(read_answers(finished), finished)
         else:
-            outcome = staged.outcome(finished)
+            outcome = staged.score(finished)
         seconds = answered_at - started, time.perf_counter() - answered_at
         run = _run_of(config, finished, outcome, seconds)
         if staged is not None:
@@ -418,7 +412,7 @@ def prepare(config: EvalConfig, setup: JudgeSetup, tell: Tell) -> PreparedEvalua
     if config.folder is not None and config.folder.is_file():
         raise DataError(f"{config.folder} is a file; name a folder")
     check_gold(plan.rubrics, queries.queries)
-    return PreparedEvaluation(queries, plan, stop_setup(config, queries, plan, tell))
+    return PreparedEvaluation(queries, plan, stop_setup(config, queries, plan))
 
 
 @contextmanager
@@ -438,12 +432,12 @@ def _ask(
     log: _Log,
     staged: StagedScoring | None,
 ) -> FinishedRun:
-    run = prepared.queries.run
-    if config.function is None or run.target_name != _FUNCTION:
+    run = prepared.queries.config
+    if run.function is None or run.target_name != _FUNCTION:
         target = target_from(run)
     else:
         settings = parse_settings(FunctionSettings, run.sections[_FUNCTION], _FUNCTION)
-        target = FunctionTarget(settings, config.function)
+        target = FunctionTarget(settings, run.function)
     with target:
         try:
             finished = collect_answers(
@@ -453,13 +447,8 @@ def _ask(
                 run,
                 resume=config.resume,
                 retry_failed=config.retry_failed,
-                check_first=first_check(config, prepared.plan),
                 stages=None if staged is None else staged.stages,
             )
-        except FirstAnswersError:
-            if config.folder is not None:
-                log(f"stopped; what was answered is kept in {folder}: go on with resume=True")
-            raise
         except KeyboardInterrupt as exc:
             is_kept = config.folder is not None and (folder / JOURNAL).exists()
             kept = f"the answers so far are kept in {folder}; continue with resume=True"
@@ -478,7 +467,7 @@ def _run_of(
     """The run before its gates and its weighted score."""
     evaluation, judged = outcome.scored.evaluation, outcome.scored.judged
     costs = _costs(evaluation, judged, config.prices, outcome.model)
-    how = {"concurrency": config.run.concurrency}
+    how = {"concurrency": config.concurrency}
     timings = _timings(evaluation, *seconds, finished.n_new, how)
     # The folder of a run without one is removed.
     records = finished.records if config.folder else read_answers(finished)

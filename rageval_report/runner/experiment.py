@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 import shlex
@@ -13,7 +12,7 @@ from functools import partial, wraps
 from inspect import Parameter, signature
 from itertools import product
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -21,7 +20,6 @@ from rageval_report.analysis.effects import MainEffects, SettingValue, main_effe
 from rageval_report.analysis.rank import Ranking, rank
 from rageval_report.errors import DataError, JudgeError, PipelineError, named
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.files.writing import write_atomically
 from rageval_report.results import Result
 from rageval_report.runner.collecting import JOURNAL
 from rageval_report.runner.eval_config import (
@@ -47,8 +45,6 @@ _NOT_IN_FILE_NAMES = re.compile(r"[^\w.,=+-]+")
 _LONGEST_NAME = 120
 
 
-MANIFEST = "experiment.json"
-_FORMAT = "rageval_report experiment"
 _IF_ANY = ("cost_usd", "gates", "error")  # columns of the summary that need a value to be shown
 
 
@@ -135,8 +131,9 @@ class Experiment:
                 f"{named(self.failures)}. Ask again with resume=True"
             )
         varied = [name for name, values in self.grid.items() if len(values) > 1]
-        options = {"test": test, "correction": correction, "confidence_level": confidence_level}
-        return main_effects(self.evaluations, varied, metrics=metrics, **cast("Any", options))
+        options: Any = {"test": test, "correction": correction}
+        options["confidence_level"] = confidence_level
+        return main_effects(self.evaluations, varied, metrics=metrics, **options)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}: {len(values)}" for name, values in self.grid.items())
@@ -234,7 +231,6 @@ def run_experiment(
         raise DataError("folder must be named: it keeps the answers of every combination")
     # All are made before the first is asked: a setting that reaches no template is found now.
     configs = {name: _cell_config(config, cell, folder / name) for name, cell in cells.items()}
-    _write_manifest(folder, checked, cells, is_resumed=config.resume or config.retry_failed)
 
     def log(name: str, text: str) -> None:
         if tell is not None:
@@ -273,32 +269,6 @@ def _cell_config(config: EvalConfig, cell: CellSettings, folder: Path) -> EvalCo
     )
 
 
-def _write_manifest(
-    folder: Path, grid: Grid, cells: Mapping[str, CellSettings], *, is_resumed: bool
-) -> None:
-    """Write what is varied; a folder with another experiment is refused."""
-    path = folder / MANIFEST
-    if path.exists() and not is_resumed:
-        raise DataError(
-            f"{folder} already contains an experiment: continue it with resume=True "
-            "(--resume), or choose another folder"
-        )
-    before = [*grid]
-    if path.exists():
-        try:
-            before = list(json.loads(path.read_text(encoding="utf-8"))["grid"])
-        except (OSError, ValueError, KeyError, TypeError) as exc:
-            raise DataError(f"{path} cannot be read: {exc}; choose another folder") from exc
-    if before != [*grid]:
-        raise DataError(
-            f"grid: {folder} contains an experiment with {named(before)}; got {named(grid)}. "
-            "Values may be added, but not settings: choose another folder"
-        )
-    document = {"format": _FORMAT, "format_version": 1, "grid": grid, "cells": cells}
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-
-
 # -- the grid
 
 
@@ -319,15 +289,14 @@ def _values(name: object, values: object) -> tuple[SettingValue, ...]:
             f"grid: {name!r} cannot be the name of a setting; it must be a word such as top_k, "
             f"and not one of {', '.join(_OF_QUERIES)}"
         )
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise DataError(f"grid: the values of {name!r} must be a list; got {values!r}")
-    listed = tuple(values)
-    are_plain = all(value is None or isinstance(value, str | int | float) for value in listed)
-    are_finite = are_plain and all(math.isfinite(v) for v in listed if isinstance(v, float))
-    if not listed or not are_finite:
+    is_list = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping)
+    listed = tuple(values) if is_list else ()
+    if not listed or not all(
+        value is None or isinstance(value, str | int | float) for value in listed
+    ):
         raise DataError(
-            f"grid: the values of {name!r} must be texts, finite numbers, True, False or None; got "
-            f"{named(listed) or 'none'}"
+            f"grid: the values of {name!r} must be a list of texts, numbers, True, False or None; "
+            f"got {values!r}"
         )
     if len({*map(repr, listed)}) < len(listed):
         raise DataError(f"grid: the values of {name!r} must differ; got {named(listed)}")
@@ -360,21 +329,24 @@ def _digest(cell: CellSettings) -> str:
 
 def vary(config: EvalConfig, cell: CellSettings) -> EvalConfig:
     """The settings of one combination."""
-    target = config.run.target_name
-    section = config.run.sections.get(target, {})
+    target = config.target_name
+    section = config.sections.get(target, {})
+    function = config.function
     if target == "callable":
-        function = config.function or import_function(section["function"])
-        config = replace(config, function=_bound(function, cell))
+        function = _bound(function or import_function(section["function"]), cell)
         # A part of the identity of the pipeline, so that answers of two combinations never mix.
         words = ", ".join(f"{name}={value!r}" for name, value in cell.items())
         section["function"] = f"{section['function']}({words})"
     else:
         section = _FILLERS[target](section, cell)
-    sections = {**config.run.sections, target: section}
-    about = {**config.run.about, **cell}
-    name = _folder_name(cell)
-    run = replace(config.run, name=name, target=target, settings=sections, about=about)
-    return replace(config, run=run)
+    return replace(
+        config,
+        name=_folder_name(cell),
+        target=target,
+        function=function,
+        settings={**config.sections, target: section},
+        about={**config.about, **cell},
+    )
 
 
 def _bound(function: Callable[..., Any], cell: CellSettings) -> Callable[..., Any]:

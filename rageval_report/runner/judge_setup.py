@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
 
 from rageval_report import judges
-from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import (
     CallOptions,
     ChatOptions,
@@ -22,12 +21,10 @@ from rageval_report.judges import (
     read_rubric,
 )
 from rageval_report.judges.chats import Chat, chats_of
-from rageval_report.judges.rubric import JUDGES, rubrics_of
-from rageval_report.metrics.scoring import build_evaluation
+from rageval_report.judges.rubric import rubrics_of
 from rageval_report.results import Result
 from rageval_report.runner.eval_config import JudgeSection
 
-_MOST_DISAGREEMENTS = 20  # as many as a page shows without hiding the other tables
 _RUBRIC_FILES = (".yaml", ".yml", ".json", ".toml")
 _PREFERENCE = "preference"
 
@@ -129,13 +126,11 @@ class JudgeSetup:
         section = self.section
         how = {
             "cache": self.cache(),
-            "per_minute": section.per_minute,
             "prices": self.prices(chats),
             "max_cost": section.max_cost,
-            "retry_unusable": section.retry_unusable,
             "progress": self.progress,
             "tell": self.tell,
-            **_stated(section, "concurrency", "max_cost_over", "give_up_after"),
+            **_stated(section, "concurrency", "give_up_after"),
         }
         return cast("CallOptions", how)
 
@@ -164,26 +159,10 @@ def noise_results(judged: Judged | None) -> dict[str, Result]:
     return {"noise": Result("Noise of the judge", judged.noise, judged.settings)}
 
 
-def judges_results(
-    evaluation: RAGPipelineEvaluation, judged: Judged | Preferences | None
-) -> dict[str, Result]:
-    """How far several judges agree, and where they differ most; nothing for one judge."""
-    if judged is None or not judged.by_judge:
-        return {}
-    disagreements = evaluation.judges_disagreements()
-    n = len(disagreements.frame)
-    if n > _MOST_DISAGREEMENTS:
-        shown = f"the first {_MOST_DISAGREEMENTS} of {n}; judges_disagreements() gives all"
-        disagreements = replace(
-            disagreements, frame=disagreements.frame.head(_MOST_DISAGREEMENTS)
-        ).with_notes(shown)
-    return {"agreement": evaluation.judges_agreement(), "disagreements": disagreements}
-
-
 def preference_results(
-    preferences: Preferences, *, baseline: str, candidate: str, question: pd.Series | None = None
+    preferences: Preferences, *, baseline: str, candidate: str
 ) -> dict[str, Result]:
-    """The table of a preference, and of several judges their agreement and disagreements."""
+    """The table of a preference, with a row for each of several judges."""
     pipelines = {"baseline": baseline, "candidate": candidate}
     several = preferences.by_judge
     counts = ("n", "n_unscored", "wins", "ties", "losses")
@@ -197,19 +176,4 @@ def preference_results(
         for name, result in {f"majority of {len(several)}": preferences, **several}.items()
     ]
     table = Result("Preference", pd.DataFrame(rows), preferences.settings, preferences.notes)
-    if not several:
-        return {_PREFERENCE: table}
-    details = preferences.frame.drop(columns=_PREFERENCE).rename(
-        columns={"state": f"{_PREFERENCE}_state", "reason": f"{_PREFERENCE}_reason"}
-    )
-    if question is not None:
-        details["question"] = question.reindex(details.index)
-    # Only for the tables of judges, which take an evaluation.
-    evaluation = build_evaluation(
-        candidate,
-        preferences.frame[[_PREFERENCE]].astype(float),
-        details,
-        known={_PREFERENCE: JUDGES[_PREFERENCE].metric},
-        judged=[_PREFERENCE],
-    )
-    return {_PREFERENCE: table, **judges_results(evaluation, preferences)}
+    return {_PREFERENCE: table}

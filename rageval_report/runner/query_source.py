@@ -76,6 +76,11 @@ class Query:
         }
         return {**_without_gold(metadata), "query_id": self.query_id, "question": self.question}
 
+    @property
+    def row_as_given(self) -> dict[str, Any]:
+        """All fields, as a row of a table of queries."""
+        return {**self.other_fields, "query_id": self.query_id, "question": self.question}
+
     def request_fields(self, names: Iterable[str] = ()) -> dict[str, Any]:
         """The fields that are sent without a template: id, question, and named metadata."""
         fields = self.public_fields

@@ -2,49 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from rageval_report.errors import PipelineError, named
+from rageval_report.errors import PipelineError
 from rageval_report.http import RequestError
-from rageval_report.records import FIELDS, cells
+from rageval_report.records import cells
 from rageval_report.records.levels import Section
-from rageval_report.runner.query_source import Query
 from rageval_report.scores.guard import Doubt
 from rageval_report.scores.metric import normalise_name
-from rageval_report.scores.query_ids import first_named
 
-# Words in the names of keys, the most telling first. They are those of LangChain, LlamaIndex,
-# Haystack, OpenAI, Bedrock, Azure, Vertex, Cohere, Dify and RAGFlow.
+# Names of the keys of lists and texts, the most telling first. They are those of LangChain,
+# LlamaIndex, Haystack, OpenAI, Bedrock, Azure, Vertex, Cohere, Dify and RAGFlow.
 _LISTS = (
     "retrieved sources source_nodes source_documents documents docs nodes chunks passages hits "
     "contexts context references citations retrieval_results retrieved_references results matches "
     "records items data"
 ).split()
-_IDS = (
-    "chunk_id node_id doc_id document_id passage_id source_id file_id docid docno id _id id_ uuid "
-    "key ref_doc_id uri url link source filename file_name file_path path title name"
-).split()
-_TEXTS = "text content page_content passage chunk body snippet excerpt".split()
 _ANSWERS = (
     "answer response output output_text reply result generated_text completion content text "
     "message answers generation data"
 ).split()
-# Keys of texts that are not the answer although they are as long.
-_NOT_ANSWERS = frozenset(
-    "question query prompt input system instruction error id model status role type".split()
-)
-# Lists whose texts are the sources of an answer, not the answer.
-_SOURCES = frozenset(_LISTS) - {"results", "records", "items", "data", "matches"}
-# So many replies show the shape of all, and their texts do not fill the memory.
-MOST_REPLIES = 10
 _EACH = "*"
 _DEEPEST = 8
-_MOST_ITEMS = 20  # of a list
-_LONGEST_ID = 300
-_MOST_BLANKS = 12  # a title of a document has fewer, a passage more
 
 Steps = tuple[str, ...]
 
@@ -72,188 +54,34 @@ def _within(value: Any, steps: list[str]) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class SampledReply:
-    """A reply as it came, with the relevant ids of its query and the ids that were read."""
-
-    document: object
-    gold: frozenset[str] = frozenset()
-    retrieved: tuple[str, ...] = ()
-    documents: frozenset[str] = frozenset()
+# -- keys that look like what was not found
 
 
-def sampled_reply(query: Query, fields: Mapping[str, Any], document: object) -> SampledReply:
-    """A reply, and the fields that were read from it, with the gold of its query."""
-    name = first_named(list(query.other_fields), ("relevant", *FIELDS["relevant"]))
-    cell = None if name is None else query.other_fields[name]
-    gold: set[str] = set()
-    try:
-        if not cells.is_missing(cell):
-            relevant = cells.gold(cell)
-            gold = {doc for doc, grade in relevant.grades.items() if grade > 0}
-            gold |= {doc for doc, _, grade in relevant.sections if doc and grade > 0}
-    except cells.CellError:  # the records say what is wrong with it
-        pass
-    sections = fields.get("retrieved_sections") or ()
-    documents = frozenset(doc for doc, _ in sections if doc is not None)
-    return SampledReply(document, frozenset(gold), tuple(fields.get("retrieved") or ()), documents)
-
-
-def doubts_about_replies(replies: Sequence[SampledReply], present: Collection[str]) -> list[Doubt]:
-    """The doubts that the keys of replies raise; `present` has the fields that any reply gave."""
-    if not replies:
+def doubts_about_replies(documents: Sequence[object], present: Collection[str]) -> list[Doubt]:
+    """A doubt if no reply has ids where they were expected, but all have a list of passages."""
+    lists = [dict(_lists_in(document, ())) for document in documents]
+    shared = set.intersection(*map(set, lists)) if lists else set()
+    if "retrieved" in present or not shared:
         return []
-    return _unread_ids(replies) if "retrieved" in present else _unread_keys(replies, present)
-
-
-def _unread_keys(replies: Sequence[SampledReply], present: Collection[str]) -> list[Doubt]:
-    """A doubt if no reply has ids where they were expected, but some key looks like them."""
-    path = id_path(replies)
-    if path is None:
-        return []
-    paths = {"retrieved": _list_of(path) if _has_both_ids(replies, path) else path}
-    # Contexts alone may be missing on purpose; beside the ids they are usually forgotten too.
-    if "contexts" not in present and (texts := _text_path(replies, paths["retrieved"])):
-        paths["contexts"] = texts
-    keys = named(dict.fromkeys(place.partition(".")[0] for place in paths.values()))
+    path = min(shared, key=lambda steps: (_LISTS.index(normalise_name(steps[-1])), len(steps)))
+    example = cells.short_repr(next(iter(lists[0][path]), None))
     text = (
-        f"no reply has {' or '.join(paths)} where expected, but all {len(replies)} that were "
-        f"looked at have {keys}, for example {_example(replies, paths['retrieved'])}"
+        f"no reply has retrieved where expected, but all {len(lists)} that were looked at have "
+        f"{'.'.join(path)}, for example {example}"
     )
-    return [Doubt("unread_keys", text, _advice(paths))]
+    return [Doubt("unread_keys", text, _advice("retrieved", path))]
 
 
-def _has_both_ids(replies: Sequence[SampledReply], path: str) -> bool:
-    """Whether the passages of the list carry the ids of their chunk and of their document."""
-    lists = [value_at(reply.document, _list_of(path)) for reply in replies]
-    try:
-        rankings = [cells.ranking(passages) for passages in lists if passages]
-    except cells.CellError:
-        return False
-    return _EACH in path and bool(rankings) and all(ranking.sections for ranking in rankings)
-
-
-def _unread_ids(replies: Sequence[SampledReply]) -> list[Doubt]:
-    """A doubt if the gold ids are in the replies, but not where the retrieved ids were read."""
-    if any(not reply.gold.isdisjoint((*reply.retrieved, *reply.documents)) for reply in replies):
-        return []
-    path = id_path(replies, only_gold=True)
-    if path is None:
-        return []
-    text = (
-        "no gold id is among the retrieved ids, but the replies have gold ids at another path, for "
-        f"example {_example(replies, path)}"
-    )
-    return [Doubt("unread_keys", text, _advice({"retrieved": path}))]
-
-
-def answer_advice(document: object) -> str:
-    """The path at which a reply may have its answer, as advice; empty if there is none."""
-    path = answer_path(document)
-    return "" if path is None else _advice({"answer": path})
-
-
-def _advice(paths: Mapping[str, str]) -> str:
-    """What to type so that fields are read at these paths."""
-    options = " ".join(f"--path {field}={path}" for field, path in paths.items())
-    arguments = ", ".join(f"{field}={path!r}" for field, path in paths.items())
-    return f"Name the path: {options} (in Python: ResponsePaths({arguments}))"
-
-
-# -- where ids and texts are
-
-
-def id_path(replies: Sequence[SampledReply], *, only_gold: bool = False) -> str | None:
-    """The path at which most replies have ids of documents; None if none looks like it."""
-    ranked = []
-    for path in _list_paths(replies):
-        ids = [_ids_at(reply.document, path) for reply in replies]
-        if not any(ids) or None in ids:
-            continue
-        pairs = zip(replies, ids, strict=True)
-        n_met = sum(not reply.gold.isdisjoint(names or ()) for reply, names in pairs)
-        places = _places(path, _IDS)
-        if n_met or (places is not None and not only_gold):
-            ranked.append((-n_met, *(places or (len(_LISTS), len(_IDS))), path.count("."), path))
-    return min(ranked)[-1] if ranked else None
-
-
-def _text_path(replies: Sequence[SampledReply], beside: str) -> str | None:
-    """The path at which most replies have texts of documents, in the list of their ids."""
-    ranked = []
-    for path in _list_paths(replies):
-        texts = [value_at(reply.document, path) for reply in replies]
-        places = _places(path, _TEXTS)
-        is_beside = places is not None and _list_of(path) == _list_of(beside)
-        if places is not None and is_beside and all(map(_are_texts, texts)) and any(texts):
-            ranked.append((*places, path.count("."), path))
-    return min(ranked)[-1] if ranked else None
-
-
-def _list_paths(replies: Sequence[SampledReply]) -> list[str]:
-    """The paths through one list that most replies have."""
-    counts: Counter[str] = Counter()
-    for reply in replies:
-        leaves = {steps for steps, _ in _leaves(reply.document, (), _EACH, _MOST_ITEMS)}
-        clear = (s for s in leaves if s.count(_EACH) == 1 and not any("." in step for step in s))
-        # A list of ids alone is taken as it is.
-        counts.update({".".join(s[:-1] if s[-1] == _EACH else s) for s in clear})
-    return [path for path, n in counts.items() if 2 * n > len(replies)]
-
-
-def _leaves(
-    value: object, steps: Steps, each: str, most_items: int
-) -> Iterator[tuple[Steps, str | int]]:
-    """The texts and integers of a document with their paths; `each` stands for an item."""
-    if len(steps) > _DEEPEST:
+def _lists_in(value: object, steps: Steps) -> Iterator[tuple[Steps, list[str]]]:
+    """The paths of the lists of passages in a reply, and the ids in them."""
+    if not isinstance(value, Mapping) or len(steps) > _DEEPEST:
         return
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _leaves(item, (*steps, str(key)), each, most_items)
-    elif isinstance(value, list):
-        for item in value[:most_items]:
-            yield from _leaves(item, (*steps, each), each, most_items)
-    elif isinstance(value, str | int) and not isinstance(value, bool):
-        yield steps, value
-
-
-def _list_of(path: str) -> str:
-    return path.partition(f".{_EACH}")[0]
-
-
-def _places(path: str, leaves: Sequence[str]) -> tuple[int, int] | None:
-    """How telling the names of the list and of the key in it are, 0 the most; None if not."""
-    lists = [normalise_name(step) for step in _list_of(path).split(".")]
-    place = next((_LISTS.index(name) for name in reversed(lists) if name in _LISTS), None)
-    if _EACH not in path:  # a list of ids, such as doc_ids, or of texts
-        if leaves is _IDS and lists[-1].endswith("ids"):
-            return 0, 0
-        return None if place is None else (place, len(leaves))
-    leaf = normalise_name(path.rpartition(".")[2])
-    return None if place is None or leaf not in leaves else (place, leaves.index(leaf))
-
-
-def _ids_at(document: object, path: str) -> list[str] | None:
-    """The ids at a path; none where there is no list, None if something else is there."""
-    value = value_at(document, path)
-    if value is None:
-        return []
-    try:
-        ids = cells.ranking(value).ids
-    except cells.CellError:
-        return None
-    return ids if all(map(_is_id, ids)) else None
-
-
-def _is_id(name: str) -> bool:
-    # A text has blanks between its words; a title has few.
-    return len(name) <= _LONGEST_ID and "\n" not in name and name.count(" ") < _MOST_BLANKS
-
-
-def _are_texts(value: object) -> bool:
-    return value is None or (
-        isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value)
-    )
+    for key, item in value.items():
+        path = (*steps, str(key))
+        yield from _lists_in(item, path)
+        if isinstance(item, list) and item and normalise_name(str(key)) in _LISTS:
+            with suppress(cells.CellError):  # a list of something else
+                yield path, cells.ranking(item).ids
 
 
 def answer_path(document: object) -> str | None:
@@ -265,28 +93,31 @@ def answer_path(document: object) -> str | None:
     'choices.0.message.content'
     """
     texts = [
-        (steps, words, text)
-        for steps, text in _leaves(document, (), "0", 1)
-        if steps and isinstance(text, str) and text.strip() and not any("." in s for s in steps)
-        if not _NOT_ANSWERS.union(_SOURCES) & {*(words := [normalise_name(s) for s in steps])}
+        (_ANSWERS.index(names[-1]), len(steps), steps)
+        for steps in _texts_in(document, ())
+        if (names := [*map(normalise_name, steps)])[-1] in _ANSWERS and {*_LISTS}.isdisjoint(names)
     ]
-    ranked = [
-        (_ANSWERS.index(name), len(steps), place, steps)
-        for place, (steps, words, _) in enumerate(texts)
-        if (name := next((word for word in reversed(words) if word in _ANSWERS), ""))
-        and not steps[-1].isdecimal()
-    ]
-    if ranked:
-        return ".".join(min(ranked)[-1])
-    sentences = [steps for steps, _, text in texts if " " in text.strip()]
-    return ".".join(sentences[0]) if len(sentences) == 1 else None
+    return ".".join(min(texts)[-1]) if texts else None
 
 
-def _example(replies: Iterable[SampledReply], path: str) -> str:
-    """One value at a path, short."""
-    values = (value_at(reply.document, path) for reply in replies)
-    first = next((value for value in values if value), None)
-    return cells.short_repr(first[0] if isinstance(first, list) else first)
+def _texts_in(value: object, steps: Steps) -> Iterator[Steps]:
+    """The paths of the texts in a reply; of a list its first item is looked at."""
+    if isinstance(value, str) and value.strip() and steps:
+        yield steps
+    elif len(steps) <= _DEEPEST:
+        items = value.items() if isinstance(value, Mapping) else []
+        items = [("0", value[0])] if isinstance(value, list) and value else items
+        for key, item in items:
+            yield from _texts_in(item, (*steps, str(key)))
+
+
+def _advice(field: str, path: Sequence[str]) -> str:
+    """What to type so that a field is read at a path."""
+    place = ".".join(path)
+    return f"Name the path: --path {field}={place} (in Python: ResponsePaths({field}={place!r}))"
+
+
+# -- failures
 
 
 FailureKind = Literal[
@@ -301,7 +132,8 @@ FailureKind = Literal[
     "exception",  # a Python function raised
     "exited",  # a command ended
 ]
-KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
+# What may pass; all others would come again.
+TEMPORARY: tuple[FailureKind, ...] = ("connection", "timeout", "busy", "server", "exited")
 _BUSY = 429
 
 
@@ -379,14 +211,7 @@ class TargetReply:
 
     fields: dict[str, Any]
     latency_ms: float
-    first_byte_ms: float | None = None
     document: object = None
-    hidden: tuple[str, ...] = ()  # the variables whose values were replaced by stars
-
-    def entry(self) -> dict[str, Any]:
-        """The fields, the timing, and which variables were hidden, for the journal."""
-        times = {"latency_ms": self.latency_ms, "first_byte_ms": self.first_byte_ms}
-        return self.fields | _present({**times, "hidden_values": list(self.hidden) or None})
 
 
 def _present(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -409,9 +234,10 @@ def record_fields(document: object, paths: ResponsePaths) -> dict[str, Any]:
         raise TargetError(f"expected a text or an object; got {shown}", "content")
     at = {name: value_at(document, path) for name, path in asdict(paths).items()}
     if at["answer"] is None:
-        advice = answer_advice(document)
+        path = answer_path(document)
+        advice = "" if path is None else f". {_advice('answer', path.split('.'))}"
         message = f"expected an answer at {paths.answer!r}; got {cells.short_repr(document)}"
-        raise TargetError(message + (advice and f". {advice}"), "content")
+        raise TargetError(message + advice, "content")
     name, fields = "answer", {}
     try:
         fields["answer"] = cells.text(at["answer"])

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.objectives import check_weights
 from rageval_report.analysis.rules import find_metric
 from rageval_report.analysis.stopping import (
-    ENOUGH_FOR_A_LOOK,
     StopDecision,
     StopPlan,
     decide,
@@ -26,7 +23,6 @@ from rageval_report.errors import DataError, JudgeError, PipelineError, is_doubt
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import GrowingJudging, JudgeOptions, Rubric, growing_judging
 from rageval_report.judges.chats import Chat
-from rageval_report.metrics.record_guard import ids_of_records, needed_fields
 from rageval_report.metrics.record_scores import Tools, computable, lacking_fields, tools_in_dialect
 from rageval_report.metrics.scoring import (
     AskJudge,
@@ -36,23 +32,21 @@ from rageval_report.metrics.scoring import (
 )
 from rageval_report.readers.record_files import read_records
 from rageval_report.records import record_table
-from rageval_report.records.draws import draw_keys
-from rageval_report.records.id_changes import match_record_ids, parse_changes
-from rageval_report.records.id_search import QueryIds, doubts_about_ids
+from rageval_report.records.id_changes import parse_changes
 from rageval_report.results import Result
-from rageval_report.runner.asking import FIRST_ANSWERS, CheckFirst
 from rageval_report.runner.collecting import FinishedRun, Stages
 from rageval_report.runner.eval_config import EvalConfig
 from rageval_report.runner.eval_queries import QuerySource, allowed_metrics, allowed_rubrics
 from rageval_report.runner.judge_setup import JudgeSetup
-from rageval_report.runner.query_source import asking_order, queries_of
+from rageval_report.runner.query_source import queries_of
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_of_name
-from rageval_report.scores.guard import Doubt, check_allowed, notes_with_doubts
+from rageval_report.scores.guard import check_allowed
 
 # The names under which a server's configuration may hold the model that gives the answers.
 _GENERATORS = ("llm_model", "generator_model", "generation_model", "generator", "model")
 COST = "cost_usd"
+SCORES = "scores.json"
 # Is called with each note as soon as it is known.
 Tell = Callable[[str], object]
 
@@ -74,7 +68,7 @@ class ScoringPlan:
 def scoring_plan(config: EvalConfig, setup: JudgeSetup, tell: Tell) -> ScoringPlan:
     """What is computed and judged; a contradiction in the settings is reported now."""
     is_judged = setup.section.enabled
-    names: list[str | Rubric] = [*config.run.metrics, *config.rubrics]
+    names: list[str | Rubric] = [*config.metrics, *config.rubrics]
     names += setup.rubrics() if is_judged else []
     dialect = tools_of(config).dialect
     check_allowed(config.allow)
@@ -103,67 +97,6 @@ def tools_of(config: EvalConfig) -> Tools:
         level=config.level,
         no_relevant=config.no_relevant,
     )
-
-
-# -- the first answers, with strict
-
-
-class FirstAnswersError(DataError):
-    """With strict, the first answers raise a doubt that more answers cannot remove."""
-
-
-_STRANGE = "ids_never_meet"
-_ID_FIELDS = frozenset(("retrieved", "citations"))
-_DIGITS, _LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
-
-
-def first_check(config: EvalConfig, plan: ScoringPlan) -> CheckFirst | None:
-    """The check of the first answers; None without ``strict``."""
-    if not config.strict:
-        return None
-
-    def check(rows: Sequence[dict[str, Any]], doubts: Sequence[Doubt]) -> None:
-        every = [*doubts, *_lasting_doubts(rows, config, plan)]
-        where = f"after {FIRST_ANSWERS} answers, and before the others are asked: "
-        try:
-            notes_with_doubts((), every, strict=True, allow=config.allow, where=where)
-        except DataError as exc:
-            raise FirstAnswersError(str(exc)) from exc
-
-    return check
-
-
-def _lasting_doubts(
-    rows: Sequence[dict[str, Any]], config: EvalConfig, plan: ScoringPlan
-) -> list[Doubt]:
-    """The doubts about the ids of some records that more records cannot remove."""
-    try:
-        records = record_table(rows, unretrieved_citations="keep", unplaced_gold="drop")
-        if config.match_ids:
-            records, _ = match_record_ids(records, config.match_ids)
-    except DataError:  # what is wrong with a record is said when all are scored
-        return []
-    computed = plan.computed or allowed_metrics(records, config.groups, config.dialect)
-    needed = needed_fields(computed, plan.rubrics, dialect_of_name(config.dialect))
-    queries = ids_of_records(records, tools_of(config))
-    # An id that is found as it is shows that the forms may be the same.
-    is_met = any(not set(query.gold).isdisjoint(query.retrieved) for query in queries)
-    if is_met or _ID_FIELDS.isdisjoint(needed):
-        return []
-    return [doubt for doubt in doubts_about_ids(queries) if _is_lasting(doubt, queries)]
-
-
-def _is_lasting(doubt: Doubt, queries: Sequence[QueryIds]) -> bool:
-    gold = set(_forms(name for query in queries for name in query.gold))
-    # Ids of one form that did not meet may meet later: the pipeline may just be weak.
-    is_strange = gold.isdisjoint(_forms(name for query in queries for name in query.retrieved))
-    # One id in two forms stays so whatever else is retrieved.
-    return doubt.check == "ids_differ" or (doubt.check == _STRANGE and is_strange)
-
-
-def _forms(names: Iterable[str]) -> Iterator[str]:
-    """The form of each id: its punctuation, with one "0" for digits and one "a" for letters."""
-    return (_LETTERS.sub("a", _DIGITS.sub("0", name)) for name in names)
 
 
 # -- the scores
@@ -209,7 +142,6 @@ class RunScorer:
     def score(
         self,
         records: pd.DataFrame,
-        place: Path,
         finished: FinishedRun | None = None,
         *,
         ask_judge: AskJudge | None = None,
@@ -222,8 +154,6 @@ class RunScorer:
         ----------
         records : DataFrame
             The records with answers.
-        place : Path
-            Where the answers are, for errors.
         finished : FinishedRun, optional
             What the pipeline says of itself; None if the run goes on.
         ask_judge : callable, optional
@@ -237,7 +167,7 @@ class RunScorer:
         reported = {} if finished is None else finished.config
         generator = (config.judge and config.judge.generator) or _generator_of(reported)
         model, price_notes = _priced_model(records, config, generator)
-        computed, rubrics = _metrics_of_records(records, place, config, plan)
+        computed, rubrics = _metrics_of_records(records, config, plan)
         doubts: list[str] = []
         if finished is not None:
             doubts = [*filter(is_doubt, finished.notes)]
@@ -249,13 +179,13 @@ class RunScorer:
             return score_and_judge(
                 records,
                 metrics,
-                name=config.run.name or name_of_folder(config.folder),
+                name=config.name or name_of_folder(config.folder),
                 tools=replace(tools_of(config), prices=config.prices or None, model=model),
                 lacking="unscored",
                 chat=None if ask_judge else plan.chats or None,
                 judging=judging if plan.how else None,
                 ask_judge=ask_judge,
-                config={**self.queries.about, **reported, **config.run.about, **(about or {})},
+                config={**self.queries.about, **reported, **config.about, **(about or {})},
                 created=None if finished is None else finished.created,
                 match_ids=config.match_ids,
                 notes=(*doubts, *price_notes, *notes),
@@ -283,14 +213,17 @@ def name_of_folder(folder: Path | None) -> str:
 
 
 def _metrics_of_records(
-    records: pd.DataFrame, place: Path, config: EvalConfig, plan: ScoringPlan
+    records: pd.DataFrame, config: EvalConfig, plan: ScoringPlan
 ) -> tuple[list[str], list[str | Rubric]]:
     """The metrics and rubrics that are named, else those that the fields allow."""
-    is_named = bool(plan.computed or (plan.rubrics and (config.run.metrics or config.rubrics)))
+    is_named = bool(plan.computed or (plan.rubrics and (config.metrics or config.rubrics)))
     computed = [*plan.computed]
     if not is_named:
         computed = allowed_metrics(records, config.groups, config.dialect)
-    if _has_costs(records, config) and COST not in computed:
+    # Without being named: there are prices, or it is weighed; a system has metrics of its own.
+    is_stated = COST in records and records[COST].notna().any()
+    has_costs = bool(config.prices or (config.is_weighted and is_stated))
+    if has_costs and config.dialect is None and COST not in computed:
         computed.append(COST)
     rubrics: list[str | Rubric] = [*plan.rubrics]
     if plan.judges_by_default:
@@ -298,19 +231,11 @@ def _metrics_of_records(
     if not computed and not rubrics:
         fields = [str(column) for column in records if records[column].notna().any()]
         raise DataError(
-            f"the answers are in {place}, but no metric can be computed from what they "
-            f"and the queries hold ({', '.join(fields)}): recall needs relevant and retrieved, "
+            "no metric can be computed from what the answers and the queries hold "
+            f"({', '.join(fields)}): recall needs relevant and retrieved, "
             "exact_match needs reference and answer; name other metrics with metrics=[...]"
         )
     return computed, rubrics
-
-
-def _has_costs(records: pd.DataFrame, config: EvalConfig) -> bool:
-    """Whether ``cost_usd`` is computed without being named: there are prices, or it is weighed."""
-    if config.dialect is not None:  # a system has metrics of its own
-        return False
-    is_stated = COST in records and records[COST].notna().any()
-    return bool(config.prices or (config.is_weighted and is_stated))
 
 
 def _priced_model(
@@ -344,7 +269,8 @@ def _generator_of(config: Mapping[str, Any]) -> str | None:
     return next((value for value in values if isinstance(value, str) and value.strip()), None)
 
 
-SCORES = "scores.json"
+# -- stopping rules
+
 # The ordinary intervals of a stopped evaluation assume that the number of queries was fixed.
 NOTE_ON_ORDER = (
     "the queries were asked in a random order, and a rule decided when to stop: the intervals and "
@@ -360,45 +286,27 @@ class StopSetup:
     baseline: Scored | None
 
 
-def stop_setup(
-    config: EvalConfig, queries: QuerySource, plan: ScoringPlan, tell: Tell
-) -> StopSetup | None:
+def stop_setup(config: EvalConfig, queries: QuerySource, plan: ScoringPlan) -> StopSetup | None:
     """The stopping rules that the settings name, checked before anything is asked."""
     if not config.stop_when:
         return None
     ids = [query.query_id for query in queries_of(queries.queries)]
-    names = [*plan.computed, *(rubric.name for rubric in plan.rubrics)]
-    n_planned = min(len(ids), queries.run.samples or len(ids))
-    return _setup_of(config.stop_when, config.baseline, ids, n_planned, config.looks, names, tell)
-
-
-def _setup_of(
-    stop_when: Sequence[str],
-    baseline: object | None,
-    query_ids: Sequence[str],
-    n_planned: int,
-    looks: int | None,
-    metrics: Sequence[str],
-    tell: Tell,
-) -> StopSetup:
-    known = _read_baseline(baseline)
-    rules = parse_stop_rules(stop_when, has_baseline=known is not None)
-    plan = StopPlan(rules, n_planned, looks=looks)
+    n_planned = min(len(ids), queries.config.samples or len(ids))
+    metrics = {name: Metric(name) for name in plan.computed}
+    metrics |= {rubric.name: Metric(rubric.name) for rubric in plan.rubrics}
+    known = _read_baseline(config.baseline)
+    rules = parse_stop_rules(config.stop_when, has_baseline=known is not None)
+    stop = StopPlan(rules, n_planned)
     for rule in rules:
         if metrics:
-            find_metric(rule.rule, rule.metric, {name: Metric(name) for name in metrics})
+            find_metric(rule.rule, rule.metric, metrics)
         if rule.kind.needs_baseline and known is not None:
             find_metric(rule.rule, rule.metric, known.metrics)
-    if known is not None and set(query_ids).isdisjoint(map(str, known.scores.index)):
+    if known is not None and set(ids).isdisjoint(map(str, known.scores.index)):
         raise DataError(
             f"baseline: {known.name} has none of these queries; name a run with the same ids"
         )
-    if looks is not None and plan.look_sizes[0] < ENOUGH_FOR_A_LOOK:
-        tell(
-            f"the first look is after {plan.look_sizes[0]} queries: if rare large losses balance "
-            "many small gains, a test with so few queries is often wrong; without looks it is not"
-        )
-    return StopSetup(plan, known)
+    return StopSetup(stop, known)
 
 
 def _read_baseline(baseline: object | None) -> Scored | None:
@@ -420,7 +328,6 @@ class StagedScoring:
 
     scorer: RunScorer
     stop: StopSetup
-    folder: Path
     judging: GrowingJudging | None = None
     rows: list[dict[str, Any]] = field(default_factory=list)
     decision: StopDecision | None = None
@@ -434,7 +341,6 @@ class StagedScoring:
         plan, baseline = self.stop.plan, self.stop.baseline
         return {
             "rules": [rule.text for rule in plan.rules],
-            "looks": plan.looks,
             "baseline": None if baseline is None else baseline.name,
         }
 
@@ -443,110 +349,49 @@ class StagedScoring:
         self.rows += rows
         if all(row.get("error") is not None for row in self.rows):
             return False  # nothing can be scored yet
-        evaluation = self._score().scored.evaluation
+        evaluation = self.score().scored.evaluation
         self.decision = decide(self.stop.plan, evaluation, self.stop.baseline)
         is_stuck = self.judging is not None and self.judging.is_stopped
         return self.decision.may_stop or is_stuck
 
-    def _score(self, finished: FinishedRun | None = None) -> ScoredRun:
+    def score(self, finished: FinishedRun | None = None) -> ScoredRun:
         """The scores of all rows so far; the judge is asked about the new ones only."""
-        run, n_planned = self.scorer.config.run, self.stop.plan.n_planned
+        seed, n_planned = self.scorer.config.seed, self.stop.plan.n_planned
+        if finished is not None and self.decision is None:
+            raise DataError("no answer could be scored, so no stopping rule could be looked at")
         # The rows of the run file are in the order of asking.
-        stopping = {
-            **self._identity(),
-            "order": "random",
-            "seed": run.seed,
-            "n_planned": n_planned,
-        }
+        order = {"order": "random", "seed": seed, "n_planned": n_planned}
         return self.scorer.score(
             record_table(self.rows, unretrieved_citations="keep", unplaced_gold="drop"),
-            self.folder,
             finished,
             ask_judge=None if self.judging is None else self.judging.judge,
             notes=(NOTE_ON_ORDER,),
-            about={"stopping": stopping},
+            about={"stopping": {**self._identity(), **order}},
         )
-
-    def outcome(self, finished: FinishedRun) -> ScoredRun:
-        """The scores after the last stage, with what the pipeline says of itself."""
-        if self.decision is None:
-            raise DataError("no answer could be scored, so no stopping rule could be looked at")
-        return self._score(finished)
 
     def result(self, costs: Result) -> Result:
         """The table of the rules, with notes on the order and on what was saved."""
-        spent = costs.frame["cost_usd"].sum(min_count=1)
-        seed, tell = self.scorer.config.run.seed, self.scorer.tell
-        decision = cast("StopDecision", self.decision)
-        return _with_end(decision, len(self.rows), self.stop.plan.n_planned, seed, spent, tell)
+        n, n_planned = len(self.rows), self.stop.plan.n_planned
+        seed, decision = self.scorer.config.seed, cast("StopDecision", self.decision)
+        notes = [f"asked {n} of {n_planned} queries in a random order (seed {seed})"]
+        n_saved = n_planned - n
+        if n_saved:
+            spent = costs.frame["cost_usd"].sum(min_count=1)
+            money = "" if pd.isna(spent) else f", about {spent / n * n_saved:.3g} USD"
+            notes.append(f"saved {n_saved} queries ({100 * n_saved / n_planned:.0f} %){money}")
+        if not decision.may_stop:
+            notes.append(f"no rule holds after {n} queries")
+        for message in notes:
+            self.scorer.tell(message)
+        return decision.with_notes(*notes)
 
 
 @contextmanager
-def staged_scoring(
-    scorer: RunScorer, stop: StopSetup | None, folder: Path
-) -> Iterator[StagedScoring | None]:
+def staged_scoring(scorer: RunScorer, stop: StopSetup | None) -> Iterator[StagedScoring | None]:
     """What scores the answers while others are still to be asked; None without stopping rules."""
-    if stop is None:
-        yield None
-        return
-    staged, plan = StagedScoring(scorer, stop, folder), scorer.plan
-    if not plan.chats:
-        yield staged
+    plan = scorer.plan
+    if stop is None or not plan.chats:
+        yield None if stop is None else StagedScoring(scorer, stop)
         return
     with growing_judging(plan.chats, **cast("dict[str, Any]", plan.how)) as judging:
-        staged.judging = judging
-        yield staged
-
-
-def judge_until(
-    records: pd.DataFrame,
-    rubrics: Sequence[Rubric],
-    chats: Sequence[Chat],
-    stop_when: Sequence[str],
-    *,
-    judging: JudgeOptions,
-    baseline: object | None = None,
-    looks: int | None = None,
-    seed: int = 0,
-    name: str = "pipeline",
-    tell: Tell = lambda _text: None,
-) -> tuple[JudgedEvaluation, Result]:
-    """Judge records in a random order until a rule holds; the scores and the table of the rules."""
-    if not len(records):
-        raise DataError("records must have at least one row; got none")
-    names = [rubric.name for rubric in rubrics]
-    ids = [str(query_id) for query_id in records.index]
-    stop = _setup_of(stop_when, baseline, ids, len(records), looks, names, tell)
-    shuffled = records.iloc[asking_order(draw_keys(ids), np.ones(len(ids), dtype=bool), seed)]
-    rules = [rule.text for rule in stop.plan.rules]
-    with growing_judging(chats, **cast("dict[str, Any]", judging)) as growing:
-        for size in stop.plan.look_sizes:
-            scored = score_and_judge(
-                shuffled.iloc[:size],
-                rubrics,
-                name=name,
-                ask_judge=growing.judge,
-                notes=(NOTE_ON_ORDER,),
-                config={"stopping": {"rules": rules, "order": "random", "seed": seed}},
-            )
-            decision = decide(stop.plan, scored.evaluation, stop.baseline)
-            if decision.may_stop or growing.is_stopped:
-                break
-    spent = float("nan") if scored.judged is None else scored.judged.usage["cost_usd"].sum()
-    return scored, _with_end(decision, size, len(records), seed, spent or float("nan"), tell)
-
-
-def _with_end(
-    decision: StopDecision, n: int, n_planned: int, seed: int, spent: float, tell: Tell
-) -> Result:
-    """The table with notes: the order, how many queries were not asked, what that saved."""
-    notes = [f"asked {n} of {n_planned} queries in a random order (seed {seed})"]
-    n_saved = n_planned - n
-    if n_saved:
-        money = "" if pd.isna(spent) else f", about {spent / n * n_saved:.3g} USD"
-        notes.append(f"saved {n_saved} queries ({100 * n_saved / n_planned:.0f} %){money}")
-    if not decision.may_stop:
-        notes.append(f"no rule holds after {n} queries")
-    for message in notes:
-        tell(message)
-    return decision.with_notes(*notes)
+        yield StagedScoring(scorer, stop, judging)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from rageval_report._registry import import_yaml
-from rageval_report.errors import DataError, RagevalError, ReaderError, UnknownNameError
+from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.files.source import Source
 
 T = TypeVar("T")
@@ -41,35 +40,6 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ReaderError("expected settings as lines 'name: value'", path)
     return document
-
-
-def line_of(text: str, exc: RagevalError) -> int | None:
-    r"""The line of the key or the value that an error is about; None if it is not in the text.
-
-    Examples
-    --------
-    >>> line_of("name: a\njudge:\n  model: 3\n", DataError("judge.model: expected a text"))
-    3
-    """
-    if not isinstance(exc, UnknownNameError):
-        steps = re.split(r"[.\[\]]+", re.split(r"[\s:]", str(exc), maxsplit=1)[0])
-    elif exc.what.startswith("key of "):
-        where = exc.what.removeprefix("key of ")
-        steps = [*(where.split(".") if " " not in where else []), exc.name]
-    else:
-        steps = [exc.name]
-    lines, found_at = text.splitlines(), None
-    for step in filter(None, steps):
-        if step.isdecimal() and found_at is not None:  # the item of a list
-            items = [n for n in range(found_at, len(lines)) if lines[n].lstrip().startswith("- ")]
-            found_at = ([*items[int(step) :], found_at])[0]
-            continue
-        key = re.compile(rf"(?<![\w@]){re.escape(step)}(?![\w@])")
-        start = found_at or 0
-        found_at = next((n for n in range(start, len(lines)) if key.search(lines[n])), found_at)
-        if found_at is None:
-            return None
-    return None if found_at is None else found_at + 1
 
 
 def parse_settings(kind: type[T], values: Mapping[str, object], where: str = _TOP) -> T:

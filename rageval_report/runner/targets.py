@@ -8,17 +8,15 @@ import re
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import Any, ClassVar, Literal, Self, get_args
 from urllib.parse import quote
 
 from rageval_report._registry import Registry, load
 from rageval_report.errors import DataError, MissingDependencyError, PipelineError, check_choice
-from rageval_report.files.strict_json import load_json
 from rageval_report.http import (
-    HIDDEN,
     Client,
     HttpResponse,
     Key,
@@ -28,8 +26,6 @@ from rageval_report.http import (
     fill_keys,
     keys_named_in,
     map_texts,
-    redact_document,
-    redact_keys,
     redact_url,
 )
 from rageval_report.runner.query_source import Query, field_of
@@ -264,7 +260,7 @@ class FunctionTarget(Target):
             raise TargetError(f"{type(exc).__name__}: {exc}", "exception") from exc
         latency_ms = _MILLISECONDS * (time.perf_counter() - started)
         fields = record_fields(returned, settings.response)
-        return TargetReply(fields, latency_ms, document=returned)
+        return TargetReply(fields, latency_ms, returned)
 
     def identity(self) -> dict[str, Any]:
         """The name of the function, and a digest of how it is called."""
@@ -304,27 +300,6 @@ def import_function(place: str) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True)
-class StreamSettings:
-    """How to read an answer that is streamed as server-sent events.
-
-    Parameters
-    ----------
-    text : str, default "delta"
-        The path of a piece of the answer in an event.
-    done : str, optional
-        The name or data of the last event; if omitted, the stream may just end.
-
-    Examples
-    --------
-    >>> StreamSettings("choices.0.delta.content", done="[DONE]").text
-    'choices.0.delta.content'
-    """
-
-    text: str = "delta"
-    done: str | None = None
-
-
-@dataclass(frozen=True)
 class HttpSettings:
     """How to ask a server.
 
@@ -343,8 +318,6 @@ class HttpSettings:
         The template of the body.
     response : ResponsePaths
         Where the fields are in the answer.
-    stream : StreamSettings, optional
-        How to read an answer that is streamed.
     timeout : float, default 60
         Seconds that one attempt may take.
     max_bytes : int, default 10 MB
@@ -353,8 +326,6 @@ class HttpSettings:
         Is asked before the first query.
     config_url : str, optional
         Returns the configuration of the pipeline, which is kept with the run.
-    config : dict of str to str
-        Where the settings are in it, by their names in the run.
 
     Raises
     ------
@@ -372,12 +343,10 @@ class HttpSettings:
     headers: dict[str, str] = field(default_factory=dict)
     body: Any = field(default_factory=lambda: {"question": "{question}"})
     response: ResponsePaths = field(default_factory=ResponsePaths)
-    stream: StreamSettings | None = None
     timeout: float = 60.0
     max_bytes: int = MOST_BYTES
     health_url: str | None = None
     config_url: str | None = None
-    config: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, value in self.headers.items():
@@ -392,7 +361,7 @@ class HttpTarget(Target):
     def __init__(self, settings: HttpSettings):
         urls = [settings.url, settings.health_url, settings.config_url]
         for url in filter(None, urls):
-            check_address(url, is_template=True)
+            check_address(url)
         self._settings = settings
         self._keys = {
             **keys_named_in([settings.body, *urls]),
@@ -411,16 +380,13 @@ class HttpTarget(Target):
     def identity(self) -> dict[str, Any]:
         """The address, the names of headers, and a digest of what may be secret."""
         settings = self._settings
-        rest = asdict(replace(settings, timeout=0.0, max_bytes=0))
+        paths = asdict(settings.response)
         return {
             "target": "http",
             "url": redact_url(settings.url),
             "method": settings.method,
             "headers": sorted(settings.headers),
-            "stream": settings.stream is not None,
-            "settings": digest_of(
-                {name: rest[name] for name in ("url", "headers", "body", "response", "stream")}
-            ),
+            "settings": digest_of(settings.url, settings.headers, settings.body, paths),
         }
 
     def _send(self, method: str, url: str, body: object = None) -> HttpResponse:
@@ -437,15 +403,15 @@ class HttpTarget(Target):
 
     def ask(self, query: Query) -> TargetReply:
         """Send the question and read the answer."""
-        settings, fields = self._settings, query.public_fields
+        settings, sent = self._settings, query.public_fields
         sends = settings.method.upper() not in ("GET", "HEAD")
-        body = fill_template(settings.body, fields, self._keys) if sends else None
-        url = fill_template(settings.url, fields, self._keys, escape=in_url)
+        body = fill_template(settings.body, sent, self._keys) if sends else None
+        url = fill_template(settings.url, sent, self._keys, escape=in_url)
         try:
             answer = self._send(settings.method, url, body)
-            if settings.stream is None:
-                return self._complete_reply(answer)
-            return self._streamed_reply(answer, settings.stream)
+            document = answer.json()
+            fields = record_fields(document, settings.response)
+            return TargetReply(fields, _MILLISECONDS * answer.seconds, document)
         except RequestError as exc:
             raise target_error(exc) from exc
         except RecursionError as exc:
@@ -475,120 +441,4 @@ class HttpTarget(Target):
             raise PipelineError(
                 f"the configuration of the pipeline cannot be fetched: {exc}"
             ) from exc
-        names = dict.fromkeys((*SNAPSHOT, *settings.config))
-        return {name: value_at(document, settings.config.get(name, name)) for name in names}
-
-    def _complete_reply(self, answer: HttpResponse) -> TargetReply:
-        document = answer.json()
-        fields = record_fields(document, self._settings.response)
-        return self._reply(answer, fields, document, answer.seconds_at(0))
-
-    def _streamed_reply(self, answer: HttpResponse, stream: StreamSettings) -> TargetReply:
-        texts, last, place = _read_stream(answer, stream)
-        if place is None:
-            message = "expected pieces of an answer in the events; there are none"
-            raise target_error(answer.error(message))
-        keys = self._keys.values()
-        said = {**last, "answer": "".join(texts)}
-        document = redact_document(keys, said)
-        fields = record_fields(document, replace(self._settings.response, answer="answer"))
-        return self._reply(answer, fields, document, answer.seconds_at(place), said=said)
-
-    def _reply(
-        self,
-        answer: HttpResponse,
-        fields: dict[str, Any],
-        document: object,
-        first_seconds: float | None,
-        said: object = None,
-    ) -> TargetReply:
-        """The reply with its timing, and the names of the keys that stars replace in it."""
-        hidden: list[str] = []
-        if self._keys and HIDDEN in str(fields):
-            text = str(load_json(answer.body) if said is None else said)
-            hidden = [name for name, key in self._keys.items() if key.redact(text) != text]
-        first = None if first_seconds is None else _MILLISECONDS * first_seconds
-        latency = _MILLISECONDS * answer.seconds
-        return TargetReply(fields, latency, first, document, tuple(sorted(hidden)))
-
-
-# -- streams
-
-# The three line ends of the standard; "\r\n" first, or it would count as two.
-_LINE_END = re.compile(rb"\r\n|\n|\r")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_DEFAULT_END = "[DONE]"
-_LONGEST_QUOTE = 200
-
-
-@dataclass(frozen=True)
-class Event:
-    """One server-sent event: its name, its data, and the place of its last byte."""
-
-    name: str
-    data: str
-    place: int
-
-
-def events_in(body: bytes) -> Iterator[Event]:
-    r"""The events of a stream, in order; an incomplete event at the end is ignored.
-
-    Examples
-    --------
-    >>> [event.data for event in events_in(b"data: a\n\n: comment\ndata: b\ndata: c\n\ndata: d")]
-    ['a', 'b\nc']
-    """
-    data: list[str] = []
-    name, place = "", len(_BYTE_ORDER_MARK) if body.startswith(_BYTE_ORDER_MARK) else 0
-    for end in _LINE_END.finditer(body, place):
-        line, place = body[place : end.start()].decode("utf-8", "replace"), end.end()
-        if not line:
-            # By the standard, an event without data is dropped together with its name.
-            if data:
-                yield Event(name or "message", "\n".join(data), end.start())
-            name, data = "", []
-            continue
-        kind, _, value = line.partition(":")
-        # One blank after the colon is dropped, not more: a piece of an answer may begin with one.
-        value = value.removeprefix(" ")
-        if kind == "data":
-            data.append(value)
-        elif kind == "event":
-            name = value
-
-
-def _read_stream(
-    answer: HttpResponse, stream: StreamSettings
-) -> tuple[list[str], dict[str, Any], int | None]:
-    """The pieces of the answer, the last value of each other field, and the first piece's place."""
-    texts: list[str] = []
-    last: dict[str, Any] = {}
-    place, is_done = None, stream.done is None
-    end = stream.done or _DEFAULT_END
-    for event in events_in(answer.body):
-        # A failure in mid-stream comes as an event: the status 200 was sent long before.
-        if event.name == "error":
-            message = redact_keys(answer.keys, event.data)[:_LONGEST_QUOTE]
-            raise TargetError(f"the server sent an error: {message}", "content")
-        document = _parse_event(event.data)
-        is_end = end in (event.name, event.data)
-        is_end = is_end or (isinstance(document, dict) and document == _parse_event(end))
-        if isinstance(document, dict):
-            last |= {name: value for name, value in document.items() if value is not None}
-        if is_end:
-            is_done = True
-            break
-        piece = document if isinstance(document, str) else value_at(document, stream.text)
-        if isinstance(piece, str) and piece:
-            place = event.place if place is None else place
-            texts.append(piece)
-    if not is_done:
-        raise TargetError(f"the answer ended before the event {stream.done!r}", "content")
-    return texts, last, place
-
-
-def _parse_event(data: str) -> Any:
-    try:
-        return load_json(data)
-    except (ValueError, RecursionError):
-        return data
+        return {name: value_at(document, name) for name in SNAPSHOT}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,14 +15,13 @@ import pandas as pd
 
 from rageval_report.analysis import arguments, breakdown
 from rageval_report.analysis.arguments import Clusters, EvaluationSubset
-from rageval_report.analysis.gate import RowsBehind
 from rageval_report.analysis.gate_figures import GatedRun, GateSettings
 from rageval_report.analysis.pairing import MISSING_TREATMENTS
 from rageval_report.analysis.report import UnscoredQueries
 from rageval_report.errors import check_choice
 from rageval_report.scale import pairs, tables
 from rageval_report.scale.counted import SUMMED, CountedTable
-from rageval_report.scale.frames import LazyTable, collect, count_rows, open_beside
+from rageval_report.scale.frames import LazyTable, collect, open_beside
 from rageval_report.scores import Correct, Scored, align, normalise_name, resolver
 from rageval_report.scores.correct import CorrectCounts, CorrectNotion, answers_by
 from rageval_report.scores.query_ids import QUERY_ID, QUESTION
@@ -35,7 +33,6 @@ from rageval_report.types import BoolArray, FloatArray
 
 # Tables of no more rows are fetched by what needs every row and no statistics of its own.
 MOST_FETCHED = 2**20
-_SIDES = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 # The metrics that say of a query whether it was refused rightly, and why it failed.
 _OF_ANSWERS = ("hallucinated_answer", "abstention_recall", "false_refusal")
 _OF_RETRIEVAL = ("hit", "recall", "reachable_recall")
@@ -288,7 +285,7 @@ class CountedQueries:
         if settings.clusters is not None:
             rows = self.fetched("gate() with clusters")
             return GatedRun(rows, settings, arguments.resolve_units(rows, settings.clusters))
-        return ScannedRun(self, settings, SUMMED if with_clusters else QUERIES)
+        return GatedRun(self, settings, SUMMED if with_clusters else QUERIES)
 
     def matched(self, scans: Sequence[Self], on: str | None) -> list[Self]:
         """Scans of one engine, the others with the ids that the same texts have in the first."""
@@ -349,34 +346,3 @@ class CountedQueries:
         [other] = arguments.scans_among((self, after.evaluation), "history()")[1:]
         own = self.table, tables.same_engine(self.table, other.table)
         return pairs.SameScannedQueries(before, after, own)
-
-
-class ScannedRun(GatedRun):
-    """A scanned pipeline and the settings of its gate; rows are fetched where people read them."""
-
-    evaluation: Any
-
-    def select_rows(self, select: Callable[[GatedRun], Any]) -> Any:
-        """The worst of the queries behind a rule, and the number of all."""
-        if not isinstance(select, RowsBehind):
-            return None
-        metric, by, descending = select.request.metric, None, False
-        table, settings = self.evaluation.table, self.settings
-        if metric is None:
-            notion = self.notion()
-            settings = replace(settings, correct=notion)
-            combined = Combinations.of(table, notion)
-            right = answers_by(combined.rows, notion)
-            is_wrong = ~right.fillna(value=True) if select.is_evaluated else right.isna()
-            condition = combined.condition(is_wrong)
-        elif select.are_unscored:
-            condition = nw.col(metric.name).is_null()
-        else:
-            side, by = select.unwanted_side() or "<", metric.name
-            condition, descending = _SIDES[side](nw.col(by), select.cut), side.startswith(">")
-        if metric is not None and select.are_unscored:
-            n = self.column(metric).n_unscored  # without those to which it does not apply
-        else:
-            n = count_rows(table.frame.filter(condition))
-        rows = table.first_rows(condition, by, tables.MOST_WORST, descending=descending)
-        return replace(select(GatedRun(table.with_rows(rows), settings)), n=n)

@@ -47,7 +47,7 @@ Cells: TypeAlias = dict[tuple[str, str], pd.DataFrame]
 NumbersIn: TypeAlias = Callable[[FloatArray], FloatArray]
 
 # Columns of joined tables that are no scores; ROWS is 0 in every row.
-CLUSTER, GROUP, OTHER_GROUP, ROWS = "cluster", "group", "other_group", "rows"
+CLUSTER, GROUP, ROWS = "cluster", "group", "rows"
 _LABELS = "_labels"
 _ZERO = Range(0.0, 0.0)
 # How far, relative to their distance, the numbers of a cell may lie from one of two values.
@@ -187,8 +187,6 @@ class SideBySide:
         The treatment of an unscored query.
     clusters, by : str, optional
         The columns of the first table with the clusters and with the groups.
-    left_out : str, optional
-        A group whose queries are left out. The queries of all other groups are counted together.
     ranked : sequence of sequence of int, optional
         For each metric of a ranking the tables that are ranked.
     """
@@ -198,7 +196,6 @@ class SideBySide:
     missing: pairing.MissingTreatment = "drop"
     clusters: str | None = None
     by: str | None = None
-    left_out: str | None = None
     ranked: Sequence[Sequence[int]] | None = None
 
     def clustered(self, clusters: Clusters | None) -> SideBySide:
@@ -253,25 +250,12 @@ class SideBySide:
                     columns.append(lacks.alias(f"na{i}_{p}"))
             own = table.frame.select(*columns)
             joined = own if joined is None else joined.join(own, on=QUERY_ID, how="inner")
-        joined = joined.with_columns(nw.lit(0.0).alias(ROWS))
-        if self.left_out is not None:
-            joined = joined.filter(nw.col(GROUP) != self.left_out)
-        kinds = joined.collect_schema()
-        if "by_1" not in kinds.names():
-            return joined  # type: ignore[no-any-return]
-        sides = [nw.col("by_0"), nw.col("by_1")]
-        if not (kinds["by_0"].is_numeric() and kinds["by_1"].is_numeric()):
-            sides = [side.cast(nw.String) for side in sides]
-        # Two tables put a query into different groups; null, where a side has no group.
-        differs = nw.when(sides[0] != sides[1]).then(0.0)
-        return joined.with_columns(differs.alias(OTHER_GROUP))  # type: ignore[no-any-return]
+        return joined.with_columns(nw.lit(0.0).alias(ROWS))  # type: ignore[no-any-return]
 
     def _keys(self, p: int, table: ScannedTable) -> list[nw.Expr]:
         keys = [nw.col(self.clusters).alias(CLUSTER)] if self.clusters and not p else []
         if self.by is not None and not p:
             keys.append(table.labels(self.by).alias(GROUP))
-        if self.by in table.details and len(self.tables) == 2:
-            keys.append(nw.col(str(self.by)).alias(f"by_{p}"))
         return keys
 
     # -- what is counted
@@ -339,11 +323,9 @@ class SideBySide:
         """The ranges of the columns, and the cells of columns and of the sums of clusters."""
         known = set(self.rows.collect_schema().names())
         numbers: CountedNumbers = {ROWS: (nw.col(ROWS), _ZERO)}
-        if OTHER_GROUP in known:
-            numbers[OTHER_GROUP] = (nw.col(OTHER_GROUP), _ZERO)
         for i in range(len(self.metrics)):
             numbers |= self._columns(i, known)
-        by = [GROUP] if self.by is not None and self.left_out is None else []
+        by = [GROUP] if self.by is not None else []
         keys = [CLUSTER] if self.clusters else []
         are_listed = min(table.n_rows for table in self.tables) <= MOST_LISTED_ROWS
         # Of two tables the tests need the sums of the differences alone.
@@ -442,23 +424,14 @@ class SideBySide:
             extremes = self.pairs(i, group=group, kind="x"), self.pairs(i, group=group, kind="y")
         return pairing.MetricPairs(
             pairs,
-            pairing.LoneScores(lone[0], lone[1], self.groups[group] - n_known),
+            (lone[0], lone[1]),
+            self.groups[group] - n_known,
             self.unit_of_rows,
             n_not_applicable=n_without,
             n_filled=sum(self.n(f"f{i}_{p}", group) for p in (0, 1)),
             logarithms=self.pairs(i, group=group, kind="l") if has_logs else None,
             extremes=extremes,
         )
-
-    def shared_clusters(self) -> tuple[int, int]:
-        """The number of clusters with queries in several groups, and of all; none without any."""
-        if not self.clusters:
-            return 0, 0
-        group = nw.col(GROUP)
-        ends = self.rows.group_by(CLUSTER).agg(group.min().alias("a"), group.max().alias("z"))
-        is_shared = nw.when(nw.col("a") != nw.col("z")).then(1).otherwise(0)
-        counts = collect(ends.select(is_shared.sum().alias("shared"), nw.len().alias("n")))
-        return int(counts["shared"].iloc[0]), int(counts["n"].iloc[0])
 
 
 def _ranks(
@@ -555,7 +528,3 @@ class CountedTable(PipelineTable):
         sides = replace(self.sides, by=by)
         labels = order_of_groups(sides.groups)
         return {label: replace(self, sides=sides, group=label) for label in labels}
-
-    def shared_clusters(self, by: str) -> tuple[int, int]:
-        """The number of clusters with queries in several groups, and of all clusters."""
-        return replace(self.sides, by=by).shared_clusters()

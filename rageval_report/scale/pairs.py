@@ -21,16 +21,15 @@ from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparis
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
-from rageval_report.scale.counted import OTHER_GROUP, SideBySide, difference, grid_notes
+from rageval_report.scale.counted import SideBySide, difference, grid_notes
 from rageval_report.scale.frames import LazyTable, collect, count_rows, write_rows
 from rageval_report.scale.tables import MOST_WORST, ScannedTable
 from rageval_report.scores import Correct, Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.run_file import reference_column
-from rageval_report.stats import many_pairs, units
+from rageval_report.stats import units
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import Pairs
-from rageval_report.types import IntArray
 
 if TYPE_CHECKING:
     from rageval_report.scale.scan import EvaluationScan
@@ -95,28 +94,21 @@ class CountedPairing(pairing.PairedRuns):
             raise self.baseline.needs_memory("what shows every query of a comparison")
         raise AttributeError(name)
 
-    def sliced(self, by: str, metrics: Sequence[tuple[Metric, Metric]]) -> SlicedPairs:
+    def sliced(
+        self, by: str, metrics: Sequence[tuple[Metric, Metric]], plan: ComparisonPlan
+    ) -> SlicedPairs:
         """The pairs of each group of a column of the baseline."""
         self.sides.tables[0].check_groups(by)
         sides = replace(self.sides, metrics=metrics, by=by)
         labels = order_of_groups(sides.groups)
-        pairs = [
-            MetricComparison(self.names, ours, sides.measured(i, label))
+        tables = [
+            {
+                label: MetricComparison(self.names, ours, sides.measured(i, label), plan)
+                for label in labels
+            }
             for i, (ours, _) in enumerate(metrics)
-            for label in labels
         ]
-        return SlicedPairs(
-            replace(self, metrics=list(metrics), sides=sides),
-            [(label, label) for label in labels],
-            pairs,
-            sides.groups.get(NO_GROUP, 0),
-            sum(sides.n(OTHER_GROUP, label) for label in labels),
-            sides.shared_clusters(),
-        )
-
-    def without(self, group: str) -> Self:
-        """The same without the queries of a group, by another pass."""
-        return replace(self, sides=replace(self.sides, left_out=group))
+        return tables, sides.groups.get(NO_GROUP, 0)
 
     def notes(self) -> tuple[str, ...]:
         """What only one has, bounds that do not hold, and grids."""
@@ -126,12 +118,18 @@ class CountedPairing(pairing.PairedRuns):
             lone.append((lone_ids(own.frame, other.frame) if n else [], n))
         columns = {ours.name: self.measured(ours).pairs.units for ours, _ in self.metrics}
         heads = [table.head for table in tables]
-        return (*pairing.notes_on_sides(heads, self.metrics, lone), *grid_notes(columns))
+        return (*pairing.notes_on_sides(heads, lone), *grid_notes(columns))
 
-    def _changed(
-        self, pair: tuple[Metric, Metric], k: int | None, path: str | Path | None, *, better: bool
-    ) -> tuple[pd.DataFrame, tuple[pd.DataFrame, pd.DataFrame], int]:
-        first, second = tables = self.sides.tables
+    def changed(
+        self,
+        pair: tuple[Metric, Metric],
+        *,
+        better: bool,
+        k: int | None = None,
+        path: str | Path | None = None,
+    ) -> pd.DataFrame:
+        """The queries that changed in one direction; see `Comparison.regressions`."""
+        tables = self.sides.tables
         known = [t.ranges.get(m.name) for t, m in zip(tables, pair, strict=True)]
         moved = difference(nw.col("r0_0"), nw.col("r0_1"), [each for each in known if each])
         change, rises = nw.col("difference"), pair[0].greater_is_better == better
@@ -150,7 +148,8 @@ class CountedPairing(pairing.PairedRuns):
         most = MOST_WORST if k is None else k
         listed = collect(rows.head(most)).set_index(QUERY_ID).astype("float64")
         n = len(listed) if len(listed) < most else count_rows(rows)
-        return listed, (first.details_of(listed.index), second.details_of(listed.index)), n
+        details = [table.details_of(listed.index) for table in tables]
+        return self.beside_details(listed, details, n)
 
 
 def outcomes_of_scans(
@@ -161,7 +160,7 @@ def outcomes_of_scans(
 ) -> pd.DataFrame:
     """The ids of the queries that both, neither, or only one of two scans answers correctly."""
     heads, tables = (runs[0].head, runs[1].head), [run.table for run in runs]
-    names = outcomes.check_two_names(*heads)
+    names = [run.name for run in pairing.check_evaluations(heads, "(other)")]
     notions = outcomes.notions_of(heads, correct)
     first, second = (run.answers(notion) for run, notion in zip(runs, notions, strict=True))
     rows = first.join(second.rename({"is_right": "other"}), on=QUERY_ID, how="inner")
@@ -301,7 +300,6 @@ class CountedLineup(lineup.Lineup):
             *unnamed_clusters(runs[0], clusters),
             *lone,
             *lineup.note_on_lone_metrics(heads, common),
-            *pairing.notes_on_bounds(heads, common.values()),
             *grid_notes(differences),
         )
         scans, nowhere = tuple(runs), heads[0].scores.index[:0]
@@ -324,7 +322,9 @@ class CountedLineup(lineup.Lineup):
         if self.missing == "worst" and unscored.any():
             pairing.require_bounds(metric)
         return CountedBlock(
-            CountedColumns(sides, i, first),
+            sides=sides,
+            i=i,
+            first=first,
             metric=metric,
             names=tuple(self.names[p] for p in ranked),
             unscored=unscored,
@@ -333,19 +333,10 @@ class CountedLineup(lineup.Lineup):
             units=sides.unit_of_rows,
         )
 
-    def extreme_means(self, metric: Metric, pipeline: str) -> tuple[float, float]:
-        """The mean of all common queries if missing scores were as low, or high, as they can be."""
-        i, p = self.chosen.index(metric.name), self.names.index(pipeline)
-        parts = [self.sides.column(f"{kind}{i}_{p}") for kind in "so"]
-        total = sum(part.mean * part.n for part in parts if part.n)
-        n, n_scored = self.n_queries, sum(part.n for part in parts)
-        low, high = ((total + (n - n_scored) * end) / n for end in pairing.require_bounds(metric))
-        return low, high
 
-
-@dataclass(frozen=True, eq=False)
-class CountedColumns(lineup.RankedColumns):
-    """The scores of one metric on the queries that every pipeline scored, counted."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CountedBlock(lineup.RankedBlock):
+    """One metric on the queries that every pipeline scored, counted; it has no rows."""
 
     sides: SideBySide
     i: int
@@ -362,41 +353,11 @@ class CountedColumns(lineup.RankedColumns):
         places = combinations(self.sides.scored(self.i), 2)
         return [self.sides.pairs(self.i, p, q) for p, q in places]
 
-    @property
-    def are_clusters(self) -> bool:
-        """Whether queries belong together."""
-        return self.sides.unit_of_rows.are_clusters
-
     def error(self, place: int) -> units.ClusteredStandardError | None:
         """The standard error of the mean of a column by clusters."""
         return self.sides.error(f"s{self.i}_{self.sides.scored(self.i)[place]}")
 
-    def alone_best(self, *, greater_is_better: bool) -> IntArray:
-        """On how many queries each column is better than all others."""
-        del greater_is_better  # the queries were counted by the direction of the metric
-        return np.array([self.sides.n(f"w{self.i}_{p}") for p in self.sides.scored(self.i)])
-
-    def friedman(self, *, greater_is_better: bool) -> many_pairs.FriedmanResult:
-        """Friedman's test, from the wins of all pairs and the spread of the ranks."""
-        if self.are_clusters:
-            raise self.first.needs_memory("Friedman's test of clusters")
-        k, sign = len(self.columns), 1.0 if greater_is_better else -1.0
-        sums = np.zeros(k)
-        for (first, second), pair in zip(combinations(range(k), 2), self.pairs, strict=True):
-            lead = sign * (pair.wins - pair.losses) / 2
-            sums[first] += lead
-            sums[second] -= lead
-        squares = self.sides.column(f"v{self.i}")
-        return many_pairs.friedman_of_sums(sums, squares.mean * squares.n / 4, self.n)
-
-
-class CountedBlock:
-    """One metric of scans, with the fields and the columns of a `ScoreBlock`, but no rows."""
-
-    def __init__(self, columns: CountedColumns, **fields: object) -> None:
-        vars(self).update(fields, columns=columns)
-
     def __getattr__(self, name: str) -> Any:
         if name in ("values", "complete", "is_complete"):
-            raise self.columns.first.needs_memory("what resamples a ranking")
+            raise self.first.needs_memory("what resamples a ranking")
         raise AttributeError(name)

@@ -27,6 +27,7 @@ from rageval_report.scores.catalogue.dialects import percentile_method
 from rageval_report.scores.correct import CorrectNotion
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.roles import ColumnRole, count_roles
+from rageval_report.stats.base import check_integer
 from rageval_report.stats.columns import Column
 from rageval_report.types import FloatArray
 
@@ -176,11 +177,9 @@ class EvaluationScan(CountedQueries):
             frames.write_rows(every, path)
         names = [known.name, *(name for name in table.metrics if name != known.name)]
         rows = join_details(worst[names], worst.drop(columns=names))
-        counts = reporting.FailureCounts(
-            frames.count_rows(every), column.n, table.n_rows - column.n
-        )
+        counts = frames.count_rows(every), column.n, table.n_rows - column.n
         result = reporting.failures_of_rows(head, known, rows, counts, cut, threshold, rule)
-        if counts.n_wrong > len(rows):
+        if counts[0] > len(rows):
             notes.append(f'the table has the {len(rows)} worst; path="failures.parquet" writes all')
         settings = {**result.settings, "engine": self.engine}
         return replace(result, settings=settings).with_notes(*notes)
@@ -243,7 +242,7 @@ class EvaluationScan(CountedQueries):
         path : str or Path, optional
             A .parquet, .csv or .jsonl file with ``query_id`` and ``outcome`` of every common query.
         """
-        arguments.check_count("k", k)
+        check_integer("k", k, 1)
         scans = scans_among((self, other), "comparative_detailed_summary()")
         first, candidate = self.matched(scans, on)
         return pairs.outcomes_of_scans((first, candidate), correct, k, path)

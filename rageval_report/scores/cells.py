@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -28,13 +28,12 @@ from rageval_report.scores.metric import WORDS
 from rageval_report.scores.numerals import (
     SECONDS_IN,
     Numeral,
-    is_date,
     names_a_time,
     parse_numeral,
     unit_in_name,
 )
-from rageval_report.scores.states import FAILED, MISSING, SCORED
-from rageval_report.types import BoolArray, FloatArray
+from rageval_report.scores.states import FAILED, MISSING, SCORED, states_of
+from rageval_report.types import FloatArray
 
 # How frameworks and spreadsheets write that a query is unscored, and the state of each word.
 UNSCORED_WORDS: dict[str, str] = {
@@ -101,12 +100,6 @@ class CellColumn:
         listed = ", ".join(f"{texts[row][:40]!r} at {self.place(row)}" for row in rows)
         return listed + (f" and {more} more" if more > 0 else "")
 
-    def option(self, *bounds: ScoreRange) -> str:
-        """The option that states the bounds."""
-        return " or ".join(
-            f"metrics={{{self.name!r}: {{'bounds': ({low:g}, {high:g})}}}}" for low, high in bounds
-        )
-
 
 class Cell(NamedTuple):
     """The content of one cell: its number, NaN if it holds no score, and then its state."""
@@ -133,7 +126,6 @@ class ParsedCells(NamedTuple):
     unread: Sequence[int] = ()  # the cells that hold anything else; they count as failed
     words: Mapping[str, float] = {}  # that were read as scores
     notes: Sequence[str] = ()  # what was decided about the scale of the column
-    refused: Sequence[int] = ()  # those of `unread` that are dates, or lists of several numbers
     other_fields: Sequence[dict[str, Any] | None] = ()  # of objects, if any has some
     are_shares: bool = False  # whether percent or fractions were read as shares of 1
 
@@ -167,13 +159,8 @@ def read_cells(cells: Iterable[object], column: CellColumn | None = None) -> Par
         elif value is not None:
             odd_rows.append(row)
     if not odd_rows:
-        return _parsed(plain)
+        return ParsedCells(plain, states_of(plain), [None] * len(values))
     return _read_odd_cells(values, plain, odd_rows, column or CellColumn())
-
-
-def _parsed(numbers: FloatArray) -> ParsedCells:
-    states = np.where(np.isnan(numbers), MISSING, SCORED).astype(object)
-    return ParsedCells(numbers, states, [None] * len(numbers))
 
 
 def _read_odd_cells(
@@ -196,9 +183,9 @@ def _read_odd_cells(
                 numeral = parse_numeral(value)
                 if numeral is not None:
                     numerals[row], reals[row] = numeral, math.nan
-    written = [_Written(row, str(inner[row]), numerals[row]) for row in sorted(numerals)]
-    scaled = _ColumnScale(column, written, reals)
-    numbers, states, reasons, *_ = _parsed(scaled.numbers)
+    texts = {row: str(inner[row]) for row in sorted(numerals)}
+    scaled = _ColumnScale(column, texts, numerals, reals)
+    numbers, states, reasons = scaled.numbers, states_of(scaled.numbers), [None] * len(values)
     fields: list[dict[str, Any] | None] = [None] * len(values)
     unread, scales = [], set()
     for row, content in contents.items():
@@ -207,6 +194,21 @@ def _read_odd_cells(
         fields[row] = items[row].other_fields or None
         unread += [] if cell.is_read else [row]
         scales |= {cell.scale} if cell.state == SCORED else set()
+    _refuse_words_beside_numbers(column, inner, contents, numbers)
+    # Only a scale that all cells share is the scale of the metric.
+    is_shared = len(scales) == 1 and bool(np.isnan(plain).all())
+    return ParsedCells(
+        *(numbers, states, reasons, scales.pop() if is_shared else None, unread),
+        words={content.word: words[content.word] for content in contents.values() if content.word},
+        notes=scaled.notes,
+        other_fields=fields if any(fields) else [],
+        are_shares=scaled.are_shares,
+    )
+
+
+def _refuse_words_beside_numbers(
+    column: CellColumn, inner: list[Any], contents: Mapping[int, Cell], numbers: FloatArray
+) -> None:
     are_words = [
         row
         for row, content in contents.items()
@@ -220,38 +222,6 @@ def _read_odd_cells(
             f"{column.place(word)} and {str(inner[other])[:40]!r} at {column.place(other)}. Write "
             "all cells as numbers, or name the columns that are metrics: metrics=[...]"
         )
-    # Only a scale that all cells share is the scale of the metric.
-    is_shared = len(scales) == 1 and bool(np.isnan(plain).all())
-    return ParsedCells(
-        *(numbers, states, reasons, scaled.scale or (scales.pop() if is_shared else None)),
-        unread=unread,
-        words={content.word: words[content.word] for content in contents.values() if content.word},
-        notes=scaled.notes,
-        refused=[row for row in unread if is_date(inner[row]) or _is_list_of_numbers(inner[row])],
-        other_fields=fields if any(fields) else [],
-        are_shares=scaled.are_shares,
-    )
-
-
-def _is_list_of_numbers(cell: object) -> bool:
-    is_list = isinstance(cell, list | tuple) and bool(cell)
-    return is_list and all(isinstance(part, Real) for part in cell)  # type: ignore[attr-defined]
-
-
-def check_parsed(parsed: ParsedCells, cells: Sequence[object], column: CellColumn) -> None:
-    """Refuse dates and lists of numbers in a metric's column: a `DataError` shows the first few."""
-    if not parsed.refused:
-        return
-    listed = column.list_texts({row: str(cells[row]) for row in parsed.refused})
-    problem = (
-        "is a date. Spreadsheets turn 3/5 into a date: correct these cells"
-        if is_date(_unwrap(cells[parsed.refused[0]]).inner)
-        else "is a list. A score is one number: take the mean of each list"
-    )
-    raise DataError(
-        f"{column.title} must hold numbers; {listed} {problem}, or name the columns that are "
-        "metrics: metrics=[...]"
-    )
 
 
 def read_cell(cell: object) -> Cell:
@@ -266,14 +236,13 @@ def read_cell(cell: object) -> Cell:
     content = _classify(item.inner, _WORDS)
     numeral, number = content.numeral, content.number
     if numeral is not None:
-        if numeral.is_limit or numeral.is_clock:
+        if numeral.is_clock:
             return _UNREAD._replace(reason=_text_of(cell))
-        text = numeral.point if numeral.point is not None else numeral.comma
         # By way of Decimal: "14.1" as a float, divided by 100, would be rounded twice.
-        is_percent = numeral.kind == "percent"
-        number = float(Decimal(text or "nan") / 100) if is_percent else float(text or "nan")
+        read = numeral.read(is_comma=False)
+        number = float(read / 100 if numeral.kind == "percent" else read)
         if numeral.kind == "fraction":
-            number /= float(_whole_of(numeral))
+            number /= float(numeral.whole)
     return _finish(content, item, number)
 
 
@@ -352,29 +321,22 @@ def split_object(fields: Mapping[str, Any]) -> ScoreObject | None:
 
 
 def _unwrap_object(fields: Mapping[Any, Any], outer: object) -> ScoreObject:
-    error = fields.get("error")
-    key = _number_key(fields)
+    error, key = fields.get("error"), _number_key(fields)
     is_score = key is not None and not isinstance(fields[key], Mapping)
     if not is_score and (key is not None or not (isinstance(error, str) and error.strip())):
         return ScoreObject(outer)
     texts = {name: fields[name] for name in _REASON_KEYS if isinstance(fields.get(name), str)}
     reason_key = next((name for name, text in texts.items() if text.strip()), None)
     used = (key, reason_key, "error", "min", "max", *_SCALE_KEYS)
-    return ScoreObject(
-        None if key is None else fields[key],
-        texts.get(str(reason_key)),
-        _read_scale(fields),
-        bool(error),
-        # The structs of Parquet have every field in every row: None and NaN say nothing.
-        {
-            str(name): value
-            for name, value in fields.items()
-            if name not in used
-            and value is not None
-            and not (isinstance(value, float) and math.isnan(value))
-        },
-        outer,
-    )
+    # The structs of Parquet have every field in every row: None and NaN say nothing.
+    others = {
+        str(name): value
+        for name, value in fields.items()
+        if name not in used
+        and not (value is None or (isinstance(value, float) and math.isnan(value)))
+    }
+    inner, reason = None if key is None else fields[key], texts.get(str(reason_key))
+    return ScoreObject(inner, reason, _read_scale(fields), bool(error), others, outer)
 
 
 def _number_key(fields: Mapping[Any, Any]) -> str | None:
@@ -400,7 +362,7 @@ def _classify(cell: object, words: Mapping[str, float]) -> Cell:
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return Cell(state=MISSING)
     if isinstance(cell, timedelta):
-        total = repr(cell.total_seconds())
+        total = Decimal(repr(cell.total_seconds()))
         return Cell(numeral=Numeral("time", total, total, "s"))
     if not isinstance(cell, Real | Decimal | np.bool_):
         return _UNREAD
@@ -439,11 +401,9 @@ def _classify_text(text: str, words: Mapping[str, float]) -> Cell:
 
 def _is_possible(numeral: Numeral) -> bool:
     """Whether a fraction is a share: "12/5" is a date or a count."""
-    if numeral.kind != "fraction":
-        return True
-    parts = [float(part) for part in (numeral.point, numeral.comma) if part is not None]
-    whole = float(_whole_of(numeral))
-    return whole != 0 and any(0 <= part <= whole for part in parts)
+    parts = [part for part in (numeral.point, numeral.comma) if part is not None]
+    is_share = numeral.whole != 0 and any(0 <= part <= numeral.whole for part in parts)
+    return numeral.kind != "fraction" or is_share
 
 
 def _finish(content: Cell, item: ScoreObject, number: float) -> Cell:
@@ -485,325 +445,210 @@ def _scoring_words(cells: Iterable[object]) -> dict[str, float]:
 # -- the scale of a column
 
 
-class _Written(NamedTuple):
-    """A numeral at its row, with the text of the cell, and its number as it was decided."""
-
-    row: int
-    text: str
-    numeral: Numeral
-    number: Decimal = Decimal("nan")
-
-    def read(self, *, is_comma: bool) -> Decimal:
-        """The number if the decimal sign is a comma, or a point; the other if it cannot be."""
-        point, comma = self.numeral.point, self.numeral.comma
-        return _decimal((comma or point) if is_comma else (point or comma))
-
-
-def _decimal(text: str | None) -> Decimal:
-    try:
-        return Decimal(text or "nan")
-    except InvalidOperation:  # an exponent beyond all bounds
-        return Decimal(repr(float(text or "nan")))
-
-
-def _whole_of(numeral: Numeral) -> Decimal:
-    """The denominator of a fraction."""
-    return _decimal(numeral.whole)
-
-
 class _ColumnScale:
     """The numbers of a column on the one scale that all its cells allow.
 
-    `written` are the cells that spell numbers, `reals` the cells that are numbers already.
+    `texts` and `numerals` are the cells that spell numbers, by row; `reals` the cells that are
+    numbers already.
     """
 
-    def __init__(self, column: CellColumn, written: list[_Written], reals: FloatArray):
+    def __init__(
+        self,
+        column: CellColumn,
+        texts: dict[int, str],
+        numerals: Mapping[int, Numeral],
+        reals: FloatArray,
+    ):
         self.column, self.numbers = column, reals.copy()
-        self.notes: list[str] = []  # what was converted, with rows
-        self.scale: ScoreRange | None = None  # if the cells show it
+        self.notes: list[str] = []  # what was decided, with rows
         self.are_shares = False
         are_times = names_a_time(column.name)
-        self.written = [cell for cell in written if are_times or not cell.numeral.is_clock]
-        self.texts = {cell.row: cell.text for cell in self.written}
-        limits = [cell for cell in self.written if cell.numeral.is_limit]
-        if limits:
-            raise DataError(
-                f"{column.title} must hold numbers; {self.show(*limits)} is a limit, and not "
-                "a score. Write the number, or leave the cell empty if there is no score"
-            )
-        is_comma = self.decide_signs()
-        by_kind: dict[str, list[_Written]] = {"number": []}
-        for cell, comma in zip(self.written, is_comma, strict=True):
-            decided = cell._replace(number=cell.read(is_comma=comma))
-            by_kind.setdefault(cell.numeral.kind, []).append(decided)
-        plain = by_kind.pop("number")
-        is_plain = ~np.isnan(reals)
-        is_plain[[cell.row for cell in plain]] = True
-        self.fill(plain)
-        # The rows of the plain numbers, beside which all others stand.
-        self.plain = np.flatnonzero(is_plain)
-        if {*by_kind} - {"percent", "fraction"} and len(by_kind) > 1:
-            first, second = (cells[0] for cells in list(by_kind.values())[:2])
-            self.refuse_kinds(self.show(first, second))
-        if by_kind.keys() & {"percent", "fraction"}:
-            self.read_shares(by_kind.get("percent", []), by_kind.get("fraction", []))
-        for kind, cells in by_kind.items():
-            if kind == "time":
-                self.read_times(cells)
-            elif kind == "money":
-                self.read_money(cells)
-            elif kind == "stars":
-                self.read_stars(cells)
-        rounded = [cell for cell in self.written if cell.numeral.is_rounded]
-        if rounded:
-            self.notes.append(
-                f"signs for a rounded number or a footnote are ignored in {column.name!r}: "
-                f"{self.show(*rounded)}"
-            )
+        self.numerals = {row: numerals[row] for row in texts}
+        for row in [row for row in texts if numerals[row].is_clock and not are_times]:
+            del self.numerals[row]
+        self.texts = {row: texts[row] for row in self.numerals}
+        self.sizes = self.read_numbers()
+        kinds: dict[str, list[int]] = {}
+        for row, numeral in self.numerals.items():
+            kinds.setdefault(numeral.kind, []).append(row)
+        for row in kinds.pop("number", ()):
+            self.numbers[row] = float(self.sizes[row])
+        # The plain numbers, beside which all others stand; 0 is 0 on every scale.
+        self.plain = np.flatnonzero(~np.isnan(self.numbers) & (self.numbers != 0))
+        shares = sorted((*kinds.pop("percent", ()), *kinds.pop("fraction", ())))
+        if len(kinds) + bool(shares) > 1:
+            self.refuse_kinds([rows[0] for rows in (*kinds.values(), *([shares] * bool(shares)))])
+        if shares:
+            self.read_shares(shares)
+        elif "time" in kinds:
+            self.read_times(kinds["time"])
+        elif "money" in kinds:
+            self.read_money(kinds["money"])
 
-    @property
-    def values(self) -> FloatArray:
-        """The plain numbers."""
-        values: FloatArray = self.numbers[self.plain]
-        return values
-
-    def fill(self, cells: Iterable[_Written]) -> None:
-        """Write the numbers of cells into their rows."""
-        for cell in cells:
-            self.numbers[cell.row] = float(cell.number)
-
-    def show(self, *cells: _Written) -> str:
+    def show(self, *rows: int) -> str:
         """Some cells in a message."""
-        return self.column.list_texts({cell.row: cell.text for cell in cells})
+        numbers = self.numbers
+        return self.column.list_texts(
+            {row: self.texts.get(row, f"{numbers[row]:g}") for row in rows}
+        )
 
-    def show_plain(self, row: int) -> str:
-        """A plain number as it is written, with its place."""
-        text = repr(self.texts[row]) if row in self.texts else f"{self.numbers[row]:g}"
-        return f"{text} at {self.column.place(row)}"
-
-    def first_plain(self, is_wanted: BoolArray) -> int | None:
-        """The first row whose plain number is wanted."""
-        rows = self.plain[is_wanted]
-        return int(rows[0]) if len(rows) else None
-
-    def refuse_kinds(self, shown: str) -> None:
+    def refuse_kinds(self, rows: list[int], advice: str = "Write all of them in one way") -> None:
         """Refuse numbers of two kinds."""
         raise DataError(
-            f"{self.column.title} holds numbers of two kinds: {shown}. Write all of them in one "
-            "way, or name the columns that are metrics: metrics=[...]"
+            f"{self.column.title} holds numbers of two kinds: {self.show(*rows[:2])}. {advice}, or "
+            "name the columns that are metrics: metrics=[...]"
         )
 
     # -- the decimal sign
 
-    def decide_signs(self) -> list[bool]:
-        """Whether a comma is the decimal sign of each cell."""
-        written, name = self.written, self.column.name
-        by_comma = [cell for cell in written if cell.numeral.point is None]
-        by_point = [cell for cell in written if cell.numeral.comma is None]
-        unclear = [cell for cell in written if cell.numeral.has_two_readings]
-        with_comma = [
-            cell
-            for cell in unclear
-            if abs(cell.read(is_comma=False)) > abs(cell.read(is_comma=True))
-        ]
-        with_point = [cell for cell in unclear if cell not in with_comma]
-        if not by_comma and not with_comma:  # points only, as nearly always
-            return [False] * len(written)
+    def read_numbers(self) -> dict[int, Decimal]:
+        """The numbers of the cells by the decimal sign of the column."""
+        cells = self.numerals
+        by_comma = [row for row, cell in cells.items() if cell.point is None]
+        by_point = [row for row, cell in cells.items() if cell.comma is None]
+        unclear = [row for row, cell in cells.items() if cell.has_two_readings]
+        with_comma = [row for row in unclear if self.is_larger_by_point(row)]
+        is_comma, name = False, self.column.name
         if by_comma and by_point:
             shown = self.show(by_point[0], by_comma[0])
             if unclear:
                 raise DataError(
                     f"{self.column.title} has decimal points and decimal commas, {shown}; "
-                    f"{unclear[0].text!r} at {self.column.place(unclear[0].row)} may be "
-                    f"{unclear[0].read(is_comma=False)} or {unclear[0].read(is_comma=True)}. "
-                    "Write all cells with one decimal sign"
+                    f"{self.show(unclear[0])} may be {self.readings(unclear[0])}. Write all cells "
+                    "with one decimal sign"
                 )
+            self.notes.append(f"{name!r} has decimal points and decimal commas, such as {shown}")
+        elif by_comma:
+            self.check_thousands([row for row in unclear if row not in with_comma], is_comma=True)
+            is_comma = True
+        elif with_comma:
+            only_comma = self.only_comma(unclear)
+            is_comma = bool(only_comma) and not by_point
+            if only_comma is None:
+                self.check_thousands(with_comma, is_comma=False)
+        if is_comma:
+            self.notes.append(f"decimal commas are read as decimal points in {name!r}")
+        elif with_comma:
             self.notes.append(
-                f"{name!r} has decimal points and decimal commas, such as {shown}; both are read "
-                "as decimal signs"
+                f"the commas in {name!r} are read as separators of thousands: "
+                f"{self.show(with_comma[0])} is {cells[with_comma[0]].read(is_comma=False):f}"
             )
-            return [cell.numeral.point is None for cell in written]
-        only_comma = self.only_sign(unclear)
-        if by_comma or (only_comma and not by_point):
-            if by_comma:
-                self.check_thousands(with_point, is_comma=True)
-            why = "" if by_comma else ", because its bounds leave no other reading"
-            self.notes.append(f"decimal commas are read as decimal points in {name!r}{why}")
-            return [True] * len(written)
-        if only_comma is not False:
-            self.check_thousands(with_comma, is_comma=False)
-        self.notes.append(
-            f"the commas in {name!r} are read as separators of thousands: "
-            f"{self.show(with_comma[0])} is {with_comma[0].read(is_comma=False):f}"
-        )
-        return [False] * len(written)
+        return {row: cell.read(is_comma=is_comma) for row, cell in cells.items()}
 
-    def only_sign(self, unclear: list[_Written]) -> bool | None:
+    def is_larger_by_point(self, row: int) -> bool:
+        """Whether the commas of a cell with two readings may separate thousands."""
+        cell = self.numerals[row]
+        return abs(cell.read(is_comma=False)) > abs(cell.read(is_comma=True))
+
+    def readings(self, row: int) -> str:
+        """The two readings of a cell."""
+        cell = self.numerals[row]
+        return f"{cell.read(is_comma=False):f} or {cell.read(is_comma=True):f}"
+
+    def only_comma(self, unclear: list[int]) -> bool | None:
         """Whether the bounds of the metric allow only a comma, or only a point; None if neither."""
-        bounds = self.column.bounds or self.column.known_bounds
-        if bounds is None:
-            return None
-        fits = []
-        for is_comma in (False, True):
-            numbers = (
-                cell.read(is_comma=is_comma) / (100 if cell.numeral.kind == "percent" else 1)
-                for cell in unclear
-            )
-            fits.append(all(bounds[0] <= number <= bounds[1] for number in numbers))
-        return None if fits[0] == fits[1] else fits[1]
+        low, high = self.column.bounds or self.column.known_bounds or (-math.inf, math.inf)
 
-    def check_thousands(self, thousands: list[_Written], *, is_comma: bool) -> None:
+        def fits(row: int, *, is_comma: bool) -> bool:
+            number = self.numerals[row].read(is_comma=is_comma)
+            return low <= (number / 100 if self.numerals[row].kind == "percent" else number) <= high
+
+        point, comma = (all(fits(row, is_comma=sign) for row in unclear) for sign in (False, True))
+        return None if point == comma else comma
+
+    def check_thousands(self, thousands: list[int], *, is_comma: bool) -> None:
         """Refuse separators of thousands where other numbers are nearer to the other reading."""
         if not thousands:
             return
-        of_thousands = {cell.row for cell in thousands}
-        sizes = {
-            cell.row: abs(cell.read(is_comma=is_comma))
-            for cell in self.written
-            if cell.row not in of_thousands
-        }
-        for row in np.flatnonzero(np.isfinite(self.numbers)).tolist():
-            sizes[row] = abs(Decimal(float(self.numbers[row])))
-        least = min(thousands, key=lambda cell: abs(cell.read(is_comma=is_comma)))
-        beside = ""
-        if sizes:
-            largest = max(sizes, key=lambda row: sizes[row])
-            if float(abs(least.read(is_comma=is_comma))) <= _NEAR * float(sizes[largest]):
-                return
-            beside = f" beside {self.show_plain(largest)}"
-        readings = " or ".join(f"{least.read(is_comma=comma):f}" for comma in (False, True))
+        sizes = {row: abs(float(n.read(is_comma=is_comma))) for row, n in self.numerals.items()}
+        others = {row: size for row, size in sizes.items() if row not in thousands}
+        rows = np.flatnonzero(np.isfinite(self.numbers)).tolist()
+        others |= {row: abs(float(self.numbers[row])) for row in rows}
+        least, largest = (
+            min(thousands, key=sizes.__getitem__),
+            max(others, default=None, key=others.get),
+        )
+        if largest is not None and sizes[least] <= _NEAR * others[largest]:
+            return
+        beside = "" if largest is None else f" beside {self.show(largest)}"
         raise DataError(
-            f"{self.column.title}: {least.text!r} at {self.column.place(least.row)}{beside} may be "
-            f"{readings}, as the {'point' if is_comma else 'comma'} may separate thousands or "
-            "decimals. Say which is the decimal sign when reading the file, decimal='.' or "
-            "decimal=',', or write the cells as numbers"
+            f"{self.column.title}: {self.show(least)}{beside} may be {self.readings(least)}, as "
+            f"the {'point' if is_comma else 'comma'} may separate thousands or decimals. Say which "
+            "is the decimal sign when reading the file, decimal='.' or decimal=',', or write the "
+            "cells as numbers"
         )
 
-    # -- stars, money and times
+    # -- money, times, percent and fractions
 
-    def read_stars(self, stars: list[_Written]) -> None:
-        """Count the stars; "★★★☆☆" shows the scale, if every cell has as many, filled or not."""
-        self.fill(stars)
-        drawn = [cell.text.strip() for cell in stars if cell.text.strip()[:1] in "★⭐☆"]
-        is_scale = len(drawn) == len(stars) and any("☆" in text for text in drawn)
-        if is_scale and len({*map(len, drawn)}) == 1 and not len(self.plain):
-            self.scale = (0.0, float(len(drawn[0])))
-
-    def read_money(self, money: list[_Written]) -> None:
+    def read_money(self, rows: list[int]) -> None:
         """Read sums of one currency."""
-        for other in money:
-            if other.numeral.unit != money[0].numeral.unit:
+        for row in rows:
+            if self.numerals[row].unit != self.numerals[rows[0]].unit:
                 raise DataError(
-                    f"{self.column.title} holds two currencies: {self.show(money[0], other)}. "
+                    f"{self.column.title} holds two currencies: {self.show(rows[0], row)}. "
                     "Convert them to one"
                 )
-        self.fill(money)
+            self.numbers[row] = float(self.sizes[row])
 
-    def read_times(self, times: list[_Written]) -> None:
+    def read_times(self, rows: list[int]) -> None:
         """Convert times to the unit of the column's name, or to that of the cells."""
-        name = self.column.name
-        units = sorted({cell.numeral.unit for cell in times}, key=SECONDS_IN.__getitem__)
-        in_name = unit_in_name(name)
+        name, in_name = self.column.name, unit_in_name(self.column.name)
+        units = sorted({self.numerals[row].unit for row in rows}, key=SECONDS_IN.__getitem__)
+        if in_name is None and len(self.plain):
+            advice = f"Write a unit in every cell, or in the name of the column: {name + '_ms'!r}"
+            self.refuse_kinds([rows[0], int(self.plain[0])], advice)
         # Milliseconds, this library's unit of latency, where cells differ and the name says none.
         target = in_name or (units[0] if len(units) == 1 else "ms")
-        converted = [
-            cell._replace(number=cell.number * SECONDS_IN[cell.numeral.unit] / SECONDS_IN[target])
-            for cell in times
-        ]
-        if in_name is None:
-            self.check_plain_times(converted, n_units=len(units))
+        for row in rows:
+            seconds = SECONDS_IN[self.numerals[row].unit]
+            self.numbers[row] = float(self.sizes[row] * seconds / SECONDS_IN[target])
         if units != [target]:
             self.notes.append(
                 f"the times of {name!r} in {' and '.join(units)} are converted to {target}"
             )
-        elif in_name is None and len(self.plain):
-            self.notes.append(
-                f"numbers of {name!r} without a unit are taken as {target}, the unit of the "
-                f"others: {self.show_plain(int(self.plain[0]))}"
-            )
         elif in_name is None:
             self.notes.append(f"the times of {name!r} are in {target}")
-        self.fill(converted)
 
-    def check_plain_times(self, times: list[_Written], *, n_units: int) -> None:
-        """Refuse a number without a unit beside two units, or too far from the others."""
-        sizes = np.abs(self.values)
-        largest = max(abs(float(cell.number)) for cell in times)
-        is_far = (sizes > _NEAR * largest) | (n_units > 1)
-        # The largest plain number decides, as single times may well be short.
-        if n_units == 1 and len(sizes) and float(sizes.max()) * _NEAR < largest:
-            is_far = sizes == sizes.max()
-        row = self.first_plain(is_far & (sizes > 0))
-        if row is not None:
-            raise DataError(
-                f"{self.column.title}: the unit of {self.show_plain(row)} is not known, "
-                f"beside {self.show(times[0])}. Write a unit in every cell or in none, or in the "
-                f"name of the column, such as {self.column.name + '_ms'!r}"
-            )
-
-    # -- percent and fractions
-
-    def read_shares(self, percents: list[_Written], fractions: list[_Written]) -> None:
+    def read_shares(self, rows: list[int]) -> None:
         """Read percent and fractions as shares of 1, or of the upper bound that is stated."""
-        if fractions and (self.values != 0).any():
-            self.notes.append(
-                f"fractions stand beside plain numbers of {self.column.name!r} and are read as "
-                f"shares: {self.show(*fractions)}"
-            )
+        percents = [row for row in rows if self.numerals[row].kind == "percent"]
         whole = Decimal(1)
         if self.column.bounds is not None:
             # The stated bounds say where the plain numbers are; the shares follow.
             whole = max(whole, Decimal(repr(self.column.bounds[1])))
-        elif percents:
-            self.read_plain_as_percent(percents[0], fractions)
         else:
-            self.check_plain_beside_fractions(fractions[0])
+            self.check_plain_numbers(rows, percents)
         # In decimals, so that 14.1 % is 0.141; fractions in floats, as Python divides.
-        self.fill(cell._replace(number=cell.number * whole / 100) for cell in percents)
-        for cell in fractions:
-            part, of = float(cell.number), _whole_of(cell.numeral)
-            self.numbers[cell.row] = part if of == whole else part / float(of) * float(whole)
+        for row in rows:
+            part, of = self.sizes[row], self.numerals[row].whole
+            if row in percents:
+                self.numbers[row] = float(part * whole / 100)
+            else:
+                share = float(part) / float(of) * float(whole)
+                self.numbers[row] = float(part) if of == whole else share
         self.are_shares = whole == 1
 
-    def read_plain_as_percent(self, percent: _Written, fractions: list[_Written]) -> None:
-        """Read plain numbers over 1 as percent too; up to 1 they may be shares, an error."""
-        values = self.values
-        row = self.first_plain((values != 0) & (np.abs(values) <= 1))
-        if row is not None:
-            number = float(self.numbers[row])
-            raise DataError(
-                f"{self.column.title} holds percent beside plain numbers: {self.show(percent)} and "
-                f"{self.show_plain(row)}, which may be {number:g} or {number:g} %. Say where the "
-                f"plain numbers lie: {self.column.option((0, 1), (0, 100))}"
-            )
-        first = self.first_plain(values != 0)
-        if first is None:
+    def check_plain_numbers(self, rows: list[int], percents: list[int]) -> None:
+        """Plain numbers are shares beside fractions if all are between 0 and 1, not all whole."""
+        values = self.numbers[self.plain]
+        are_shares = bool(((values > 0) & (values <= 1)).all() and (values < 1).any())
+        if not len(values) or (are_shares and not percents):
             return
-        if fractions:
-            row = int(self.plain[0])
-            text = self.texts.get(row, f"{self.numbers[row]:g}")
-            shown = {fractions[0].row: fractions[0].text, row: text}
-            self.refuse_kinds(self.column.list_texts(shown))
-        shown_first = self.show_plain(first)
-        self.numbers[self.plain] = [float(Decimal(repr(float(v))) / 100) for v in values]
-        self.notes.append(
-            f"plain numbers of {self.column.name!r} stand beside percent and are read as percent: "
-            f"{shown_first} is {self.numbers[first]:g}"
+        row = int(
+            self.plain[0 if percents or not (values > 1).any() else int(np.argmax(values > 1))]
         )
-
-    def check_plain_beside_fractions(self, fraction: _Written) -> None:
-        """Plain numbers within 0 and 1, not all whole, are shares; others may be numerators."""
-        values = self.values
-        has_shares = bool(((values > 0) & (values < 1)).any())
-        row = self.first_plain((values < 0) | (values > 1) if has_shares else values != 0)
-        if row is None:
-            return
-        whole, number = float(_whole_of(fraction.numeral)), float(self.numbers[row])
-        scales = [(0.0, 1.0)] if number <= 1 else []
+        number = float(self.numbers[row])
+        top = 100.0 if percents else float(self.numerals[rows[0]].whole)
+        unit = " %" if percents else f"/{top:g}"
+        options = " or ".join(
+            f"metrics={{{self.column.name!r}: {{'bounds': (0, {bound:g})}}}}"
+            for bound in ((1.0, top) if number <= 1 else (top,))
+        )
         raise DataError(
-            f"{self.column.title} holds fractions beside plain numbers: {self.show(fraction)} and "
-            f"{self.show_plain(row)}, which may be {number:g} or {number:g}/{whole:g}. Say where "
-            f"the plain numbers lie: {self.column.option(*scales, (0.0, whole))}"
+            f"{self.column.title} holds {'percent' if percents else 'fractions'} beside plain "
+            f"numbers: {self.show(percents[0] if percents else rows[0])} and {self.show(row)}, "
+            f"which may be {number:g} or {number:g}{unit}. Say where the plain numbers lie: "
+            f"{options}"
         )
 
 
@@ -823,11 +668,10 @@ def count_numbers(cells: Iterable[object], *, are_durations: bool = False) -> tu
     """
     values = list(cells)
     items = [_unwrap(value) for value in values]
-    contents = [_classify(item.inner, _WORDS) for item in items]
     # Also of impossible fractions: "12/5" beside "3/5" shows that both are dates.
     texts = [item.inner for item in items if isinstance(item.inner, str)]
     parsed = [parse_numeral(t) for t in texts if "/" in t or "of" in t or not t.isascii()]
-    wholes = {float(_whole_of(numeral)) for numeral in parsed if numeral and numeral.whole}
+    wholes = {numeral.whole for numeral in parsed if numeral and numeral.kind == "fraction"}
     may_be_shares = len(wholes) == 1 and wholes <= _DENOMINATORS
     may_be_commas = any(map(_is_surely_decimal, texts))
 
@@ -835,20 +679,22 @@ def count_numbers(cells: Iterable[object], *, are_durations: bool = False) -> tu
         """Whether a cell may be a score, or says that there is none."""
         if isinstance(value, list | tuple | np.ndarray) or isinstance(item.inner, timedelta):
             return are_durations and isinstance(item.inner, timedelta)
-        if isinstance(value, Mapping) and not _is_score_object(value):
-            return False
+        if isinstance(value, Mapping) and _number_key(value) == "value":
+            # Any object may have a value; a score also has a reason.
+            return any(key in value for key in _REASON_KEYS)
         numeral = content.numeral
         if numeral is None:
             return content.is_read and content.word not in _AMBIGUOUS_WORDS
         if numeral.is_clock:
             return are_durations
-        if numeral.kind == "fraction" or numeral.is_limit:
-            return numeral.kind == "fraction" and may_be_shares
+        if numeral.kind == "fraction":
+            return may_be_shares
         # "1,2" may be two of the retrieved documents.
         return numeral.point is not None or may_be_commas
 
     n_numbers = n_texts = 0
-    for value, item, content in zip(values, items, contents, strict=True):
+    for value, item in zip(values, items, strict=True):
+        content = _classify(item.inner, _WORDS)
         if not is_score(value, item, content):
             n_texts += 1
         elif content.state == SCORED:
@@ -856,15 +702,10 @@ def count_numbers(cells: Iterable[object], *, are_durations: bool = False) -> tu
     return n_numbers, n_texts
 
 
-def _is_score_object(fields: Mapping[Any, Any]) -> bool:
-    """Whether an object is a score, and not any object with a value."""
-    return _number_key(fields) != "value" or any(key in fields for key in _REASON_KEYS)
-
-
 def _is_surely_decimal(text: str) -> bool:
     """Whether a text with a comma is a number, and not a list of two: "0,5", "1,05", "1.234,5"."""
-    numeral = parse_numeral(text)
-    if numeral is None or numeral.point is not None or numeral.comma is None:
+    numeral = parse_numeral(text) if "," in text else None
+    if numeral is None or numeral.point is not None:
         return False
     whole, _, decimals = text.strip().lstrip("+-").partition(",")
     return whole in ("", "0") or "." in whole or decimals[:1] == "0" or numeral.kind != "number"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import reduce
 from numbers import Real
 from operator import and_
@@ -24,6 +24,7 @@ from rageval_report.scores.metric import WORDS, Metric, is_binary, normalise_nam
 from rageval_report.scores.query_ids import REFERENCE, first_named
 from rageval_report.scores.roles import resolver
 from rageval_report.scores.saved_columns import plain_value
+from rageval_report.scores.states import is_missing
 from rageval_report.scores.table import Scored, join_details
 from rageval_report.types import BoolArray, FloatArray
 
@@ -90,7 +91,7 @@ def apply_rule(evaluation: Scored, correct: Correct) -> pd.Series:
         return _by_function(evaluation, correct)
     if _is_detail(evaluation, correct):
         name = str(correct)
-        return _by_column(evaluation.details[name], name, evaluation.details.index)
+        return _as_booleans(evaluation.details[name], name, evaluation.details.index)
     answers = []
     for metric, threshold in _thresholds(evaluation, correct):
         column = evaluation.scores[metric.name]
@@ -165,10 +166,11 @@ def _by_function(evaluation: Scored, rule: Callable[[pd.DataFrame], object]) -> 
     rows = join_details(evaluation.scores, evaluation.details)
     answers = rule(rows)
     name = getattr(rule, "__name__", "the function")
-    if isinstance(answers, pd.Series) and len(answers) == len(rows):
+    if isinstance(answers, pd.Series) and answers.index.sort_values().equals(
+        rows.index.sort_values()
+    ):
         # A function may sort; rows that still have their query ids are put back in order.
-        has_ids = answers.index.is_unique and rows.index.isin(answers.index).all()
-        return _as_booleans(answers.loc[rows.index] if has_ids else answers, name, rows.index)
+        return _as_booleans(answers.loc[rows.index], name, rows.index)
     values = np.atleast_1d(np.asarray(answers))
     if len(values) != len(rows) or values.ndim > 1:
         raise DataError(
@@ -178,30 +180,20 @@ def _by_function(evaluation: Scored, rule: Callable[[pd.DataFrame], object]) -> 
     return _as_booleans(pd.Series(values), name, rows.index)
 
 
-def _by_column(column: pd.Series, name: str, index: pd.Index) -> pd.Series:
-    if column.map(lambda cell: isinstance(cell, str)).any():
-        # A sheet that people filled in says yes and no, and leaves cells blank.
-        numbers = read_cells(column.tolist()).numbers
-        is_blank = column.isna() | column.astype(str).str.strip().eq("")
-        if (np.isnan(numbers) & ~is_blank.to_numpy()).any():
-            raise _not_booleans(name)
-        column = pd.Series(numbers)
-    return _as_booleans(column, name, index)
-
-
 def _as_booleans(column: pd.Series, name: str, index: pd.Index) -> pd.Series:
-    present = column.dropna()
-    if pd.api.types.is_numeric_dtype(column.dtype) and is_binary(present.to_numpy(dtype=float)):
-        booleans = column.astype("Float64").astype("boolean")
-    elif present.map(lambda cell: isinstance(cell, bool | np.bool_)).all():
-        booleans = column.astype("boolean")
-    else:
-        raise _not_booleans(name)
-    return booleans.set_axis(index).rename("correct")
-
-
-def _not_booleans(name: str) -> DataError:
-    return DataError(f"correct: {name!r} must be true or false for each query. {HOW_TO_SAY}")
+    """The yes and no of a column, which a sheet that people filled in says in words."""
+    cells = [None if isinstance(cell, str) and not cell.strip() else cell for cell in column]
+    present = [cell for cell in cells if not is_missing(cell)]
+    numbers = read_cells(cells).numbers if any(isinstance(c, str) for c in present) else None
+    if numbers is None and all(isinstance(cell, bool | Real | np.bool_) for cell in present):
+        numbers = np.array([np.nan if is_missing(cell) else float(cell) for cell in cells])
+    if (
+        numbers is None
+        or not is_binary(numbers)
+        or np.isnan(numbers).sum() > len(cells) - len(present)
+    ):
+        raise DataError(f"correct: {name!r} must be true or false for each query. {HOW_TO_SAY}")
+    return yes_or_no(numbers == 1, np.isnan(numbers), index)
 
 
 # -- in files
@@ -391,20 +383,18 @@ class CorrectCounts:
         n_correct, n_unscored = int(right.sum()), int(right.isna().sum())
         return cls(n_correct, len(right) - n_correct - n_unscored, n_unscored)
 
-    def __add__(self, other: CorrectCounts) -> CorrectCounts:
-        """The counts of both parts."""
-        return CorrectCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+    @property
+    def text(self) -> str:
+        """How many of the known answers are correct."""
+        return f"{self.n_correct} of {self.n_correct + self.n_incorrect}"
 
 
 def declare_counts(evaluation: Scored, notion: CorrectNotion, counts: CorrectCounts) -> str:
     """What is correct, and how many queries are; of the pipeline a sample of rows is enough."""
-    counted = counts.n_correct + counts.n_incorrect
-    text = f"correct: {words_with_refusals(evaluation, notion)}"
-    if not counted:
-        return f"{text}; it is not known for any query whether its answer is correct"
     n_unscored = counts.n_unscored
     rest = f"; {n_unscored} more are unscored, and counted as neither" if n_unscored else ""
-    return f"{text}; {counts.n_correct} of {counted} queries are correct{rest}"
+    words = words_with_refusals(evaluation, notion)
+    return f"correct: {words}; {counts.text} queries are correct{rest}"
 
 
 def declare_all(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> str:
@@ -417,13 +407,10 @@ def declare_all(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> str
     >>> declare_all(runs, shared_notions(runs))
     'correct: exact_match = 1; a: 1 of 1 queries are correct, b: 1 of 1'
     """
-    parts: list[str] = []
-    for run, notion in zip(runs, notions, strict=True):
-        known = CorrectCounts.of(answers_by(run, notion))
-        verb = "" if parts else " queries are correct"
-        n_known = known.n_correct + known.n_incorrect
-        parts.append(f"{run.name}: {known.n_correct} of {n_known}{verb}")
-    return f"{describe_notions(runs, notions)}; {', '.join(parts)}"
+    pairs = zip(runs, notions, strict=True)
+    counts = [f"{run.name}: {CorrectCounts.of(answers_by(run, own)).text}" for run, own in pairs]
+    counts[0] += " queries are correct"
+    return f"{describe_notions(runs, notions)}; {', '.join(counts)}"
 
 
 def describe_notions(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> str:
@@ -439,28 +426,24 @@ def describe_notions(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -
 def words_with_refusals(evaluation: Scored, notion: CorrectNotion) -> str:
     """The rule in words; with the refusals that count as correct, if there may be any."""
     refusals = None if _decides_alone(evaluation, notion) else _right_refusals(evaluation)
-    if refusals is None or np.isnan(refusals).all():
-        return notion.words
-    return f"{notion.words}, or a right refusal"
+    is_alone = refusals is None or np.isnan(refusals).all()
+    return notion.words if is_alone else f"{notion.words}, or a right refusal"
 
 
 def why_unknown(evaluation: Scored) -> str:
     """Why an exact match does not say what is correct; empty if there is none."""
-    exact = _metric_known_as(evaluation, EXACT_MATCHES)
+    exact, metrics = _metric_known_as(evaluation, EXACT_MATCHES), _correctness_metrics(evaluation)
     length = _words_of_references(evaluation)
-    if exact is None:
+    if exact is not None and metrics:
+        why = f"{metrics[0].name} decides, and has no score"
+    elif exact is not None and length > _MOST_WORDS:
+        why = (
+            f"the references are long (a median of {length:g} words), so {exact.name} misses right "
+            "answers in other words; pass correct=..., or let a judge score answer_correctness"
+        )
+    else:
         return ""
-    unscored = [m for m in _correctness_metrics(evaluation) if not _is_usable(evaluation, m)]
-    if unscored:
-        name = unscored[0].name
-        return f"which answers are correct is not known: {name} decides, and has no score"
-    if length is None or length <= _MOST_WORDS:
-        return ""
-    return (
-        f"which answers are correct is not known: the references are long (a median of {length:g} "
-        f"words), so {exact.name} misses right answers in other words; pass correct=..., or let a "
-        "judge score answer_correctness"
-    )
+    return f"which answers are correct is not known: {why}"
 
 
 # -- the guesses, in order
@@ -469,17 +452,14 @@ def why_unknown(evaluation: Scored) -> str:
 def _guesses(evaluation: Scored) -> Iterator[CorrectNotion]:
     yield from _labels(evaluation)
     metrics = _correctness_metrics(evaluation)
-    usable = [metric for metric in metrics if _is_usable(evaluation, metric)]
-    judged = [metric for metric in usable if _is_judged(evaluation, metric)]
-    for metric in (*judged, *(metric for metric in usable if metric not in judged)):
+    usable = [m for m in metrics if m.bounds and evaluation.scores[m.name].notna().any()]
+    for metric in sorted(usable, key=lambda metric: not _is_judged(evaluation, metric)):
         rule, words = (metric.name, _middle(metric)), _condition(metric, _middle(metric))
-        if metric in judged:
-            yield CorrectNotion(rule, "judge", metric.name, f"judged {words}")
-        else:
-            yield CorrectNotion(rule, "metric", metric.name, words)
+        is_judged = _is_judged(evaluation, metric)
+        origin: Origin = "judge" if is_judged else "metric"
+        yield CorrectNotion(rule, origin, metric.name, f"judged {words}" if is_judged else words)
     exact = _metric_known_as(evaluation, EXACT_MATCHES)
-    length = _words_of_references(evaluation)
-    if exact is not None and not metrics and (length is None or length <= _MOST_WORDS):
+    if exact is not None and not metrics and _words_of_references(evaluation) <= _MOST_WORDS:
         yield CorrectNotion((exact.name, 1.0), "exact match", exact.name, f"{exact.name} = 1")
 
 
@@ -505,22 +485,14 @@ def _labels(evaluation: Scored) -> Iterator[CorrectNotion]:
             yield CorrectNotion(rule, "people", column, f"a person's label, {column}")
 
 
-def _by_known_name(evaluation: Scored) -> dict[str, Metric]:
-    return {metric.known_as: metric for metric in reversed([*evaluation.metrics.values()])}
-
-
 def _correctness_metrics(evaluation: Scored) -> list[Metric]:
-    known = _by_known_name(evaluation)
-    return [known[name] for name in _CORRECTNESS if name in known]
+    found = (_metric_known_as(evaluation, (name,)) for name in _CORRECTNESS)
+    return [metric for metric in found if metric is not None]
 
 
 def _metric_known_as(evaluation: Scored, names: Iterable[str]) -> Metric | None:
-    known = _by_known_name(evaluation)
+    known = {metric.known_as: metric for metric in reversed([*evaluation.metrics.values()])}
     return next((known[name] for name in names if name in known), None)
-
-
-def _is_usable(evaluation: Scored, metric: Metric) -> bool:
-    return metric.bounds is not None and bool(evaluation.scores[metric.name].notna().any())
 
 
 def _middle(metric: Metric) -> float:
@@ -560,20 +532,13 @@ def _numbers(evaluation: Scored, name: str) -> FloatArray | None:
     return None if metric is None else evaluation.scores[metric.name].to_numpy(dtype=np.float64)
 
 
-def _words_of_references(evaluation: Scored) -> float | None:
-    """The median number of words of the shortest reference of a query; None without references."""
+def _words_of_references(evaluation: Scored) -> float:
+    """The median number of words of the shortest reference of a query; 0 without references."""
     column = first_named(map(str, evaluation.details), REFERENCE)
-    if column is None:
-        return None
-    cells = evaluation.details[column].dropna().head(_SAMPLE).tolist()
-    lengths = [min(sizes) for cell in cells if (sizes := [*map(_size, _texts(cell))])]
-    return float(np.median(lengths)) if lengths else None
-
-
-def _texts(cell: object) -> list[str]:
-    plain = plain_value(cell)
-    texts = plain if isinstance(plain, list) else [plain]
-    return [str(text) for text in texts if text is not None and str(text).strip()]
+    cells = [] if column is None else evaluation.details[column].dropna().head(_SAMPLE).tolist()
+    plain = [[*map(str, cell)] if isinstance(cell, list | tuple) else [str(cell)] for cell in cells]
+    lengths = [min(map(_size, texts)) for texts in plain if any(map(str.strip, texts))]
+    return float(np.median(lengths)) if lengths else 0.0
 
 
 def _size(text: str) -> float:

@@ -43,11 +43,9 @@ _HIGHEST_MARK = 10.0
 LEAST_TOP = 2.0
 _GRADED = frozenset(WORDS["metrics"]["graded"].split())
 
-_F1, _TOKEN_F1 = "f1", "token_f1"
-# Beside these metrics of the answer "f1" is the F1 of the answer's words; beside precision and
-# recall it is the F1 of retrieval.
-_ANSWER_METRICS = ("answer_correctness", "exact_match", "exact_match_squad")
-_RETRIEVAL_PARTS = frozenset(("precision", "recall"))
+# Beside these metrics of the answer "f1" is the F1 of the answer's words; beside metrics of
+# retrieval it is the F1 of retrieval.
+_ANSWER_METRICS = frozenset(("answer_correctness", "exact_match", "exact_match_squad"))
 
 
 class FittedMetric(NamedTuple):
@@ -81,16 +79,10 @@ def describe_metrics(
     """
     arrays = dict(zip(columns, block.T, strict=True))
     known = {name: _infer_metric(name, own, arrays[name]) for name, own in columns.items()}
-    notes = []
+    notes: list[str] = []
     for name, column in columns.items():
-        if not column.words & VERDICT_WORDS:
-            continue
-        if not known[name].greater_is_better:
-            notes.append(
-                f"{name!r} holds verdicts such as {min(column.words)!r}: a pass is better, "
-                "although lower is better for the metric of this name"
-            )
-        known[name] = replace(known[name], greater_is_better=True, direction_is_known=True)
+        if column.words & VERDICT_WORDS:  # a pass is better, whatever the column is called
+            known[name] = replace(known[name], greater_is_better=True, direction_is_known=True)
     of_file = {name: change for name, change in by_file.items() if normalise_name(name) in known}
     resolve, overridden = resolver(known), set()
     for name, change in (*of_file.items(), *by_caller.items()):
@@ -99,11 +91,9 @@ def describe_metrics(
         overridden.add(column_name)
     for name, change in by_caller.items():
         # A description may say itself if the metric counts in a correction.
-        is_said = isinstance(change, Metric) or (
-            isinstance(change, Mapping) and "in_family" in change
-        )
-        if not is_said:
+        if not isinstance(change, Metric) and "in_family" not in change:
             known[resolve(name)] = replace(known[resolve(name)], in_family=True)
+    with_bounds = stated_bounds(of_file, by_caller)
     for name, column in columns.items():
         if column.is_listed:
             known[name] = replace(known[name], in_family=True)
@@ -112,8 +102,6 @@ def describe_metrics(
             notes.append(
                 f"{name!r} is not a known metric; because of its name, lower is taken as better"
             )
-    with_bounds = stated_bounds(of_file, by_caller)
-    for name, column in columns.items():
         if name in with_bounds or column.scale is not None:
             continue
         if name in scales:
@@ -156,28 +144,17 @@ def match_kind(metric: Metric, values: FloatArray) -> Metric:
 
 
 def _decide_f1(known: dict[str, Metric], described: Collection[str]) -> list[str]:
-    """Make "f1" the F1 of the answer if all other metrics are of it; the reason as notes."""
+    """Make "f1" the F1 of the answer beside metrics of the answer alone; a note if it is."""
     columns = {metric.known_as: name for name, metric in known.items()}
-    neighbours = [columns[name] for name in _ANSWER_METRICS if name in columns]
-    name = columns.get(_F1)
+    name, token_f1 = columns.pop("f1", None), Catalogue().find("token_f1")
+    is_retrieval = any(known[other].group == "retrieval" for other in columns.values())
     # Whoever described the column has decided already.
-    if name is None or name in described or not neighbours:
+    if name is None or token_f1 is None or name in described or is_retrieval:
         return []
-    if _TOKEN_F1 in columns or _RETRIEVAL_PARTS & {*columns}:
+    if _ANSWER_METRICS.isdisjoint(columns) or token_f1.name in columns:
         return []
-    if any(other.group == "retrieval" and other.known_as != _F1 for other in known.values()):
-        return [
-            f"{name!r} may be a metric of retrieval or of the answer, because metrics of both are "
-            f"in the table; it is read as retrieval. If it is the F1 of the answer, rename it to "
-            f"{_TOKEN_F1!r}"
-        ]
-    token_f1 = Catalogue().find(_TOKEN_F1)
-    if token_f1 is not None:
-        known[name] = replace(token_f1, name=name)
-    return [
-        f"{name!r} appears beside {neighbours[0]!r}, so it is read as the F1 of the answer's words "
-        f"({_TOKEN_F1}), not of retrieval"
-    ]
+    known[name] = replace(token_f1, name=name)
+    return [f"{name!r} is read as the F1 of the answer's words, not of retrieval"]
 
 
 # -- scales

@@ -27,11 +27,10 @@ def to_pandas(
 
     Parameters
     ----------
-    data : DataFrame, Series, structured array, mapping of columns, or iterable of dicts
-        A pandas frame, any frame that narwhals knows (polars, pyarrow, modin, ...), a named Series
-        of one metric by query id, a structured NumPy array, a mapping of column names to lists of
-        equal length, or any iterable of dicts, which is consumed once. Instead of dicts the
-        iterable may give dataclasses, named tuples or pydantic models.
+    data : DataFrame, mapping of columns, or iterable of dicts
+        A pandas frame, any frame that narwhals knows (polars, pyarrow, modin, ...), a mapping of
+        column names to lists of equal length, or any iterable of dicts, which is consumed once.
+        Instead of dicts the iterable may give dataclasses, named tuples or pydantic models.
     parameter : str
         The name of the parameter, for errors.
     file_reader : str
@@ -57,27 +56,15 @@ def to_pandas(
         if data.columns.nlevels > 1:
             raise _two_levels(data, parameter)
         return data
+    if isinstance(data, Mapping):
+        return _from_columns(data, parameter)
     is_file = is_file_input(data)
     # A frame that is a query that has not run yet, as a LazyFrame of polars.
     is_lazy = callable(getattr(data, "collect", None))
-    if isinstance(data, Mapping):
-        return _from_columns(data, parameter)
-    if isinstance(data, pd.Series):
-        if data.name is None:
-            raise DataError(
-                f"{parameter}: a Series of scores needs the name of its metric; pass "
-                f"{parameter}.rename('recall')"
-            )
-        return data.to_frame()
-    if isinstance(data, np.ndarray):
-        return _from_array(data, parameter)
-    if not isinstance(data, type) and not is_file:
-        if isinstance(data, Sequence):
-            return _from_records(data, parameter)
-        if any(hasattr(data, protocol) for protocol in _PROTOCOLS) and not is_lazy:
+    if not isinstance(data, type | Set | pd.Series | np.ndarray) and not is_file and not is_lazy:
+        if any(hasattr(data, protocol) for protocol in _PROTOCOLS):
             return _from_foreign(data, parameter)
-        # A set has no order.
-        if isinstance(data, Iterable) and not isinstance(data, Set) and not is_lazy:
+        if isinstance(data, Iterable):
             return _from_records(list(data), parameter)
     hint = f". To read a file, use {file_reader}" if is_file else ""
     hint = f"; pass {parameter}.collect()" if is_lazy and not is_file else hint
@@ -97,15 +84,6 @@ def _two_levels(data: pd.DataFrame, parameter: str) -> DataError:
     )
 
 
-def _from_array(data: np.ndarray[Any, Any], parameter: str) -> pd.DataFrame:
-    if data.dtype.names is None or data.ndim != 1:
-        raise ArgumentKindError(
-            f"{parameter} must be a table whose columns have names; got an array of shape "
-            f"{data.shape}. Pass pandas.DataFrame({parameter}, columns=[...])"
-        )
-    return pd.DataFrame({name: data[name].tolist() for name in data.dtype.names})
-
-
 def _from_foreign(data: object, parameter: str) -> pd.DataFrame:
     narwhals = load("narwhals")
     frame = narwhals.from_native(data, eager_only=True, pass_through=True)
@@ -117,31 +95,21 @@ def _from_foreign(data: object, parameter: str) -> pd.DataFrame:
                 f"{parameter} must be a frame; got {describe_kind(data)}, which does not give "
                 "rows. Make a frame of it first, for example with .collect() or .to_frame()"
             ) from exc
-    columns = {column.name: _column_values(column, narwhals) for column in frame.iter_columns()}
-    return pd.DataFrame(columns, copy=False)
+    return pd.DataFrame({column.name: _values_of(column) for column in frame.iter_columns()})
 
 
-def _column_values(column: Any, narwhals: Any) -> Any:
-    """The values of a column: numbers, not copied if possible, pandas strings, or a list."""
-    if column.dtype == narwhals.String:
-        return column.to_pandas()
+def _values_of(column: Any) -> Any:
+    """The values of a column: numbers, in which a gap is NaN, or a list."""
+    narwhals = load("narwhals")
     if column.dtype.is_decimal() or (column.dtype.is_numeric() and column.null_count()):
-        # A gap is NaN in scores; NumPy has no integer for it.
+        # NumPy has no integer for a gap.
         return column.cast(narwhals.Float64).fill_null(math.nan).to_numpy()
-    if column.dtype.is_numeric() or (column.dtype == narwhals.Boolean and not column.null_count()):
-        return column.to_numpy()
-    return column.to_list()
+    return column.to_numpy() if column.dtype.is_numeric() else column.to_list()
 
 
 def _from_columns(data: Mapping[Any, Any], parameter: str) -> pd.DataFrame:
     if not data:
         raise DataError(f"{parameter} must hold columns of scores; got an empty dict")
-    if all(isinstance(values, Mapping) for values in data.values()):
-        raise DataError(
-            f"{parameter} is a dict of dicts, whose keys may be queries or columns. If they are "
-            f"queries, pass pandas.DataFrame.from_dict({parameter}, orient='index'), else "
-            f"pandas.DataFrame({parameter})"
-        )
     columns = {str(name): _as_list(name, values) for name, values in data.items()}
     indexes = [values.index for values in columns.values() if isinstance(values, pd.Series)]
     if not all(index.equals(indexes[0]) for index in indexes):
@@ -161,10 +129,8 @@ def _make_frame(rows: Any) -> pd.DataFrame:
         return pd.DataFrame(rows, copy=False)
     except OverflowError:  # of pandas 2, at an integer that no float holds among floats
         return pd.DataFrame(rows, dtype=object)
-    except UnicodeEncodeError as exc:
-        raise DataError(f"data: texts must be valid; got {exc.object!r}: {exc.reason}") from exc
-    except (TypeError, ValueError) as exc:
-        raise DataError(f"data must hold one value per query in each column: {exc}") from exc
+    except (TypeError, ValueError) as exc:  # a UnicodeEncodeError is one too
+        raise DataError(f"data must hold one valid value per query in each column: {exc}") from exc
 
 
 def _as_list(name: object, values: object) -> Any:
@@ -181,22 +147,19 @@ def _as_list(name: object, values: object) -> Any:
 def _split_joined_text(
     values: Any, name: str, lengths: Mapping[str, int], n_rows: int
 ) -> list[str]:
-    """The values of one text that lists all of them, if there is one for each row."""
+    """The values of one text that lists all of them, as the ids in Haystack's proposal."""
     is_text = len(values) == 1 and isinstance(values[0], str)
     parts = [part.strip() for part in values[0].split(",")] if is_text else []
     if len(parts) != n_rows:
         described = ", ".join(f"{column!r} has {n}" for column, n in lengths.items())
-        raise DataError(
-            f"the columns must be of equal length; {described}. "
-            f"Check {name!r}: it should have {n_rows}."
-        )
+        raise DataError(f"the columns must be of equal length; {described}")
     message = f"column {name!r} is one text that holds {n_rows} values; it was split at commas"
     warnings.warn(message, RagevalWarning, stacklevel=_CALLER_LEVEL)
     return parts
 
 
 def _from_records(records: Sequence[Any], parameter: str) -> pd.DataFrame:
-    if not len(records):
+    if not records:
         raise DataError(f"{parameter} must be a list of one dict per query; got an empty list")
     return _make_frame(record_dicts(records, parameter))
 
@@ -221,11 +184,7 @@ def _record_dict(record: Any) -> dict[Any, Any] | None:
         return None
     if is_dataclass(record):
         return {field.name: getattr(record, field.name) for field in fields(record)}
-    if isinstance(record, pd.Series):
-        return dict(record.items())
     for method in ("_asdict", "model_dump"):  # of named tuples, and of pydantic's models
         if callable(getattr(record, method, None)):
             return dict(getattr(record, method)())
-    # A row of sqlite3 has keys, but is no Mapping.
-    is_row = callable(getattr(record, "keys", None)) and not hasattr(record, "columns")
-    return {key: record[key] for key in record.keys()} if is_row else None  # noqa: SIM118
+    return None

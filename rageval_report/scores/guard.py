@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -292,32 +291,26 @@ def find_sentinel(values: FloatArray) -> float | None:
     return None
 
 
-def without_missing_scores(
+def unscore_missing(
     block: FloatArray, names: Sequence[str], stated: Collection[str]
-) -> tuple[FloatArray, list[Doubt]]:
-    """The scores without numbers that stand for missing ones, and the doubts about these."""
-    doubts, changed = [], block
-
-    def unscore(position: int, rows: BoolArray) -> dict[str, Any]:
-        """Make scores NaN in a copy of the block; what the doubt says about them."""
-        nonlocal changed
-        changed = changed.copy(order="F") if changed is block else changed
-        changed[rows, position] = np.nan
-        return {"name": names[position], "n": int(rows.sum())}
-
+) -> list[Doubt]:
+    """Make NaN of numbers that stand for missing scores, and return the doubts about these."""
+    doubts = []
     for position, name in enumerate(names):
-        sentinel = None if name in stated else find_sentinel(changed[:, position])
-        while sentinel is not None:
-            facts = unscore(position, changed[:, position] == sentinel)
-            low, high = extremes_of(changed[:, position])
-            facts |= {"sentinel": sentinel, "low": low, "high": high}
+        column = block[:, position]
+        while name not in stated and (sentinel := find_sentinel(column)) is not None:
+            n = int((column == sentinel).sum())
+            column[column == sentinel] = np.nan
+            low, high = extremes_of(column)
+            facts = {"sentinel": sentinel, "low": low, "high": high}
             facts |= {"least": min(low, sentinel), "most": max(high, sentinel)}
-            doubts.append(Doubt.of("sentinel", (), **facts))
-            sentinel = find_sentinel(changed[:, position])
-    for position, rows in _empty_composites(changed):
+            doubts.append(Doubt.of("sentinel", (), name=name, n=n, **facts))
+    for position, rows in _empty_composites(block):
         if names[position] not in stated:
-            doubts.append(Doubt.of("empty_composite", (), **unscore(position, rows)))
-    return changed, doubts
+            block[rows, position] = np.nan
+            facts = {"name": names[position], "n": int(rows.sum())}
+            doubts.append(Doubt.of("empty_composite", (), **facts))
+    return doubts
 
 
 def _empty_composites(block: FloatArray) -> Iterator[tuple[int, BoolArray]]:

@@ -15,8 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count, takewhile
-from string import ascii_uppercase
+from itertools import count
 
 from rageval_report.files.outgoing_text import clean
 
@@ -32,7 +31,6 @@ JOINT = " · "
 _STAYS = 24  # names up to this width are not shortened
 # The first separator that divides all names into equally many parts is taken.
 _SEPARATORS = tuple(map(re.compile, (r" · ", r"__|/|,\s*|\s+")))
-_ANY_SEPARATOR = re.compile(r"(__|/|,\s*|\s+|[-_.])")
 _SETTING = re.compile(r"([^\W\d][\w .@-]*)=(.+)")
 _MOST_LISTED = 30
 
@@ -81,20 +79,9 @@ def cut_in_middle(text: str, most: int) -> str:
     if display_width(text) <= most:
         return text
     start = cut_to_width(text, most // 2).rstrip(f" {JOINERS}")
-    end = _end_of_width(text[len(start) :], most - 1 - display_width(start))
+    backwards = text[len(start) :][::-1]
+    end = cut_to_width(backwards, most - 1 - display_width(start))[::-1].lstrip()
     return f"{start}{ELLIPSIS}{end}"
-
-
-def _end_of_width(text: str, width: int) -> str:
-    """The longest end of a text that is at most `width` columns wide."""
-    used, place = 0, len(text)
-    while place and used + _columns_of(text[place - 1]) <= width:
-        place -= 1
-        used += _columns_of(text[place])
-    # A mark of width 0 belongs to the character before it, which was cut.
-    while place < len(text) and _columns_of(text[place]) == 0:
-        place += 1
-    return text[place:].lstrip()
 
 
 @dataclass(frozen=True)
@@ -217,9 +204,7 @@ def _without_shared(lines: Sequence[str]) -> tuple[list[str], list[str]] | None:
         if shared and any(differs):
             kept = [[part for part, own in zip(row, differs, strict=True) if own] for row in parts]
             return [JOINT.join(own) for own in kept], shared
-        if JOINT in lines[0]:
-            return None
-    return _without_shared_ends(lines)
+    return None
 
 
 def _equal_parts(lines: Sequence[str], separator: re.Pattern[str]) -> list[list[str]]:
@@ -228,38 +213,6 @@ def _equal_parts(lines: Sequence[str], separator: re.Pattern[str]) -> list[list[
     sizes = {len(own) for own in parts}
     is_whole = all(part for own in parts for part in own)
     return parts if len(sizes) == 1 and sizes != {1} and is_whole else []
-
-
-def _without_shared_ends(lines: Sequence[str]) -> tuple[list[str], list[str]] | None:
-    """The lines without the pieces at which all begin and end, if something readable is left."""
-    pieces = [_ANY_SEPARATOR.split(line) for line in lines]
-    before = _n_shared(pieces)
-    after = _n_shared([row[before:][::-1] for row in pieces])
-    # Whole pieces and the separator behind, or before, them.
-    before -= before % 2
-    after -= after % 2
-    while before and not _are_readable(pieces, before, after):
-        before -= 2
-    while after and not _are_readable(pieces, before, after):
-        after -= 2
-    if not before and not after:
-        return None
-    first = pieces[0]
-    shared = ["".join(first[:before]), "".join(first[len(first) - after :])]
-    rest = ["".join(row[before : len(row) - after]) for row in pieces]
-    return rest, [part.strip() for part in shared if part]
-
-
-def _n_shared(rows: Sequence[Sequence[str]]) -> int:
-    """The number of pieces at which all rows begin."""
-    # Not strict: the rows have different lengths.
-    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*rows, strict=False)))
-
-
-def _are_readable(pieces: Sequence[Sequence[str]], before: int, after: int) -> bool:
-    """Whether each name still begins with a letter: "4o-mini" and "01-02" say too little."""
-    rest = ["".join(row[before : len(row) - after]) for row in pieces]
-    return all(line[:1].isalpha() if before else any(map(str.isalpha, line)) for line in rest)
 
 
 def _columns(lines: Sequence[str]) -> tuple[NameColumn, ...]:
@@ -293,30 +246,13 @@ def _marks(columns: Sequence[NameColumn], short: tuple[str, ...]) -> tuple[str, 
 
 
 def _distinct(lines: Sequence[str], most: int) -> Iterator[str]:
-    """The lines; behind those that are equal a letter."""
-    counts = Counter(lines)
-    taken = {line for line, n in counts.items() if n == 1}
+    """The lines; behind those that are equal a number."""
+    taken = {line for line, n in Counter(lines).items() if n == 1}
     for line in lines:
-        text = line
-        for place in count() if counts[line] > 1 else ():
-            text = _lettered(line, place, most)
-            if text not in taken:
-                break
+        numbered = (cut_in_middle(line, most - len(f" {n}")) + f" {n}" for n in count(1))
+        text = line if line in taken else next(text for text in numbered if text not in taken)
         taken.add(text)
         yield text
-
-
-def _lettered(line: str, place: int, most: int) -> str:
-    """The line with the letters of a place, A to Z, then AA, within the largest width."""
-    letters = ""
-    place += 1
-    while place:
-        place, rest = divmod(place - 1, len(ascii_uppercase))
-        letters = ascii_uppercase[rest] + letters
-    ending = f"{'' if ELLIPSIS in line else ELLIPSIS} {letters}"
-    if display_width(line) + len(ending) <= most:
-        return line + ending
-    return cut_in_middle(line, max(most - len(ending), 1)) + f" {letters}"
 
 
 def short_name(name: object, most: int = WIDEST) -> str:

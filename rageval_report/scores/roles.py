@@ -10,10 +10,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
-from difflib import get_close_matches
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -23,19 +22,13 @@ from rageval_report.scores.cells import (
     CellColumn,
     ParsedCells,
     ScoreRange,
-    check_parsed,
     count_numbers,
     is_single_number,
     read_cells,
 )
 from rageval_report.scores.guard import Doubt
-from rageval_report.scores.metric import WORDS, Catalogue, Metric, normalise_name
-from rageval_report.scores.numerals import (
-    date_in_numbers,
-    is_date,
-    names_a_duration,
-    names_a_time,
-)
+from rageval_report.scores.metric import WORDS, Catalogue, Metric, extremes_of, normalise_name
+from rageval_report.scores.numerals import names_a_duration
 from rageval_report.scores.query_ids import TEXTS, NoScoresError, cluster_noun, is_counter_name
 from rageval_report.scores.states import state_column_kind, state_columns
 from rageval_report.types import FloatArray
@@ -47,9 +40,6 @@ Unreadable = Literal["raise", "failed"]
 
 # The roles that a caller states, by column.
 Roles = Mapping[str, Role]
-
-# A table with more columns of numbers than this is probably transposed, or holds vectors.
-_MOST_METRICS = 1000
 
 # Why a column has its role, if somebody says so.
 STATED = "roles= says so"
@@ -63,6 +53,8 @@ _SAMPLE = 1000
 _FEWEST_ROWS = 10
 # Seconds since 1970 reach this number in 2001; no usual score, length or cost does.
 _EPOCH_SECONDS = 1e9
+# Dates without separators, such as 20251103.
+_FIRST_DATE, _LAST_DATE = 19_000_101, 21_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +148,6 @@ _METRIC_WORDS = re.compile(
     r"(?i)score|rate|accura|qualit|relevan|correct|faithful|ground|complete|fluen|coheren|precision"
     r"|recall|similar|tox|bias|halluc|safe|clar|concise|tone|style|match|help|metric|judge|eval"
 )
-# What pandas, pyarrow and this library call a column whose name is blank.
-_UNNAMED = re.compile(r"(?i)unnamed:? ?\d+(_level_\d+)?|__index_level_\d+__")
 _WEIGHTS = frozenset(WORDS["columns"]["weight"].split())
 _MEANINGS = {meaning: "".join(lines.split()) for meaning, lines in WORDS["meanings"].items()}
 
@@ -179,29 +169,21 @@ def meaning_of(column: str) -> str | None:
     return next((meaning for meaning, form in _MEANINGS.items() if re.search(form, name)), None)
 
 
-def is_blank_name(column: str) -> bool:
-    """Whether a name is blank, only dashes, or stands for a blank one, such as "Unnamed: 0"."""
-    return not normalise_name(column) or bool(_UNNAMED.fullmatch(column.strip()))
-
-
 def _meaning_of_numbers(cells: pd.Series) -> str | None:
     """What the cells of a column of numbers are, if they can hardly be scores."""
-    date = date_in_numbers(str(cells.name), numbers_of(cells))
-    if date is not None:
-        return f"dates, such as {cells.dropna().iloc[0]} for {date}"
     # A few cells rule out nearly every column of scores, without a copy of the whole column.
     first = cells.iloc[:_SAMPLE].dropna().to_numpy(dtype=np.float64)
-    is_bool = pd.api.types.is_bool_dtype(cells.dtype)
-    if is_bool or len(first) < _FEWEST_ROWS or not (first == np.round(first)).all():
+    if not len(first) or (first.min() < _EPOCH_SECONDS and len(np.unique(first)) < len(first)):
         return None
-    # Small numbers are no times, and equal ones no row numbers.
-    if first.min() < _EPOCH_SECONDS and len(np.unique(first)) < len(first):
-        return None
-    low, high = float(cells.min()), float(cells.max())
-    if low >= _EPOCH_SECONDS:
+    low, high = extremes_of(numbers_of(cells))
+    if low >= _EPOCH_SECONDS and high < math.inf:
         return "times or other numbers above a billion"
+    if pd.api.types.is_bool_dtype(cells.dtype) or not (first == np.round(first)).all():
+        return None
+    if low >= _FIRST_DATE and high < _LAST_DATE:
+        return "dates"
     are_counted = low in (0.0, 1.0) and high - low == len(cells) - 1 and cells.is_unique
-    return "row numbers" if are_counted else None
+    return "row numbers" if are_counted and len(first) >= _FEWEST_ROWS else None
 
 
 def may_be_metric(cells: pd.Series, catalogue: Catalogue) -> bool:
@@ -219,21 +201,17 @@ def _has_numeric_type(cells: pd.Series) -> bool:
 
 def _looks_numeric(cells: pd.Series, known: Metric | None) -> bool:
     """Whether a column of another type holds scores, by its cells or its name."""
-    present, name = cells.dropna(), str(cells.name)
+    present = cells.dropna()
     if not len(present):
         return known is not None
     # Evenly spaced, because files are often sorted.
     sample = present.iloc[:: math.ceil(len(present) / _SAMPLE)]
-    are_durations = names_a_duration(name)
+    are_durations = names_a_duration(str(cells.name))
     n_numbers, n_texts = count_numbers(sample, are_durations=are_durations)
     if known is not None:
-        # Dates and lists do not make a column of a known name a metric.
-        are_times = names_a_time(name)
+        # Objects and lists do not make a column of a known name a metric.
         return n_numbers > 0 or any(
-            are_times or not is_date(cell)
-            if isinstance(cell, str)
-            else isinstance(cell, timedelta) or is_single_number(cell)
-            for cell in sample
+            isinstance(cell, str | timedelta) or is_single_number(cell) for cell in sample
         )
     if n_numbers == n_texts == 0:  # every cell of the sample failed: look at all cells
         n_numbers, n_texts = count_numbers(present, are_durations=are_durations)
@@ -245,6 +223,48 @@ def numbers_of(cells: pd.Series) -> FloatArray:
     if isinstance(cells.dtype, np.dtype):
         return cells.to_numpy(dtype=np.float64)
     return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+class _Decision(NamedTuple):
+    """What a column is of which nobody said it, why, how sure that is, and a note."""
+
+    role: Role
+    why: str
+    confidence: Confidence = "likely"
+    note: str = ""
+
+
+def _decide(cells: pd.Series, ids: pd.Series, catalogue: Catalogue) -> _Decision:
+    """What a column is, by its name first and its cells after it."""
+    label, is_number = str(cells.name), _has_numeric_type(cells)
+    known, meaning = catalogue.find(label), meaning_of(label)
+    if not normalise_name(label):
+        return _Decision("detail", "it has no name")
+    if meaning == TEXT_MEANING:
+        return _Decision("detail", "a usual name of a column of texts", "certain")
+    if known is None and is_number and normalise_name(label) in _WEIGHTS:
+        return _Decision("weight", "its name says weights")
+    if known is None and meaning is not None:
+        return _Decision("detail", f"its name says {meaning}")
+    # A column "run" of a table without repeated ids may well be a metric. The ids are asked
+    # last, because hashing a large table's ids takes time and memory.
+    if known is None and is_counter_name(label) and not ids.is_unique:
+        return _Decision("detail", "it numbers the repeated rows of a query")
+    if not is_number and not _looks_numeric(cells, known):
+        note = f"column {label!r} has the name of a metric, but holds {_example(cells)}"
+        return _Decision("detail", "it does not hold numbers", "certain", note if known else "")
+    if known is None and is_number and catalogue.search(label) is None:
+        # Without a number and without a known name nothing shows that it is a metric.
+        if bool(cells.iloc[:1].isna().all() and cells.isna().all()):
+            return _Decision("detail", "it is empty", note=f"column {label!r} is empty")
+        meaning = _meaning_of_numbers(cells)
+        if meaning is not None:
+            note = (
+                f"column {label!r} becomes a detail, because its cells are {meaning}. If it is a "
+                f"metric, pass roles={{{label!r}: 'metric'}}"
+            )
+            return _Decision("detail", f"its cells are {meaning}", note=note)
+    return _Decision("metric", "")
 
 
 # -- all columns
@@ -274,9 +294,8 @@ class MetricColumn:
         Tokens and the like count only if the caller names them, whatever the format of the file
         lists.
         """
-        if self.known is not None:
-            return self.known.in_family or self.is_listed
-        return self.is_listed or self.why in (_DESCRIBED, _IN_FORMAT)
+        is_known = self.why != "" if self.known is None else self.known.in_family
+        return is_known or self.is_listed
 
 
 @dataclass
@@ -299,7 +318,7 @@ class DividedColumns:
 
     def add_metric(self, column: MetricColumn) -> None:
         """Add a column as a metric; without a reason, its name or its cells are the reason."""
-        label, why = str(column.cells.name), column.why
+        label = str(column.cells.name)
         name = normalise_name(label)
         if not name:
             raise DataError(
@@ -311,12 +330,11 @@ class DividedColumns:
                 f"columns {self.metrics[name].cells.name!r} and {label!r} are both the metric "
                 f"{name!r}; rename or drop one of them"
             )
-        if not why and column.known is not None:
-            why = f"the known metric {column.known.title!r}"
-        confidence: Confidence = "certain" if why else "likely"
-        why = why or "it holds numbers, and its name is not known"
+        known = column.known and f"the known metric {column.known.title!r}"
+        why = column.why or known or "it holds numbers, and its name is not known"
+        confidence: Confidence = "certain" if column.why or known else "likely"
         self.decided.append(ColumnRole(label, "metric", confidence, why))
-        self.metrics[name] = replace(column, why=why)
+        self.metrics[name] = column
 
     def attach_states(self) -> None:
         """Give the columns that the caller calls states or reasons the names of their metrics."""
@@ -355,18 +373,14 @@ def assign_roles(frame: pd.DataFrame, ids: pd.Series, facts: ColumnFacts) -> Div
     Raises
     ------
     DataError
-        If no column is a metric, more than a thousand are, a cell of a metric holds text, or two
-        columns whose names differ only in case or white space may both hold the ids.
+        If no column is a metric, or a cell of a metric holds text.
     UnknownNameError
         If a metric is named that does not exist.
     """
-    only, roles = facts.only, facts.roles
+    only, roles, columns, catalogue = facts.only, facts.roles, DividedColumns(), Catalogue()
     labels = [label for label in frame.columns if label != facts.id_column]
-    sorter = _ColumnSorter(DividedColumns(), Catalogue(), ids, facts)
-    columns = sorter.columns
-    if only is None:
-        _check_count(frame)
-    listed = _find_columns(frame, labels, facts.also if only is None else only, sorter.catalogue)
+    resolve = resolver(labels, catalogue)
+    listed = {resolve(name) for name in (facts.also if only is None else only)}
     why_listed = _DESCRIBED if only is None else NAMED if facts.by_caller else _IN_FORMAT
     for label in labels:
         kind = state_column_kind(label, labels)
@@ -374,19 +388,26 @@ def assign_roles(frame: pd.DataFrame, ids: pd.Series, facts: ColumnFacts) -> Div
             why, confidence = "it names the pipeline of each row", facts.pipeline_confidence
             columns.add_detail(label, why, role="pipeline", confidence=confidence)
         elif roles.get(label) == "metric" or (label not in roles and label in listed):
-            sorter.add_metric(frame[label], STATED if label in roles else why_listed)
+            why = STATED if label in roles else why_listed
+            _read_metric(columns, frame[label], ids, facts, catalogue.search(label), why)
         elif label in roles:
             columns.add_detail(label, STATED, role=roles[label])
         elif kind is not None:
             why = f"it belongs to another column, by its name: {kind}s"
             columns.add_detail(label, why, role=kind)
-        elif only is None:
-            sorter.add_column(frame[label])
-        else:
+        elif only is not None:
             columns.add_detail(label, "it is not in the list of metrics")
+        else:
+            decision = _decide(frame[label], ids, catalogue)
+            columns.notes += [decision.note] if decision.note else []
+            if decision.role == "metric":
+                _read_metric(columns, frame[label], ids, facts, catalogue.search(label))
+            else:
+                columns.add_detail(
+                    label, decision.why, role=decision.role, confidence=decision.confidence
+                )
     if not columns.metrics:
         raise NoScoresError(_no_metric_message(frame[labels]))
-    columns.notes += _notes_on_similar_names(frame, facts.id_column, {*roles, *listed})
     if only is None and not listed:
         columns.notes += _doubts_on_objects(columns)
     columns.attach_states()
@@ -400,35 +421,62 @@ def _doubts_on_objects(columns: DividedColumns) -> list[str]:
     are_unknown = not any(metric.known or not metric.are_objects for metric in metrics)
     if len(names) < 2 or not are_unknown or any(map(_METRIC_WORDS.search, names)):
         return []
-    doubt = Doubt.of("columns_of_pipelines", listed=named(names), first=names[:2])
-    return [doubt.note]
+    return [Doubt.of("columns_of_pipelines", listed=named(names), first=names[:2]).note]
 
 
-def _find_columns(
-    frame: pd.DataFrame, labels: list[str], names: Collection[str], catalogue: Catalogue
-) -> set[str]:
-    """The columns of these names; the error for an unknown name lists the likely metrics."""
-    resolve = resolver(labels, catalogue)
-    try:
-        return {resolve(name) for name in names}
-    except UnknownNameError as exc:
-        likely = [
-            label
-            for label in labels
-            if may_be_metric(frame[label], catalogue) and state_column_kind(label, labels) is None
-        ]
-        near = get_close_matches(exc.name, labels, n=1)  # even if it does not look like a metric
-        raise UnknownNameError("metric", exc.name, {*likely, *near} or labels) from None
-
-
-def _check_count(frame: pd.DataFrame) -> None:
-    n_numeric = sum(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes)
-    if n_numeric > _MOST_METRICS:
+def _read_metric(
+    columns: DividedColumns,
+    cells: pd.Series,
+    ids: pd.Series,
+    facts: ColumnFacts,
+    known: Metric | None,
+    why: str = "",
+) -> None:
+    """Add a column as a metric, with its cells read as scores."""
+    label = str(cells.name)
+    if _has_numeric_type(cells):
+        columns.add_metric(MetricColumn(cells, known, why))
+        return
+    stated = facts.bounds.get(normalise_name(label))
+    column = CellColumn(label, ids.tolist(), stated, known.bounds if known else None)
+    values = cells.tolist()
+    parsed = read_cells(values, column)
+    unread = column.list_texts({row: str(values[row]) for row in parsed.unread})
+    if parsed.unread and facts.unreadable == "raise":
         raise DataError(
-            f"{n_numeric:,} columns hold numbers; expected at most {_MOST_METRICS:,} metrics. Is "
-            "the table transposed, or does it hold vectors? Keep the columns that are metrics, or "
-            "name them: metrics=[...]"
+            f"metric {label!r} must hold numbers; got {unread}. Make them numbers, leave them "
+            "empty if there is no score, or name the columns that are metrics: metrics=[...]"
         )
+    read = MetricColumn(
+        *(pd.Series(parsed.numbers, name=label), known, why, parsed.scale, parsed.are_shares),
+        words=frozenset(parsed.words),
+        are_objects=any(isinstance(value, Mapping) for value in values),
+    )
+    columns.add_metric(read)
+    columns.states |= state_columns(label, parsed.states, parsed.reasons)
+    if parsed.other_fields:
+        columns.states[f"{label}_details"] = list(parsed.other_fields)
+    columns.notes += parsed.notes
+    columns.notes += _notes_on_words(label, values, parsed)
+    if parsed.unread:
+        columns.notes.append(
+            f"{len(parsed.unread)} cells of {label!r} hold no score and count as failed: {unread}"
+        )
+
+
+def _notes_on_words(label: str, cells: list[Any], parsed: ParsedCells) -> Iterator[str]:
+    """Notes on words that mean "unscored", and on words that were read as scores."""
+    unread = set(parsed.unread)
+    unscored = [row for row in np.flatnonzero(np.isnan(parsed.numbers)) if row not in unread]
+    texts = [cells[row].strip() for row in unscored if isinstance(cells[row], str)]
+    words = [text for text in texts if text]
+    if words:
+        quoted = named(sorted(set(words)), MOST_NAMED)
+        yield f"{len(words)} cells of {label!r} say {quoted}: unscored"
+    if parsed.words.keys() - {"true", "false"}:
+        pairs = sorted(parsed.words.items())
+        values = ", ".join(f"{word!r} is read as {number:g}" for word, number in pairs)
+        yield f"{label!r}: {values}"
 
 
 def resolver(columns: Iterable[object], catalogue: Catalogue | None = None) -> Callable[[str], str]:
@@ -463,7 +511,7 @@ def resolver(columns: Iterable[object], catalogue: Catalogue | None = None) -> C
 
 
 def _no_metric_message(frame: pd.DataFrame) -> str:
-    examples = [f"{label!r} {_example(frame[label])}" for label in frame.columns[:8]]
+    examples = [f"{label!r} ({_example(frame[label])})" for label in frame.columns[:8]]
     more = f" and {frame.shape[1] - 8} more" if frame.shape[1] > 8 else ""
     return (
         "no column holds scores: expected at least one column of numbers. Columns: "
@@ -475,150 +523,4 @@ def _no_metric_message(frame: pd.DataFrame) -> str:
 
 def _example(column: pd.Series) -> str:
     present = column.dropna()
-    return f"(such as {str(present.iloc[0])[:30]!r})" if len(present) else "(empty)"
-
-
-def _notes_on_similar_names(
-    frame: pd.DataFrame, id_column: str | None, stated: Collection[str]
-) -> list[str]:
-    """A note on each group of columns whose names differ only in case or white space."""
-    groups: dict[str, list[str]] = {}
-    for label in frame.columns:
-        groups.setdefault(" ".join(label.split()).casefold(), []).append(label)
-    notes = []
-    for spelled, group in groups.items():
-        if not spelled or len(group) < 2 or any(label in stated for label in group):
-            continue
-        for other in group if id_column in group else ():
-            _check_ids(frame[id_column].astype(str), frame[other].astype(str))
-        listed = " and ".join(map(repr, group))
-        notes.append(f"columns {listed} differ only in case or white space, and all are kept")
-    return notes
-
-
-def _check_ids(ids: pd.Series, others: pd.Series) -> None:
-    """Refuse another column of ids with other cells: rows would be paired by the wrong one."""
-    differing = (ids != others).to_numpy()
-    if differing.any():
-        row = int(differing.argmax())
-        raise DataError(
-            f"columns {named([ids.name, others.name])} differ only in case or white space, and may "
-            f"both hold the query ids: row {row}, counted from 0, has {ids.iloc[row]!r} and "
-            f"{others.iloc[row]!r}. Rename or drop one of them, or say which it is: "
-            f"roles={{{ids.name!r}: 'id'}}"
-        )
-
-
-# -- one column
-
-
-@dataclass(frozen=True)
-class _ColumnSorter:
-    """Sorts columns one by one into metrics and details."""
-
-    columns: DividedColumns
-    catalogue: Catalogue
-    ids: pd.Series
-    facts: ColumnFacts
-
-    def add_column(self, cells: pd.Series) -> None:
-        """Add a column as a metric or as a detail, depending on its name and its cells."""
-        label = str(cells.name)
-        add_detail, add_note = self.columns.add_detail, self.columns.notes.append
-        known = self.catalogue.find(label)
-        is_number, meaning = _has_numeric_type(cells), meaning_of(label)
-        if is_blank_name(label):
-            add_detail(label, "it has no name, as the index of a table", confidence="likely")
-            add_note(
-                f"column {label!r} {_example(cells)} has no name, so it is taken for an index and "
-                "is a detail; if it is a metric, give it a name"
-            )
-        elif meaning == TEXT_MEANING:
-            add_detail(label, "a usual name of a column of texts")
-        elif known is None and is_number and normalise_name(label) in _WEIGHTS:
-            add_detail(label, "its name says weights", role="weight", confidence="likely")
-        elif known is None and meaning is not None:
-            add_detail(label, f"its name says {meaning}", confidence="likely")
-        # A column "run" of a table without repeated ids may well be a metric. The ids are asked
-        # last, because hashing a large table's ids takes time and memory.
-        elif known is None and is_counter_name(label) and not self.ids.is_unique:
-            add_detail(label, "it numbers the repeated rows of a query", confidence="likely")
-        elif is_number:
-            self._add_numbers(cells)
-        elif _looks_numeric(cells, known):
-            self.add_metric(cells)
-        else:
-            add_detail(label, "it does not hold numbers")
-            if known is not None:
-                add_note(
-                    f"column {label!r} has the name of a metric, but holds dates, lists or "
-                    f"objects such as {_example(cells)[9:-1]}, and becomes a detail"
-                )
-
-    def _add_numbers(self, cells: pd.Series) -> None:
-        label = str(cells.name)
-        known = self.catalogue.search(label)
-        # Without a number and without a known name nothing shows that it is a metric.
-        if known is None and bool(cells.iloc[:1].isna().all() and cells.isna().all()):
-            self.columns.add_detail(label, "it is empty", confidence="likely")
-            self.columns.notes.append(f"column {label!r} is empty and becomes a detail")
-            return
-        meaning = _meaning_of_numbers(cells) if known is None else None
-        if meaning is None:
-            self.columns.add_metric(MetricColumn(cells, known))
-            return
-        self.columns.add_detail(label, f"its cells are {meaning}", confidence="likely")
-        self.columns.notes.append(
-            f"column {label!r} becomes a detail, because its cells are {meaning}. If it is a "
-            f"metric, pass roles={{{label!r}: 'metric'}}"
-        )
-
-    def add_metric(self, cells: pd.Series, why: str = "") -> None:
-        """Add a column as a metric, with its cells read as scores."""
-        label = str(cells.name)
-        known = self.catalogue.search(label)
-        if _has_numeric_type(cells):
-            self.columns.add_metric(MetricColumn(cells, known, why))
-            return
-        stated = self.facts.bounds.get(normalise_name(label))
-        column = CellColumn(label, self.ids.tolist(), stated, known.bounds if known else None)
-        values = cells.tolist()
-        parsed = read_cells(values, column)
-        check_parsed(parsed, values, column)
-        unread = column.list_texts({row: str(values[row]) for row in parsed.unread})
-        if parsed.unread and self.facts.unreadable == "raise":
-            raise DataError(
-                f"metric {label!r} must hold numbers; got {unread}. Make them numbers, leave them "
-                "empty if there is no score, or name the columns that are metrics: metrics=[...]"
-            )
-        read = MetricColumn(
-            *(pd.Series(parsed.numbers, name=label), known, why, parsed.scale, parsed.are_shares),
-            words=frozenset(parsed.words),
-            are_objects=any(isinstance(value, Mapping) for value in values),
-        )
-        self.columns.add_metric(read)
-        self.columns.states |= state_columns(label, parsed.states, parsed.reasons)
-        if parsed.other_fields:
-            self.columns.states[f"{label}_details"] = list(parsed.other_fields)
-        self.columns.notes += parsed.notes
-        self.columns.notes += _notes_on_words(label, values, parsed)
-        if parsed.unread:
-            self.columns.notes.append(
-                f"{len(parsed.unread)} cells of {label!r} hold no score and count as failed: "
-                f"{unread}"
-            )
-
-
-def _notes_on_words(label: str, cells: list[Any], parsed: ParsedCells) -> Iterator[str]:
-    """Notes on words that mean "unscored", and on words that were read as scores."""
-    unread = set(parsed.unread)
-    unscored = [row for row in np.flatnonzero(np.isnan(parsed.numbers)) if row not in unread]
-    texts = [cells[row].strip() for row in unscored if isinstance(cells[row], str)]
-    words = [text for text in texts if text]
-    if words:
-        quoted = named(sorted(set(words)), MOST_NAMED)
-        yield f"{len(words)} cells of {label!r} say {quoted}: unscored"
-    if parsed.words.keys() - {"true", "false"}:
-        pairs = sorted(parsed.words.items())
-        values = ", ".join(f"{word!r} is read as {number:g}" for word, number in pairs)
-        yield f"{label!r}: {values}"
+    return f"such as {str(present.iloc[0])[:30]!r}" if len(present) else "empty"

@@ -24,12 +24,11 @@ from rageval_report.scores.metric import Catalogue, Metric, metric_fields, metri
 from rageval_report.scores.query_ids import QUERY_ID, REFERENCE, first_named
 from rageval_report.scores.saved_columns import (
     SavedColumn,
-    changed_cells_notes,
     plain_value,
     restore_column,
     save_column,
 )
-from rageval_report.scores.states import MISSING, SCORED, states_frame
+from rageval_report.scores.states import SCORED, states_frame
 from rageval_report.scores.table import Scored
 from rageval_report.types import JsonObject
 
@@ -116,7 +115,7 @@ def run_document(evaluation: Scored, **facts: Unpack[SavedFacts]) -> dict[str, A
     }
 
 
-def time_of(created: datetime | date | str) -> datetime:
+def time_of(created: object) -> datetime:
     """A datetime with a time zone: UTC if it has none, midnight if it is a date.
 
     Examples
@@ -214,66 +213,58 @@ def parse_run_document(document: Mapping[str, Any]) -> RunFile:
     DataError
         If a newer version wrote the document, or a part is missing or of another type.
     """
-    head = parse_head(document, "columns", FORMAT_VERSION, "this run file has")
+    head = parse_head(document, "columns")
     queries = get_field(document, "queries", list)
-    if not all(isinstance(query, Mapping) for query in queries):
-        raise DataError("field 'queries' of the file must be a list of objects")
     names = [str(name) for name in get_field(document, "details", list)]
     columns = distinct_columns(names, {QUERY_ID, *head["metrics"]})
+    if not all(isinstance(query, Mapping) for query in queries):
+        raise DataError("field 'queries' of the file must be a list of objects")
+    details, scores = (
+        [get_field(query, part, dict) for query in queries] for part in ("details", "scores")
+    )
     ids: list[Any] = [query.get("query_id") for query in queries]
     rows: dict[str, list[Any] | pd.Series] = {QUERY_ID: ids}
-    details, scores, states = (
-        [_part_of(query, part) for query in queries] for part in ("details", "scores", "states")
-    )
     for name, column in columns.items():
         cells, saved = [of_query.get(name) for of_query in details], head["details"].get(name)
         # An older file has no descriptions of its columns.
         rows[column] = cells if saved is None else restore_column(cells, saved, ids)
     rows |= {name: [of_query.get(name) for of_query in scores] for name in head["metrics"]}
-    rows |= _state_cells(rows, head["metrics"], states)
     renamed = {column: name for name, column in columns.items() if column != name}
     return RunFile(**head, rows=rows, detail_names=renamed)
 
 
-def parse_head(document: Mapping[str, Any], details: str, newest: int, what: str) -> dict[str, Any]:
+def parse_head(
+    document: Mapping[str, Any], details: str, newest: int = FORMAT_VERSION
+) -> dict[str, Any]:
     """The fields of `SavedFile` in a document, of a format version up to the newest one."""
     version = document.get("format_version")
     if type(version) is not int or version < 1:
         raise DataError(f"format_version must be an integer >= 1; got {version!r:.60}")
     if version > newest:
         raise DataError(
-            f"{what} format version {version}, written by rageval_report "
+            f"the file has format version {version}, written by rageval_report "
             f"{document.get('version', 'of a later version')}; this is version {__version__}, "
             f"which reads format versions up to {newest}: update rageval_report"
         )
     catalogue = Catalogue()
-    metrics = {
-        str(name): metric_from_fields(str(name), fields, catalogue)
-        for name, fields in get_field(document, "metrics", dict).items()
-    }
-    columns = {
-        column: SavedColumn.of_document(fields, column)
-        for column, fields in get_field(document, details, dict).items()
-    }
     correct, correct_notes = parse_correct(document)
-    notes = map(str, get_field(document, "notes", list))
     created = document.get("created")
-    if not isinstance(created, str | None):
-        raise DataError(f"field 'created' of the file must be a text; got {created!r:.60}")
-    results = get_field(document, "results", dict)
-    for name, table in results.items():
-        if not isinstance(table, Mapping):
-            raise DataError(f"results: {name!r} must be an object; got {table!r:.60}")
     return {
         "name": str(document.get("name") or ("run" if details == "columns" else "scores")),
         "version": str(document.get("version", "of a later version")),
-        "metrics": metrics,
-        "details": columns,
-        "config": dict(get_field(document, "config", dict)),
-        "notes": (*notes, *correct_notes, *changed_cells_notes(columns.values())),
+        "metrics": {
+            str(name): metric_from_fields(str(name), fields, catalogue)
+            for name, fields in get_field(document, "metrics", dict).items()
+        },
+        "details": {
+            column: SavedColumn.of_document(fields, column)
+            for column, fields in get_field(document, details, dict).items()
+        },
+        "config": get_field(document, "config", dict),
+        "notes": (*map(str, get_field(document, "notes", list)), *correct_notes),
         "created": None if created is None else time_of(created),
         "correct": correct,
-        "results": dict(results),
+        "results": get_field(document, "results", dict),
     }
 
 
@@ -297,35 +288,9 @@ def distinct_columns(names: Iterable[str], reserved: Collection[str]) -> dict[st
     return columns
 
 
-_KINDS = {list: "a list", dict: "an object", str: "a text", int: "an integer"}
-
-
 def get_field(document: Mapping[str, Any], name: str, kind: type) -> Any:
     """A field of a file, empty if it is absent, of the type that it must have."""
     value = document.get(name, kind())
     if type(value) is not kind:
-        raise DataError(f"field {name!r} of the file must be {_KINDS[kind]}; got {value!r:.60}")
+        raise DataError(f"field {name!r} of the file must be a {kind.__name__}; got {value!r:.60}")
     return value
-
-
-def _part_of(query: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = query.get(name) or {}
-    if not isinstance(value, Mapping):
-        raise DataError(
-            f"field {name!r} of query {query.get('query_id')!r} must be an object; "
-            f"got {value!r:.60}"
-        )
-    return value
-
-
-def _state_cells(
-    rows: Collection[str], names: Iterable[str], states: list[Mapping[str, Any]]
-) -> dict[str, list[str]]:
-    """The states that the details do not hold, for metrics with states other than missing."""
-    columns = {}
-    for name in names:
-        cells = [str(by_metric.get(name, SCORED)) for by_metric in states]
-        is_needed = not {*cells} <= {SCORED, MISSING}
-        if is_needed and f"{name}_state" not in rows and "error" not in rows:
-            columns[f"{name}_state"] = cells
-    return columns

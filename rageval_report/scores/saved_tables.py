@@ -107,7 +107,7 @@ def parse_table_description(document: object) -> TableDescription:
         raise DataError(f'expected an object with "format": "{TABLE_FORMAT}"')
     is_neutralised = document.get("formulas") == NEUTRALISED
     newest = NEUTRALISED_VERSION if is_neutralised else TABLE_FORMAT_VERSION
-    head = parse_head(document, "details", newest, "it has")
+    head = parse_head(document, "details", newest)
     if document.get("id") != QUERY_ID:
         raise DataError(f"id must be {QUERY_ID!r}; got {document.get('id')!r:.60}")
     delimiter = get_field(document, "delimiter", str)

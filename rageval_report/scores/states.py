@@ -24,6 +24,13 @@ STATE, REASON, ERROR = "_state", "_reason", "error"
 VOTES = "_judges"
 
 
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, NaT or NA."""
+    if isinstance(value, float):  # a NumPy float is one too
+        return value != value
+    return value is None or value is pd.NA or value is pd.NaT
+
+
 def states_of(
     scores: ArrayLike, *, applies: ArrayLike | None = None, failed: ArrayLike | None = None
 ) -> NDArray[np.object_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -18,7 +18,7 @@ from rageval_report.scores.descriptions import (
     stated_bounds,
 )
 from rageval_report.scores.frames import to_pandas
-from rageval_report.scores.guard import without_missing_scores
+from rageval_report.scores.guard import unscore_missing
 from rageval_report.scores.metric import Metric, Override, extremes_of, normalise_name
 from rageval_report.scores.pipelines import split_pipelines
 from rageval_report.scores.query_ids import (
@@ -207,13 +207,11 @@ def score_table(
         for name, column in columns.metrics.items()
         if column.scale is not None or (column.known is not None and column.known.bounds)
     }
-    cells = [column.cells for column in columns.metrics.values()]
-    own = _own_block(cells, frame)
-    block, doubts = without_missing_scores(
-        _copied_block(cells) if own is None else own.to_numpy(),
-        list(columns.metrics),
-        {*facts.bounds, *with_bounds},
-    )
+    # Column-major, as every summary and comparison reads columns.
+    block = np.empty((len(frame), len(columns.metrics)), dtype=np.float64, order="F")
+    for position, column in enumerate(columns.metrics.values()):
+        block[:, position] = numbers_of(column.cells)
+    doubts = unscore_missing(block, list(columns.metrics), {*facts.bounds, *with_bounds})
     descriptions, kind_notes = describe_metrics(
         *(columns.metrics, block, ids),
         by_caller=of_caller,
@@ -221,14 +219,9 @@ def score_table(
         scales=scales or {},
         by_name=only is None,
     )
-    block, bound_notes = _check_scores(
-        block, descriptions, ids, near=_ROUNDING if strict else _NEAR
-    )
+    bound_notes = _check_scores(block, descriptions, ids, near=_ROUNDING if strict else _NEAR)
     index = pd.Index(ids, name=QUERY_ID)
-    # Neither the attributes of the caller's frame nor its subclass.
-    is_own = own is not None and np.shares_memory(own.to_numpy(), block)
-    scores = pd.DataFrame(own if is_own else block, copy=False).set_axis(index, axis=0)
-    scores.columns = pd.Index(list(descriptions))
+    scores = pd.DataFrame(block, index, list(descriptions), copy=False)
     details = _make_details(frame, columns).set_axis(index, axis=0)
     doubtful = (doubt.note for doubt in doubts)
     notes = (*doubtful, *rows.notes, *id_notes, *columns.notes, *kind_notes, *bound_notes)
@@ -308,37 +301,10 @@ def _average_repeats(table: ScoreTable) -> ScoreTable:
     return replace(table, scores=scores, details=details, metrics=known, notes=(*table.notes, note))
 
 
-# -- the block of scores
-
-
-def _copied_block(columns: Sequence[pd.Series]) -> FloatArray:
-    """All scores in one block; column-major, as every summary and comparison reads columns."""
-    block = np.empty((len(columns[0]), len(columns)), dtype=np.float64, order="F")
-    for position, cells in enumerate(columns):
-        block[:, position] = numbers_of(cells)
-    return block
-
-
-def _own_block(columns: Sequence[pd.Series], frame: pd.DataFrame) -> pd.DataFrame | None:
-    """The metrics as columns of the frame, if these are one block that need not be copied."""
-    # From 3 on pandas copies what two frames share before one of them changes.
-    is_safe = int(pd.__version__.split(".")[0]) >= 3
-    if not is_safe or any(cells.dtype != np.float64 for cells in columns):
-        return None
-    own = frame[[cells.name for cells in columns]]
-    # Of columns in several blocks pandas makes a copy in each call.
-    block = own.to_numpy()
-    is_shared = block.flags.f_contiguous and all(
-        np.shares_memory(block[:, position], cells.to_numpy())
-        for position, cells in enumerate(columns)
-    )
-    return own if is_shared else None
-
-
 def _check_scores(
     block: FloatArray, metrics: dict[str, Metric], ids: pd.Series, near: float
-) -> tuple[FloatArray, list[str]]:
-    """The scores, all finite and within the bounds of their metrics, and notes on moved ones."""
+) -> list[str]:
+    """Check that scores are finite and within bounds; move those slightly outside, with a note."""
     notes = []
     for position, metric in enumerate(metrics.values()):
         name, column = metric.name, block[:, position]
@@ -365,10 +331,8 @@ def _check_scores(
                 f"{int(moved.sum())} scores of {name!r} lie slightly outside {low:g} to {high:g} "
                 f"and are moved to the bounds: {_list_scores(moved, column, ids)}"
             )
-        if not block.flags.writeable:  # it is that of the caller's frame
-            block = block.copy(order="F")
-        np.clip(column, low, high, out=block[:, position])
-    return block, notes
+        np.clip(column, low, high, out=column)
+    return notes
 
 
 def _list_scores(is_wrong: BoolArray, column: FloatArray, ids: pd.Series) -> str:

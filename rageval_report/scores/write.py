@@ -5,16 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
-import numpy as np
 import pandas as pd
 
 from rageval_report._registry import import_parquet, import_pyarrow, load
 from rageval_report.errors import DataError, UnknownNameError, check_choice
-from rageval_report.files.outgoing_text import inert_markdown, neutralise_formula
+from rageval_report.files.outgoing_text import neutralise_formula
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.files.writing import check_free, locked_folder, write_atomically, write_with
 from rageval_report.scores.query_ids import (
@@ -100,8 +98,7 @@ def save_scores(
     if suffix == _PARQUET:
         return _write_parquet(evaluation, path, **facts)
     if suffix == _RUN_FILE:
-        document = run_document(evaluation, **facts)
-        return write_with(path, lambda temporary: _write_run_file(document, temporary))
+        return write_atomically(path, scores_text(evaluation, suffix, **facts))
     if suffix == _JSON_LINES:
         return write_atomically(path, _jsonl_text(evaluation, **facts))
     companion = Path(f"{path}{COMPANION}")
@@ -234,13 +231,6 @@ def _jsonl_text(evaluation: Scored, **facts: Unpack[SavedFacts]) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
-def _write_run_file(document: Mapping[str, Any], path: str) -> None:
-    """Write the text of `scores_text` piece by piece: in memory it takes ten times its length."""
-    with Path(path).open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
-        json.dump(document, file, **_INDENTED)
-        file.write("\n")
-
-
 def _write_parquet(evaluation: Scored, path: str | Path, **facts: Unpack[SavedFacts]) -> Path:
     options = {"write_page_checksum": True}
     # Before the file is begun, so that a missing extra is named and nothing is written.
@@ -299,19 +289,16 @@ def review_sheet(evaluation: Scored) -> pd.DataFrame:
     >>> review_sheet(RAGPipelineEvaluation("hybrid", data)).loc[0, "question"]
     "'=1+1?"
     """
-    return _sheet_of(evaluation, neutralise_formula)
-
-
-def _sheet_of(evaluation: Scored, escape: Callable[[str], str]) -> pd.DataFrame:
-    details = evaluation.details
-    columns: dict[str, object] = {QUERY_ID: [escape(str(name)) for name in evaluation.scores.index]}
+    details, ids = evaluation.details, map(str, evaluation.scores.index)
+    columns: dict[str, object] = {QUERY_ID: [neutralise_formula(query_id) for query_id in ids]}
     for name, names in _SHEET_TEXTS.items():
         column = first_named(map(str, details), names)
         if column is not None:
-            columns[name] = [escape(_cell_text(cell)) for cell in details[column].tolist()]
+            cells = details[column].tolist()
+            columns[name] = [neutralise_formula(_cell_text(cell)) for cell in cells]
     for name in evaluation.metrics:
         # The prefix keeps the machine's scores apart from the blank columns of the same name.
-        columns[escape(f"scored_{name}")] = evaluation.scores[name].to_numpy()
+        columns[f"scored_{name}"] = evaluation.scores[name].to_numpy()
     return pd.DataFrame({**columns, **dict.fromkeys(BLANKS, "")})
 
 
@@ -320,29 +307,3 @@ def _cell_text(cell: object) -> str:
     if isinstance(plain, list):
         return "\n".join(str(part) for part in plain)
     return "" if plain is None else str(plain)
-
-
-def review_markdown(evaluation: Scored) -> str:
-    """The sheet as a Markdown page: one section per query, with boxes to fill in.
-
-    Texts of the data are inert: they are shown as they are, without mentions and links.
-    """
-    rows = _sheet_of(evaluation, str).to_dict("records")
-    named_rows = ({str(name): cell for name, cell in row.items()} for row in rows)
-    sections = ["\n".join(_section(row)) for row in named_rows]
-    return f"# Review of {inert_markdown(evaluation.name)}\n\n" + "\n\n---\n".join(sections) + "\n"
-
-
-def _section(row: dict[str, object]) -> Iterator[str]:
-    yield f"## {inert_markdown(str(row[QUERY_ID]))}"
-    for name in _SHEET_TEXTS:
-        if row.get(name):
-            lines = map(inert_markdown, str(row[name]).splitlines())
-            yield f"\n**{name}**\n\n" + "\n".join(f"> {line}".rstrip() for line in lines)
-    scores = [
-        f"{inert_markdown(name.removeprefix('scored_'))} {number:.3g}"
-        for name, number in row.items()
-        if name.startswith("scored_") and isinstance(number, float) and not np.isnan(number)
-    ]
-    yield f"\n**scores** {', '.join(scores) or 'none'}\n"
-    yield from (f"- {name}: [ ]" for name in BLANKS)

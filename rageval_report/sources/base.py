@@ -9,19 +9,15 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from rageval_report._registry import load
-from rageval_report.errors import DataError, ReaderError, did_you_mean
+from rageval_report.errors import ReaderError, did_you_mean
 from rageval_report.files.inputs import hide_password, shorten_path
 from rageval_report.files.source import Source
-from rageval_report.scores import Correct, Scored
-from rageval_report.types import JsonObject
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _QUERY = re.compile(r"(?:^|&)query=")
 
 # How several files belong together: "auto" lets their query ids decide.
 FilesArgument = Literal["auto", "parts", "evaluations"]
-FILES: tuple[FilesArgument, ...] = ("auto", "parts", "evaluations")
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,9 +58,10 @@ class SourceAddress:
         """Check that every parameter after the "?" is one that the source takes."""
         for name in self.parameters:
             if name not in known:
-                expected = f"It takes {', '.join(known)}" if known else "It takes none"
                 hint = did_you_mean(name, known)
-                raise self.error(f"no parameter is named {name!r}.{hint} {expected}")
+                raise self.error(
+                    f"no parameter is named {name!r}.{hint} It takes {', '.join(known)}"
+                )
 
 
 @dataclass(frozen=True)
@@ -92,9 +89,7 @@ class OpenedSources:
     notes : tuple of str
         What was skipped, and where the rows come from.
     why : str
-        The reason for `files`, if it is not "auto", or for the reader.
-    sentence : str
-        What is read, if it is not a file.
+        The reason for `files`, if it is not "auto".
     partitions : tuple of mapping of str to str
         The columns that the folders of each source state, as ``model=hybrid`` does.
     facts : tuple of RunFacts
@@ -107,25 +102,13 @@ class OpenedSources:
     files: FilesArgument = "auto"
     notes: tuple[str, ...] = ()
     why: str = ""
-    sentence: str = ""
     partitions: tuple[Mapping[str, str], ...] = ()
     facts: tuple[RunFacts, ...] = ()
 
 
 @dataclass(frozen=True)
-class SavedContent:
-    """What is written beside the scores and the details of an evaluation."""
-
-    config: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    created: datetime | None = None
-    correct: Correct | None = None
-    results: Mapping[str, JsonObject] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class ScoreSource:
-    """A database or another place outside files: how scores are read from it and written to it.
+    """A database or another place outside files from which scores are read.
 
     Parameters
     ----------
@@ -137,21 +120,12 @@ class ScoreSource:
         The form of an address, for errors: "sqlite:///FILE?table=NAME".
     open : callable
         Takes a `SourceAddress` and returns an `OpenedSources`.
-    save : callable, optional
-        Takes an evaluation, a `SourceAddress`, a `SavedContent`, and whether what is there is
-        replaced; returns the address of what was written, without a password.
     """
 
     name: str
     sentence: str
     form: str
     open: Callable[[SourceAddress], OpenedSources]
-    save: Callable[[Scored, SourceAddress, SavedContent, bool], str] | None = None
-
-
-def optional_package(name: str) -> Any:
-    """A package of an extra, which has no types; a missing one is named with its extra."""
-    return load(name)
 
 
 def split_address(text: str) -> SourceAddress | None:
@@ -175,11 +149,3 @@ def _parse_parameters(tail: str) -> dict[str, str]:
         query = tail[marker.end() :]
         parameters["query"] = query if re.search(r"\s", query) else unquote(query)
     return parameters
-
-
-def check_files(files: str) -> FilesArgument:
-    """One of "auto", "parts" and "evaluations"."""
-    for choice in FILES:
-        if files == choice:
-            return choice
-    raise DataError(f'files must be "auto", "parts" or "evaluations"; got {files!r}')

@@ -1,18 +1,14 @@
 """Tables of databases: SQLite by the standard library, DuckDB, and PostgreSQL by psycopg.
 
-An address names a table or a query: "sqlite:///scores.db?table=scores". A query only reads. A table
-that `save` writes has its description in the table `rageval_report_tables`, so that it reads back
-as the same evaluation.
+An address names a table or a query: "sqlite:///scores.db?table=scores". Connections only read.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import partial
@@ -23,82 +19,43 @@ from uuid import UUID
 
 import pandas as pd
 
+from rageval_report._registry import load
 from rageval_report.errors import did_you_mean, named
 from rageval_report.files.inputs import is_file
 from rageval_report.readers.base import text_columns
-from rageval_report.readers.described import parse_description, unused
 from rageval_report.readers.table_files import TableSource
-from rageval_report.scores import Scored
-from rageval_report.scores.saved_tables import describe_table
-from rageval_report.sources.base import (
-    OpenedSources,
-    SavedContent,
-    ScoreSource,
-    SourceAddress,
-    optional_package,
-)
+from rageval_report.sources.base import OpenedSources, ScoreSource, SourceAddress
 
-# The table in which `save` keeps the descriptions of the tables that it writes.
-DESCRIPTIONS = "rageval_report_tables"
 _PARAMETERS = ("table", "query")
 _TEXTS = (date, time, timedelta, UUID)
 _MOST_EXACT = 2**53
-_ONLY_READ = "the query must only read: one SELECT"
+_LONGEST_ERROR = 300
 
-# The names of the columns of an answer, and its rows.
-_Answer = tuple[list[str], list[tuple[Any, ...]]]
+_Connect = Callable[[SourceAddress], AbstractContextManager[Any]]
 
 
-@dataclass(frozen=True)
-class _Database:
-    """A kind of database."""
-
-    connect: Callable[[SourceAddress, bool], AbstractContextManager[Any]]
-    fetch: Callable[[Any, str, SourceAddress], _Answer]
-    tables: str
-    types: dict[str, str]  # of numbers, by the type of pandas
-    text: str  # the type of all other columns
-    mark: str = "?"
-    longest_name: int | None = None
+def _open(connect: _Connect, tables: str, address: SourceAddress) -> OpenedSources:
+    """The rows of a table or of a query."""
+    query, stem = address.parameters.get("query"), "query"
+    if query is not None and "table" in address.parameters:
+        raise address.error("name a table or a query, not both")
+    with connect(address) as connection:
+        if query is None:
+            stem = _table_name(address, [name for (name,) in connection.execute(tables).fetchall()])
+            query = f"SELECT * FROM {quote_name(stem)}"  # noqa: S608  the name is quoted
+        # Whatever the text is, as a part of a statement it can only select.
+        whole = f"SELECT * FROM (\n{query.strip().rstrip(';')}\n) AS scores"  # noqa: S608
+        cursor = connection.execute(whole)
+        names = [column[0] for column in cursor.description or ()]
+        frame = _frame(address, names, cursor.fetchall())
+    what = "a query" if "query" in address.parameters else f"table {stem!r}"
+    source = TableSource(frame, address.name, stem, [f"{len(frame)} rows of {what}"])
+    return OpenedSources((source,), address.name, stem)
 
 
 def quote_name(name: str) -> str:
     """A name as an identifier of SQL; the parts "schema.table" are quoted apart."""
-    return ".".join(map(_quote, name.split(".")))
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-# -- reading
-
-
-def _open(database: _Database, address: SourceAddress) -> OpenedSources:
-    """The rows of a table or of a query."""
-    query = address.parameters.get("query")
-    if query is not None and "table" in address.parameters:
-        raise address.error("name a table or a query, not both")
-    stem, description = "query", None
-    with database.connect(address, False) as connection:
-        if query is None:
-            names = [name for (name,) in connection.execute(database.tables).fetchall()]
-            stem = _table_name(address, [name for name in names if name != DESCRIPTIONS])
-            if DESCRIPTIONS in names:
-                statement = f"SELECT table_name, description FROM {DESCRIPTIONS}"  # noqa: S608
-                texts: dict[str, str] = dict(database.fetch(connection, statement, address)[1])
-                description = texts.get(stem)
-            query = f"SELECT * FROM {quote_name(stem)}"  # noqa: S608  the name is quoted
-        frame = _frame(address, *database.fetch(connection, query, address))
-    place = f"the description of this table in {DESCRIPTIONS}"
-    table = parse_description(description, place)
-    if table.description is not None and not set(table.description.metrics) & set(frame):
-        table = unused(place, "the table has none of its metrics")
-    what = "a query" if "query" in address.parameters else f"table {stem!r}"
-    notes = (f"{len(frame)} rows of {what}", *table.notes)
-    source = TableSource(frame, address.name, stem, notes, table.description)
-    sentence, why = "rows of a database", "a database returns rows"
-    return OpenedSources((source,), address.name, stem, why=why, sentence=sentence)
+    return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
 
 
 def _table_name(address: SourceAddress, tables: Sequence[str]) -> str:
@@ -127,145 +84,65 @@ def _frame(
     texts = text_columns(names, None)
     columns = {}
     for name, cells in zip(names, zip(*rows, strict=True), strict=True):
-        number_type = str if name in texts else float
-        plain = [
-            number_type(cell) if isinstance(cell, Decimal)
-            else str(cell) if isinstance(cell, _TEXTS)
-            else cell
-            for cell in cells
-        ]  # fmt: skip
+        plain = [_plain(cell, is_text=name in texts) for cell in cells]
         # pandas would turn large integers beside blanks into floats.
         is_large = any(isinstance(cell, int) and abs(cell) > _MOST_EXACT for cell in plain)
         columns[name] = pd.Series(plain, dtype=object if is_large and None in plain else None)
     return pd.DataFrame(columns)
 
 
-# -- writing
+def _plain(cell: Any, *, is_text: bool) -> Any:
+    if isinstance(cell, Decimal):
+        return str(cell) if is_text else float(cell)
+    return str(cell) if isinstance(cell, _TEXTS) else cell
 
 
-def _save(
-    database: _Database,
-    evaluation: Scored,
-    address: SourceAddress,
-    content: SavedContent,
-    overwrite: bool,
-) -> str:
-    """Write the rows of an evaluation to a table, with their description, in one transaction."""
-    name = address.parameters.get("table")
-    if not name:
-        raise address.error("name the table to write: ?table=NAME")
-    frame, document = describe_table(evaluation, "text", **vars(content))
-    for label in (name, *map(str, frame)):
-        longest = database.longest_name
-        if longest and len(label.encode()) > longest:
-            raise address.error(
-                f"the name {label!r} has more than {longest} bytes, to which the database cuts it; "
-                "rename it"
-            )
-    cells = [[None if cell != cell else cell for cell in frame[label].tolist()] for label in frame]
-    types = [database.types.get(str(frame[label].dtype), database.text) for label in frame]
-    columns = ", ".join(f"{_quote(str(c))} {kind}" for c, kind in zip(frame, types, strict=True))
-    table, mark, text = quote_name(name), database.mark, database.text
-    marks = ", ".join([mark] * frame.shape[1])
-    with database.connect(address, True) as connection:
-        cursor = connection.cursor()
-        cursor.execute("BEGIN")
-        try:
-            if name in [known for (known,) in cursor.execute(database.tables).fetchall()]:
-                if not overwrite:
-                    raise address.error(
-                        f"the table {name!r} exists; pass overwrite=True to replace it"
-                    )
-                cursor.execute(f"DROP TABLE {table}")
-            cursor.execute(f"CREATE TABLE {table} ({columns})")
-            rows = list(zip(*cells, strict=True))
-            cursor.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608
-            own = f"{DESCRIPTIONS} (table_name {text}, description {text})"
-            cursor.execute(f"CREATE TABLE IF NOT EXISTS {own}")
-            cursor.execute(f"DELETE FROM {DESCRIPTIONS} WHERE table_name = {mark}", (name,))  # noqa: S608
-            row = (name, json.dumps(document))
-            cursor.execute(f"INSERT INTO {DESCRIPTIONS} VALUES ({mark}, {mark})", row)  # noqa: S608
-        except BaseException:
-            cursor.execute("ROLLBACK")
-            raise
-        cursor.execute("COMMIT")
-    return address.name
+def _error(address: SourceAddress, database: str, exc: Exception, password: str = "") -> Exception:
+    message = " ".join(str(exc).split())[:_LONGEST_ERROR]
+    if password:
+        message = message.replace(password, "***")
+    hint = ". The query must only read: one SELECT" if "query" in address.parameters else ""
+    return address.error(f"{database} says: {message}{hint}")
 
 
 # -- SQLite and DuckDB
 
 _FILE_FORM = "{}:///FILE?table=NAME, or ?query=SELECT ...; four slashes before an absolute path"
-# What a statement that only reads may do, and the words of SQLite for what is refused.
-_READING = {
-    *(sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION),
-    sqlite3.SQLITE_RECURSIVE,
-}
-_REFUSALS = ("not authorized", "authorization denied", "prohibited", "readonly")
 
 
-def _path_of(address: SourceAddress, *, writes: bool) -> Path:
-    path = Path(address.place)
+def _path_of(address: SourceAddress) -> Path:
+    address.check_parameters(_PARAMETERS)
     if not address.place:
         raise address.error(f"no file is named; expected {_FILE_FORM.format(address.scheme)}")
-    if writes and not path.parent.is_dir():
-        raise address.error(f"the folder {str(path.parent)!r} does not exist")
-    if not writes:
-        address.check_parameters(_PARAMETERS)
-        if not is_file(path):
-            raise address.error(f"there is no file {str(path)!r}")
+    path = Path(address.place)
+    if not is_file(path):
+        raise address.error(f"there is no file {str(path)!r}")
     return path
 
 
 @contextmanager
-def _connect_to_sqlite(address: SourceAddress, writes: bool) -> Iterator[sqlite3.Connection]:
-    path = _path_of(address, writes=writes)
-    existed = path.exists()
+def _connect_to_sqlite(address: SourceAddress) -> Iterator[sqlite3.Connection]:
+    uri = f"{_path_of(address).resolve().as_uri()}?mode=ro"
     try:
-        address_of_file = f"{path.resolve().as_uri()}?mode={'rwc' if writes else 'ro'}"
-        # Transactions are begun by `_save`, so that making a table belongs to them too.
-        connection = sqlite3.connect(address_of_file, uri=True, isolation_level=None)
+        connection = sqlite3.connect(uri, uri=True)
         try:
-            if not writes:
-                connection.set_authorizer(
-                    lambda action, *_: sqlite3.SQLITE_OK if action in _READING
-                    else sqlite3.SQLITE_DENY
-                )  # fmt: skip
             yield connection
         finally:
             connection.close()
     except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError) as exc:
-        if any(word in str(exc) for word in _REFUSALS):
-            raise address.error(f"{_ONLY_READ}, which changes nothing") from exc
-        raise address.error(f"SQLite says: {exc}") from exc
-    finally:
-        if not existed and is_file(path) and not path.stat().st_size:
-            path.unlink()  # nothing was written
-
-
-def _fetch(connection: Any, statement: str, _: SourceAddress) -> _Answer:
-    cursor = connection.execute(statement)
-    return [column[0] for column in cursor.description or ()], cursor.fetchall()
+        raise _error(address, "SQLite", exc) from exc
 
 
 @contextmanager
-def _connect_to_duckdb(address: SourceAddress, writes: bool) -> Iterator[Any]:
-    path = _path_of(address, writes=writes)
-    duckdb = optional_package("duckdb")
+def _connect_to_duckdb(address: SourceAddress) -> Iterator[Any]:
+    path, duckdb = _path_of(address), load("duckdb")
     # A query may read the tables of its file, and no other file.
-    options = {} if writes else {"read_only": True, "config": {"enable_external_access": "false"}}
+    settings = {"enable_external_access": "false"}
     try:
-        with duckdb.connect(str(path), **options) as connection:
+        with duckdb.connect(str(path), read_only=True, config=settings) as connection:
             yield connection
     except duckdb.Error as exc:
-        message = " ".join(str(exc).split())
-        raise address.error(f"DuckDB says: {message[:300]}") from exc
-
-
-def _fetch_from_duckdb(connection: Any, statement: str, address: SourceAddress) -> _Answer:
-    kinds = [parsed.type.name for parsed in connection.extract_statements(statement)]
-    if kinds != ["SELECT"]:
-        raise address.error(f"{_ONLY_READ}; got {', '.join(kinds) or 'nothing'}")
-    return _fetch(connection, statement, address)
+        raise _error(address, "DuckDB", exc) from exc
 
 
 # -- PostgreSQL
@@ -274,22 +151,16 @@ _SERVER_FORM = "postgresql://USER@HOST:PORT/DATABASE?table=NAME, or ?query=SELEC
 
 
 @contextmanager
-def _connect_to_postgresql(address: SourceAddress, writes: bool) -> Iterator[Any]:
-    psycopg = optional_package("psycopg")
+def _connect_to_postgresql(address: SourceAddress) -> Iterator[Any]:
+    psycopg = load("psycopg")
     settings = _settings(address, psycopg)
     try:
-        with psycopg.connect(autocommit=writes, **settings) as connection:
-            if not writes:
-                connection.read_only = True
+        with psycopg.connect(**settings) as connection:
+            connection.read_only = True
+            connection.prepare_threshold = 0  # a prepared statement is only one
             yield connection
     except psycopg.Error as exc:
-        message = " ".join(str(exc).split())[:300]
-        if settings.get("password"):
-            message = message.replace(settings["password"], "***")
-        errors = psycopg.errors
-        refusals = (errors.SyntaxError, errors.ReadOnlySqlTransaction, errors.FeatureNotSupported)
-        hint = f". {_ONLY_READ.capitalize()}" if isinstance(exc, refusals) else ""
-        raise address.error(f"PostgreSQL says: {message}{hint}") from None
+        raise _error(address, "PostgreSQL", exc, settings.get("password", "")) from None
 
 
 def _settings(address: SourceAddress, psycopg: Any) -> dict[str, str]:
@@ -302,7 +173,7 @@ def _settings(address: SourceAddress, psycopg: Any) -> dict[str, str]:
     place = address.text.partition("?")[0]
     text = f"postgresql:{place.partition(':')[2]}" + (f"?{urlencode(own)}" if own else "")
     try:
-        settings = optional_package("psycopg.conninfo").conninfo_to_dict(text)
+        settings = load("psycopg.conninfo").conninfo_to_dict(text)
     except psycopg.Error:
         # The message of libpq would repeat a part of the address, which may be the password.
         raise address.error(
@@ -312,60 +183,32 @@ def _settings(address: SourceAddress, psycopg: Any) -> dict[str, str]:
     return {"connect_timeout": "10", **settings}
 
 
-def _fetch_from_postgresql(connection: Any, statement: str, _: SourceAddress) -> _Answer:
-    # A cursor is declared for a SELECT only, and a prepared statement is only one: so no text can
-    # end the transaction, write, or copy to a file of the server.
-    connection.execute(f"DECLARE scores NO SCROLL CURSOR FOR {statement}", prepare=True)
-    rows = connection.execute("FETCH ALL FROM scores")
-    fetched = [column.name for column in rows.description or ()], rows.fetchall()
-    connection.execute("CLOSE scores")
-    return fetched
-
-
-def _source(scheme: str, sentence: str, form: str, database: _Database) -> ScoreSource:
-    return ScoreSource(scheme, sentence, form, partial(_open, database), partial(_save, database))
-
-
-SQLITE = _source(
+SQLITE = ScoreSource(
     "sqlite",
     "a table of an SQLite file",
     _FILE_FORM.format("sqlite"),
-    _Database(
+    partial(
+        _open,
         _connect_to_sqlite,
-        _fetch,
         "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
         "AND name NOT LIKE 'sqlite_%'",
-        {"float64": "REAL", "int64": "INTEGER", "bool": "INTEGER"},
-        "TEXT",
     ),
 )
 # Tables of the current schema by their names, others as "schema.table".
-DUCKDB = _source(
+_TABLES = (
+    "SELECT CASE WHEN table_schema = current_schema() THEN table_name "
+    "ELSE table_schema || '.' || table_name END FROM information_schema.tables "
+    "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+)
+DUCKDB = ScoreSource(
     "duckdb",
     "a table of a DuckDB file (extra duckdb)",
     _FILE_FORM.format("duckdb"),
-    _Database(
-        _connect_to_duckdb,
-        _fetch_from_duckdb,
-        "SELECT CASE WHEN table_schema = current_schema() THEN table_name "
-        "ELSE table_schema || '.' || table_name END FROM information_schema.tables",
-        {"float64": "DOUBLE", "int64": "BIGINT", "bool": "BOOLEAN"},
-        "VARCHAR",
-    ),
+    partial(_open, _connect_to_duckdb, _TABLES),
 )
-POSTGRESQL = _source(
+POSTGRESQL = ScoreSource(
     "postgresql",
     "a table of a PostgreSQL server (extra postgresql)",
     _SERVER_FORM,
-    _Database(
-        _connect_to_postgresql,
-        _fetch_from_postgresql,
-        "SELECT CASE WHEN table_schema = ANY (current_schemas(false)) THEN table_name::text "
-        "ELSE table_schema || '.' || table_name END FROM information_schema.tables "
-        "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
-        {"float64": "DOUBLE PRECISION", "int64": "BIGINT", "bool": "BOOLEAN"},
-        "TEXT",
-        mark="%s",
-        longest_name=63,  # NAMEDATALEN - 1
-    ),
+    partial(_open, _connect_to_postgresql, _TABLES),
 )

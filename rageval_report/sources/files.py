@@ -13,12 +13,12 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from rageval_report._registry import load
 from rageval_report.errors import (
     ArgumentKindError,
     DataError,
@@ -28,27 +28,17 @@ from rageval_report.errors import (
     describe_kind,
     named,
 )
-from rageval_report.files.inputs import (
-    STANDARD_INPUT,
-    hide_password,
-    is_file,
-    is_folder,
-    shorten_path,
-)
+from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path
 from rageval_report.files.source import Source
 from rageval_report.readers.run_folders import RESULT_FILES
 from rageval_report.readers.table_files import source_of
-from rageval_report.scores import Scored
 from rageval_report.scores.saved_tables import COMPANION
-from rageval_report.scores.write import save_scores
 from rageval_report.sources import SOURCES
 from rageval_report.sources.base import (
     OpenedSources,
     RunFacts,
-    SavedContent,
     ScoreSource,
     SourceAddress,
-    optional_package,
     split_address,
 )
 
@@ -58,21 +48,14 @@ SUFFIXES = (
     *(".run", ".trec", ".res", ".eval"),
 )
 MAGIC = re.compile(r"[*?\[]")
+_STEM = "pipeline"
 
 
 class FileList(NamedTuple):
-    """The files that a list, a folder, a glob or one path stands for."""
+    """The files that a list, a folder, a glob or one path stands for, and what was skipped."""
 
     files: tuple[Path, ...]
-    skipped: tuple[Path, ...]
-    origin: str
-    name: str
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """One sentence if files of a folder were skipped."""
-        names = named(path.name for path in self.skipped)
-        return (f"{self.name}: skipped because of their endings: {names}",) if names else ()
+    notes: tuple[str, ...] = ()
 
 
 def list_files(
@@ -91,13 +74,11 @@ def list_files(
         raise DataError(f"{parameter} is an empty list; expected at least one file")
     lists = [_expand_path(os.fsdecode(member), parameter) for member in members]
     files = tuple(path for part in lists for path in part.files)
-    check_repeats(files, parameter)
-    skipped = tuple(path for part in lists for path in part.skipped)
-    return FileList(files, skipped, "list", f"a list of {len(members)}")
+    _check_repeats(files, parameter)
+    return FileList(files, tuple(note for part in lists for note in part.notes))
 
 
-def check_repeats(files: Iterable[Path], parameter: str) -> None:
-    """Check that no file appears twice."""
+def _check_repeats(files: Iterable[Path], parameter: str) -> None:
     paths = [os.path.normpath(path) for path in files]
     repeated = dict.fromkeys(path for path in paths if paths.count(path) > 1)
     if repeated:
@@ -125,7 +106,7 @@ def is_score_file(name: str) -> bool:
     return name.lower().removesuffix(".gz").endswith(SUFFIXES)
 
 
-def choose_files(inside: Iterable[PurePath]) -> tuple[list[PurePath], list[PurePath]]:
+def _choose_files(inside: Iterable[PurePath]) -> tuple[list[PurePath], list[PurePath]]:
     """Of the files below a folder those with scores, and those that are skipped."""
     visible = [
         path
@@ -138,17 +119,14 @@ def choose_files(inside: Iterable[PurePath]) -> tuple[list[PurePath], list[PureP
     return top or scores, [path for path in visible if path not in scores]
 
 
-def partition_of(folders: Sequence[str]) -> dict[str, str]:
-    """The columns that the names of folders state, as ``month=2026-01`` does."""
-    pairs = (folder.partition("=") for folder in folders)
-    return {name: value for name, equals, value in pairs if name and equals}
+def _skipped_note(name: str, skipped: Iterable[PurePath]) -> tuple[str, ...]:
+    names = named(path.name for path in skipped)
+    return (f"{name}: skipped because of their endings: {names}",) if names else ()
 
 
-def stem_of_place(text: str) -> str:
-    """The name of a place: its last part without wildcards and without its ending."""
-    parts = [part for part in PurePosixPath(text).parts if not MAGIC.search(part)]
-    name = parts[-1] if parts else ""
-    return PurePosixPath(name[:-3] if name.lower().endswith(".gz") else name).stem or "pipeline"
+def _stem_of(name: str) -> str:
+    """The name of a file without its endings: "scores.csv.gz" is "scores"."""
+    return PurePosixPath(name[:-3] if name.lower().endswith(".gz") else name).stem or _STEM
 
 
 def _expand_path(text: str, parameter: str) -> FileList:
@@ -156,29 +134,22 @@ def _expand_path(text: str, parameter: str) -> FileList:
     if is_glob(text):
         return _expand_glob(text, parameter)
     if not text or not is_folder(path):
-        return FileList((path,), (), "file", shorten_path(text))
+        return FileList((path,))
     names: list[PurePath] = []
-    try:
-        for place, folders, files in os.walk(path, onerror=_raise):
-            folders[:] = sorted(name for name in folders if is_partition_name(name))
-            names += [Path(place, name).relative_to(path) for name in sorted(files)]
-    except OSError as exc:
-        raise DataError(f"{parameter}: the folder {path} cannot be read: {exc.strerror}") from exc
+    for place, folders, files in os.walk(path):
+        folders[:] = sorted(name for name in folders if is_partition_name(name))
+        names += [Path(place, name).relative_to(path) for name in sorted(files)]
     results = [name for name in names if str(name) in RESULT_FILES]
     if len(results) == 1:
-        return FileList((path / results[0],), (), "file", str(path / results[0]))
-    scores, skipped = choose_files(names)
+        return FileList((path / results[0],))
+    scores, skipped = _choose_files(names)
     if not scores:
         raise DataError(
             f"{parameter}: the folder {shorten_path(text)} contains no file of scores "
             f"({', '.join(SUFFIXES)}); it {_content_of(path)}"
         )
-    chosen, others = (tuple(path / name for name in part) for part in (scores, skipped))
-    return FileList(chosen, others, "folder", shorten_path(str(path)))
-
-
-def _raise(exc: OSError) -> None:
-    raise exc
+    files = tuple(path / name for name in scores)
+    return FileList(files, _skipped_note(shorten_path(str(path)), skipped))
 
 
 def _expand_glob(pattern: str, parameter: str) -> FileList:
@@ -195,7 +166,7 @@ def _expand_glob(pattern: str, parameter: str) -> FileList:
         raise DataError(
             f"{parameter}: no file matches the pattern {shorten_path(pattern)!r}; {content}"
         )
-    return FileList(files, (), "glob", shorten_path(pattern))
+    return FileList(files)
 
 
 def _content_of(folder: Path) -> str:
@@ -203,9 +174,6 @@ def _content_of(folder: Path) -> str:
         return "does not exist"
     names = sorted(path.name for path in folder.iterdir() if is_visible_name(path.name))
     return f"contains {named(names)}" if names else "is empty"
-
-
-_STEM = "pipeline"
 
 
 def open_sources(
@@ -243,13 +211,18 @@ def name_of(text: str) -> str:
     """The name of the pipeline that a path, a folder, a glob or an address stands for."""
     address = split_address(text)
     if address is not None and address.scheme in SOURCES:
-        return address.parameters.get("table") or stem_of_place(address.place)
+        return address.parameters.get("table") or _stem_of_place(address.place)
     if not is_glob(text):
-        name = Path(text).name
-        return Path(name[:-3] if name.lower().endswith(".gz") else name).stem or _STEM
+        return _stem_of(Path(text).name)
     # The last folder of the pattern that has no wildcard.
     fixed = list(takewhile(lambda part: not MAGIC.search(part), Path(text).parts[:-1]))
     return Path(*fixed).resolve().name or _STEM
+
+
+def _stem_of_place(place: str) -> str:
+    """The name of a place: its last part without wildcards and without its ending."""
+    parts = [part for part in PurePosixPath(place).parts if not MAGIC.search(part)]
+    return _stem_of(parts[-1]) if parts else _STEM
 
 
 def _open_text(text: str, encoding: str | None, parameter: str) -> OpenedSources:
@@ -260,88 +233,57 @@ def _open_text(text: str, encoding: str | None, parameter: str) -> OpenedSources
             if source.path is not None:  # a copy of a file, whose encoding the caller may know
                 source.encoding = encoding
         return opened
-    if text == STANDARD_INPUT or not text or not (is_glob(text) or is_folder(Path(text))):
+    if not text or not (is_glob(text) or is_folder(Path(text))):
         source = source_of(text, encoding=encoding, parameter=parameter)
         return OpenedSources((source,), source.name, source.stem)
-    listed = list_files(text, parameter)
-    stem = name_of(text) if listed.origin == "glob" else Path(text).resolve().name
-    opened = OpenedSources(
-        tuple(Source(path, encoding=encoding) for path in listed.files),
-        *(listed.name, stem or _STEM),
-        notes=listed.notes,
-    )
+    files, notes = list_files(text, parameter)
     # The columns in the names of the folders below the one that the user named.
-    return in_partitions(
-        opened,
-        [
-            [part for part in path.parts[:-1] if f"{part.partition('=')[0]}=" not in text]
-            for path in listed.files
-        ],
-    )
+    folders = [
+        [part for part in path.parts[:-1] if f"{part.partition('=')[0]}=" not in text]
+        for path in files
+    ]
+    stem = name_of(text) if is_glob(text) else Path(text).resolve().name or _STEM
+    sources = [Source(path, encoding=encoding) for path in files]
+    return _partitioned(sources, shorten_path(str(Path(text))), stem, notes, folders)
 
 
-def in_partitions(opened: OpenedSources, folders: Sequence[Sequence[str]]) -> OpenedSources:
-    """The sources, as parts of one table if the names of their folders state columns."""
-    partitions = tuple(map(partition_of, folders))
+def _partitioned(
+    sources: Sequence[Source],
+    name: str,
+    stem: str,
+    notes: tuple[str, ...],
+    folders: Iterable[Sequence[str]],
+) -> OpenedSources:
+    """The sources, as parts of one table if their folders state columns: ``month=2026-01``."""
+    pairs = [[folder.partition("=") for folder in own] for own in folders]
+    partitions = [{key: value for key, equals, value in own if key and equals} for own in pairs]
+    opened = OpenedSources(tuple(sources), name, stem, notes=notes)
     if not any(partitions):
         return opened
     why = "their folders name the partitions of one table"
-    return replace(opened, files="parts", why=why, partitions=partitions)
+    return OpenedSources(
+        opened.sources, name, stem, "parts", notes, why, partitions=tuple(partitions)
+    )
 
 
 def _join(opened: Sequence[OpenedSources], members: Sequence[str], parameter: str) -> OpenedSources:
     sources = tuple(source for part in opened for source in part.sources)
-    check_repeats((source.path for source in sources if source.path is not None), parameter)
+    _check_repeats((source.path for source in sources if source.path is not None), parameter)
     partitions = [dict(p) for part in opened for p in part.partitions or [{}] * len(part.sources)]
     facts = [f for part in opened for f in part.facts or [RunFacts()] * len(part.sources)]
     # What the names of the files begin with, without numbers at the end.
-    letters = zip(*map(name_of, members), strict=False)
-    common = [column[0] for column in takewhile(lambda column: len({*column}) == 1, letters)]
+    common = os.path.commonprefix([*map(name_of, members)])  # noqa: RUF071  no paths
     return OpenedSources(
         sources,
         f"a list of {len(members)}: {named(map(hide_password, members), 3)}",
-        "".join(common).rstrip("-_. 0123456789") or _STEM,
+        common.rstrip("-_. 0123456789") or _STEM,
         notes=tuple(dict.fromkeys(note for part in opened for note in part.notes)),
         partitions=tuple(partitions) if any(partitions) else (),
         facts=tuple(facts),
     )
 
 
-def save_evaluation(
-    evaluation: Scored,
-    path: str | Path,
-    content: SavedContent,
-    *,
-    force: bool = True,
-    neutralise_formulas: bool = False,
-    overwrite: bool = False,
-) -> Path | str:
-    """Write an evaluation to a file or an address."""
-    address = address_of(path)
-    if address is None:
-        return save_scores(
-            *(evaluation, path),
-            **vars(content),
-            force=force,
-            neutralise_formulas=neutralise_formulas,
-        )
-    save = SOURCES[address.scheme].save
-    if save is None:
-        writable = [name for name in SOURCES if _can_be_written(name)]
-        raise DataError(
-            f"{address.name}: scores can be read from {address.scheme}, but not written; save to a "
-            f"file or to {named(writable, 10)}"
-        )
-    return save(evaluation, address, content, overwrite)
-
-
-def _can_be_written(name: str) -> bool:
-    """Whether scores can be saved to a source; not to one that lacks its package."""
-    try:
-        return SOURCES[name].save is not None
-    except MissingDependencyError:
-        return False
-
+# -- files of other machines
 
 _FORM = "SCHEME://PLACE/FILE, a folder or a glob, where the file system has folders"
 _ON_THE_WEB = ("http", "https")
@@ -349,7 +291,7 @@ _ON_THE_WEB = ("http", "https")
 _PACKAGES = {
     **dict.fromkeys(("abfs", "abfss", "az"), "adlfs"),
     **dict.fromkeys(("gcs", "gs"), "gcsfs"),
-    **dict.fromkeys(("http", "https"), "fsspec[http]"),
+    **dict.fromkeys(_ON_THE_WEB, "fsspec[http]"),
     **dict.fromkeys(("s3", "s3a"), "s3fs"),
     "hf": "huggingface_hub",
     "oci": "ocifs",
@@ -392,73 +334,69 @@ class FetchedFile(Source):
         return self._stem or super().stem
 
 
-class _RemotePlace(NamedTuple):
-    """A place in a file system of fsspec, the files that it stands for, and those left out."""
+class _Copies(NamedTuple):
+    """The copies of remote files by their paths, all below one place; and what was left out."""
 
-    address: SourceAddress
-    system: Any
-    path: str
-    files: list[str]
-    skipped: list[str]
-
-    def folders_below(self, path: str) -> tuple[str, ...]:
-        """The folders between the place and a file in it."""
-        root = PurePosixPath(self.path.strip("/")).parts
-        return PurePosixPath(path.strip("/")).parts[len(root) : -1]
-
-    def copy(self, path: str, folder: Path) -> Path:
-        """Copy a file into a folder of this machine, with what describes it."""
-        folder.mkdir(parents=True, exist_ok=True)
-        target = folder / _name_of(path)
-        self.system.get_file(path, str(target))
-        has_companion = target.suffix.lower() in (".csv", ".tsv") and "?" not in path
-        if has_companion and self.system.exists(f"{path}{COMPANION}"):
-            self.system.get_file(f"{path}{COMPANION}", f"{target}{COMPANION}")
-        return target
+    folder: TemporaryFolder
+    place: Path
+    files: dict[str, Path]
+    notes: tuple[str, ...]
+    is_folder: bool
 
 
 def open_remote_files(address: SourceAddress) -> OpenedSources:
     """The files that an address stands for, copied to this machine."""
-    with _remote_place(address) as place:
-        sources = []
-        for path in place.files:
-            is_alone = address.scheme in _ON_THE_WEB or path == place.path
-            name = address.name if is_alone else f"{address.scheme}://{path.lstrip('/')}"
-            folder = TemporaryFolder()
-            copy = place.copy(path, folder.path)
-            sources.append(FetchedFile(copy, folder, address, name=name))
-    notes: tuple[str, ...] = ()
-    if place.skipped:
-        skipped = named(map(_name_of, place.skipped))
-        notes = (f"{address.name}: skipped because of their endings: {skipped}",)
-    opened = OpenedSources(tuple(sources), address.name, stem_of_place(place.path), notes=notes)
-    if not MAGIC.search(place.path):
-        opened = in_partitions(opened, [place.folders_below(path) for path in place.files])
-    if len(sources) == 1 and not opened.partitions:
-        return OpenedSources(opened.sources, sources[0].name, sources[0].stem, notes=notes)
-    return opened
+    copies = _copy(address)
+    is_alone = len(copies.files) == 1 and not copies.is_folder
+    sources = [
+        FetchedFile(
+            copy,
+            copies.folder,
+            address,
+            name=address.name if is_alone else f"{address.scheme}://{path.lstrip('/')}",
+        )
+        for path, copy in copies.files.items()
+    ]
+    folders = [copy.relative_to(copies.place).parts[:-1] for copy in copies.files.values()]
+    stem = sources[0].stem if len(sources) == 1 else _stem_of_place(address.place)
+    return _partitioned(sources, address.name, stem, copies.notes, folders)
 
 
 def copy_remote_files(address: SourceAddress) -> tuple[TemporaryFolder, Path]:
     """The files that an address stands for, copied to this machine."""
-    with _remote_place(address) as place:
-        folder = TemporaryFolder()
-        # An address of the web may have a signature, and stands for one file, which has a name.
-        is_on_the_web = address.scheme in _ON_THE_WEB
-        inside = folder.path / ("file" if is_on_the_web else _safe_name(stem_of_place(place.path)))
-        for path in place.files:
-            place.copy(path, inside.joinpath(*map(_safe_name, place.folders_below(path))))
-    return folder, inside
+    copies = _copy(address)
+    return copies.folder, copies.place
+
+
+def _copy(address: SourceAddress) -> _Copies:
+    folder = TemporaryFolder()
+    # An address of the web may have a signature, and stands for one file, which has a name.
+    is_on_the_web = address.scheme in _ON_THE_WEB
+    place = folder.path / ("file" if is_on_the_web else _safe_name(_stem_of_place(address.place)))
+    files = {}
+    with _file_system(address) as (system, path):
+        inside, skipped = _files_of(address, system, path)
+        for remote, relative in inside.items():
+            copy = place.joinpath(*map(_safe_name, relative.parts))
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            system.get_file(remote, str(copy))
+            is_described = copy.suffix.lower() in (".csv", ".tsv") and "?" not in remote
+            if is_described and system.exists(f"{remote}{COMPANION}"):
+                system.get_file(f"{remote}{COMPANION}", f"{copy}{COMPANION}")
+            files[remote] = copy
+        return _Copies(
+            folder, place, files, _skipped_note(address.name, skipped), list(files) != [path]
+        )
 
 
 @contextmanager
-def _remote_place(address: SourceAddress) -> Iterator[_RemotePlace]:
+def _file_system(address: SourceAddress) -> Iterator[tuple[Any, str]]:
+    """The file system of fsspec that an address names, and the path in it."""
     if not address.place:
         raise address.error(f"no file is named; expected {_FORM}")
-    core = optional_package("fsspec.core")
+    core = load("fsspec.core")
     try:
-        system, path = core.url_to_fs(address.text)
-        yield _RemotePlace(address, system, path, *_files_of(address, system, path))
+        yield core.url_to_fs(address.text)
     except RagevalError:
         raise
     except ImportError as exc:
@@ -475,35 +413,35 @@ def _remote_place(address: SourceAddress) -> Iterator[_RemotePlace]:
         raise address.error(message) from exc if address.name == address.text else None
 
 
-def _files_of(address: SourceAddress, system: Any, path: str) -> tuple[list[str], list[str]]:
-    """The files of scores that a place stands for, and the files that are skipped."""
+def _files_of(
+    address: SourceAddress, system: Any, path: str
+) -> tuple[dict[str, PurePath], list[PurePath]]:
+    """The files that a place stands for with their places below it, and those left out."""
     # A web server has no folders and no globs.
     if address.scheme in _ON_THE_WEB:
-        return [path], []
+        name = _safe_name(unquote(PurePosixPath(urlsplit(path).path).name)) or "file"
+        return {path: PurePosixPath(name)}, []
     if MAGIC.search(path) and not system.exists(path):
-        matches = [file for file in system.glob(path) if is_visible_name(_name_of(file))]
-        files = sorted(file for file in matches if not system.isdir(file))
+        files = {
+            file: PurePosixPath(PurePosixPath(file).name)
+            for file in sorted(system.glob(path))
+            if is_visible_name(PurePosixPath(file).name) and not system.isdir(file)
+        }
         if not files:
             raise address.error("no file matches the pattern")
         return files, []
     if not system.isdir(path):
-        return [path], []
-    n_root = len(PurePosixPath(path.strip("/")).parts)
-    inside: dict[PurePath, str] = {
-        PurePosixPath(*PurePosixPath(file.strip("/")).parts[n_root:]): file
+        return {path: PurePosixPath(PurePosixPath(path).name)}, []
+    root = path.strip("/")
+    inside = {
+        PurePosixPath(file.strip("/").removeprefix(root).lstrip("/")): file
         for file in sorted(system.find(path))
     }
-    scores, skipped = choose_files(inside)
+    scores, skipped = _choose_files(inside)
     if not scores:
         content = f"contains {named(file.name for file in skipped)}" if skipped else "is empty"
         raise address.error(f"the folder contains no file of scores; it {content}")
-    return [inside[file] for file in scores], [inside[file] for file in skipped]
-
-
-def _name_of(path: str) -> str:
-    """The name of a file, also of an address of the web with a query."""
-    whole = urlsplit(path).path if "://" in path else path
-    return _safe_name(unquote(PurePosixPath(whole).name)) or "file"
+    return {inside[PurePosixPath(file)]: file for file in scores}, skipped
 
 
 def _safe_name(name: str) -> str:

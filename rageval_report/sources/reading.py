@@ -11,13 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from pathlib import Path
-from typing import Unpack
+from typing import Unpack, get_args
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, named
+from rageval_report.errors import DataError, check_choice, named
 from rageval_report.files.source import Source
 from rageval_report.readers import (
     FileReading,
@@ -31,7 +30,7 @@ from rageval_report.readers.table_files import ScoreInput, TableSource
 from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles import Roles, check_roles
-from rageval_report.sources.base import FilesArgument, OpenedSources, check_files
+from rageval_report.sources.base import FilesArgument, OpenedSources
 from rageval_report.sources.files import open_sources
 
 # Evaluations of the same queries may each lack some; parts of a table share none.
@@ -86,11 +85,9 @@ def read(
     ['q1', 'q2']
     """
     query_id, metrics = keywords.get("query_id"), keywords.get("metrics")
-    opened, readings, relation, note = _read_each(path, files, keywords)
+    _, readings, notes = _read_each(path, files, totals, keywords)
     labels = [str(label) for reading in readings for file in reading.files for label in file.frame]
     check_roles(roles, dict.fromkeys(labels))
-    if relation == "parts":
-        readings = [_join_parts(opened, readings, note, query_id, totals)]
     groups = []
     for reading in readings:
         present = {str(label) for file in reading.files for label in file.frame}
@@ -98,15 +95,9 @@ def read(
         files_of = divided_on_one_scale(reading, query_id, own, totals, metrics)
         groups.append((reading.source, files_of))
     if len(groups) > 1:
-        return _name_evaluations(groups, (note, *opened.notes))
+        return _name_evaluations(groups, notes)
     [(source, pipelines)] = groups
-    if relation == "parts":
-        if keywords.get("duplicates") != "mean":
-            _check_unique_ids(pipelines, query_id)
-        return [replace(file, origin=opened.name) for file in pipelines]
-    return [
-        replace(file, origin=source.name, notes=(*opened.notes, *file.notes)) for file in pipelines
-    ]
+    return [replace(file, origin=source.name, notes=(*notes, *file.notes)) for file in pipelines]
 
 
 def read_undivided(
@@ -117,23 +108,20 @@ def read_undivided(
     **keywords: Unpack[FileKeywords],
 ) -> FileReading:
     """As `read`, but a wide table with a column of pipelines is not divided."""
-    opened, readings, relation, note = _read_each(path, files, keywords)
-    if relation == "parts":
-        return _join_parts(opened, readings, note, keywords.get("query_id"), totals)
+    opened, readings, notes = _read_each(path, files, totals, keywords)
     if len(readings) == 1:
         [reading] = readings
-        noted = [replace(file, notes=(*opened.notes, *file.notes)) for file in reading.files]
-        sentence = opened.sentence or reading.sentence
-        return replace(reading, files=tuple(noted), sentence=sentence, why=opened.why)
+        noted = [replace(file, notes=(*notes, *file.notes)) for file in reading.files]
+        return replace(reading, files=tuple(noted))
     groups = [(reading.source, reading.files) for reading in readings]
-    return _together(opened, readings, _name_evaluations(groups, (note, *opened.notes)))
+    return _together(opened, readings, _name_evaluations(groups, notes))
 
 
 def _read_each(
-    path: ScoreInput, files: FilesArgument, keywords: FileKeywords
-) -> tuple[OpenedSources, list[FileReading], FilesArgument, str]:
-    """What was opened and read, how the files belong together, and a note that says so."""
-    files = check_files(files)
+    path: ScoreInput, files: FilesArgument, totals: Totals, keywords: FileKeywords
+) -> tuple[OpenedSources, list[FileReading], tuple[str, ...]]:
+    """What was opened, a reading for each file, or one of all their parts, and notes."""
+    check_choice("files", files, get_args(FilesArgument))
     opened = open_sources(path, encoding=keywords.get("encoding"))
     readings = [read_file(source, **keywords) for source in opened.sources]
     # What a tracker says about the run, where the table does not say it.
@@ -143,7 +131,11 @@ def _read_each(
             for file in readings[place].files
         )
         readings[place] = replace(readings[place], files=of_run)
-    return opened, readings, *_relation_of(opened, readings, files, keywords.get("query_id"))
+    query_id = keywords.get("query_id")
+    relation, note = _relation_of(opened, readings, files, query_id)
+    if relation == "parts":
+        readings = [_join_parts(opened, readings, query_id, totals)]
+    return opened, readings, (*([note] if note else []), *opened.notes)
 
 
 # -- parts of one table, or evaluations
@@ -171,14 +163,11 @@ def _relation_of(
     share = f"{len(shared)} of {len(n_files)} query ids appear in more than one of them"
     if len(shared) >= _SHARED_BY_EVALUATIONS * len(n_files):
         return "evaluations", f"{count} {_WORDS['evaluations']}: {share}; {_OVERRULE['parts']}"
-    places = [
-        f"{query!r} in {' and '.join([name for name, own in ids.items() if query in own][:2])}"
-        for query in shared[:3]
-    ]
-    more = f" and {len(shared) - 3} more" if len(shared) > 3 else ""
+    names = [name for name, own in ids.items() if shared[0] in own]
     raise DataError(
-        f"{count} neither parts of one table nor evaluations of the same queries: {share}: "
-        f"{', '.join(places)}{more}. Remove these rows, or {_OVERRULE['evaluations']}"
+        f"{count} neither parts of one table nor evaluations of the same queries: {share}, such as "
+        f"{shared[0]!r} in {' and '.join(names[:2])}. Remove these rows, or "
+        f"{_OVERRULE['evaluations']}"
     )
 
 
@@ -217,11 +206,7 @@ def _together(
 
 
 def _join_parts(
-    opened: OpenedSources,
-    readings: Sequence[FileReading],
-    note: str,
-    query_id: str | None,
-    totals: Totals,
+    opened: OpenedSources, readings: Sequence[FileReading], query_id: str | None, totals: Totals
 ) -> FileReading:
     """The parts of a table as one reading."""
     by_pipeline: dict[str, list[tuple[ScoreFile, Source]]] = {}
@@ -236,25 +221,20 @@ def _join_parts(
             part = replace(file, frame=file.frame.assign(**labels)) if labels else file
             name = opened.stem if is_unnamed else file.pipeline
             by_pipeline.setdefault(name, []).append((part, reading.source))
-    notes = (note, *opened.notes)
-    joined = [_join_files(name, parts, notes) for name, parts in by_pipeline.items()]
+    joined = [_join_files(name, parts) for name, parts in by_pipeline.items()]
     return _together(opened, readings, joined)
 
 
-def _join_files(
-    name: str, parts: Sequence[tuple[ScoreFile, Source]], notes: Iterable[str]
-) -> ScoreFile:
+def _join_files(name: str, parts: Sequence[tuple[ScoreFile, Source]]) -> ScoreFile:
     columns = dict.fromkeys(str(column) for file, _ in parts for column in file.frame)
     for column in columns:
         lacking = [source.name for file, source in parts if column not in file.frame]
         if lacking:
-            having = next(source.name for file, source in parts if column in file.frame)
             raise DataError(
-                f"column {column!r} is missing in {named(lacking)}; {having} has it. Parts of one "
-                f"table have the same columns: add the column, or {_OVERRULE['evaluations']}"
+                f"column {column!r} is missing in {named(lacking)}. Parts of one table have the "
+                f"same columns: add the column, or {_OVERRULE['evaluations']}"
             )
     first = parts[0][0]
-    every_note = (*notes, *(note for file, _ in parts for note in file.notes))
     is_chosen = all(file.metric_columns is not None for file, _ in parts)
     return replace(
         first,
@@ -264,7 +244,7 @@ def _join_files(
             name: field for file, _ in reversed(parts) for name, field in file.metrics.items()
         },
         metric_columns=first.metric_columns if is_chosen else None,
-        notes=tuple(dict.fromkeys(note for note in every_note if note)),
+        notes=tuple(dict.fromkeys(note for file, _ in parts for note in file.notes)),
         # Tables about a part say nothing about the whole.
         results=first.results if len(parts) == 1 else {},
         line_of_row=None,
@@ -283,50 +263,28 @@ def _place_finder(parts: Sequence[tuple[ScoreFile, Source]]) -> Callable[[int], 
     return place_of
 
 
-def _check_unique_ids(files: Iterable[ScoreFile], query_id: str | None) -> None:
-    """Check that no query stands in two parts of one table."""
-    for file in files:
-        if file.place_of_row is None:
-            continue
-        ids = query_ids(file.frame, query_id or QUERY_ID)[0].reset_index(drop=True)
-        repeated = ids[ids.duplicated(keep=False)]
-        if not len(repeated):
-            continue
-        places = [
-            f"{query!r} in {' and '.join(file.place(int(row)) for row in rows.index[:2])}"
-            for query, rows in list(repeated.groupby(repeated, sort=False))[:3]
-        ]
-        n_more = repeated.nunique() - len(places)
-        more = f" and {n_more} more" if n_more > 0 else ""
-        raise DataError(
-            f"query ids must be unique among the parts of a table; these are in two: "
-            f'{", ".join(places)}{more}. Remove one of the rows, pass duplicates="mean", or '
-            f"{_OVERRULE['evaluations']}"
-        )
-
-
 def _name_evaluations(
-    groups: Sequence[tuple[Source, Sequence[ScoreFile]]], notes: Sequence[str]
+    groups: Sequence[tuple[Source, Iterable[ScoreFile]]], notes: Sequence[str]
 ) -> list[ScoreFile]:
     """The pipelines of several files, each with a name of its own."""
-    counts = Counter(file.pipeline for _, files in groups for file in files)
+    pairs = [(source, file) for source, files in groups for file in files]
+    counts = Counter(file.pipeline for _, file in pairs)
     stems = Counter(source.stem for source, _ in groups)
     evaluations: dict[str, ScoreFile] = {}
-    for source, files in groups:
-        stem = source.stem
-        if stems[stem] > 1:
+    for source, file in pairs:
+        name = file.pipeline
+        if counts[name] > 1:
             folder = source.folder
-            stem = f"{Path(folder).resolve().name}/{stem}" if folder else source.name
-        for file in files:
-            name = file.pipeline
-            if counts[name] > 1:
-                name = stem if len(files) == 1 else f"{stem}/{name}"
-            if name in evaluations:
-                raise DataError(
-                    f"two evaluations are named {name!r}: "
-                    f"{named([evaluations[name].origin, source.name], 2)}. Name the files in a "
-                    "glob, such as 'runs/*.csv', or rename one"
-                )
-            every_note = tuple(note for note in (*notes, *file.notes) if note)
-            evaluations[name] = replace(file, pipeline=name, notes=every_note, origin=source.name)
+            place = f"{folder.resolve().name}/{source.stem}" if folder else source.name
+            stem = source.stem if stems[source.stem] == 1 else place
+            is_alone = sum(other is source for other, _ in pairs) == 1
+            name = stem if is_alone else f"{stem}/{name}"
+        if name in evaluations:
+            raise DataError(
+                f"two evaluations are named {name!r}: "
+                f"{named([evaluations[name].origin, source.name], 2)}. Name the files in a "
+                "glob, such as 'runs/*.csv', or rename one"
+            )
+        every_note = (*notes, *file.notes)
+        evaluations[name] = replace(file, pipeline=name, notes=every_note, origin=source.name)
     return list(evaluations.values())

@@ -46,7 +46,6 @@ from rageval_report.stats.planning import (
 from rageval_report.stats.planning import power as power
 from rageval_report.stats.planning import required_n as required_n
 from rageval_report.stats.pooling import heterogeneity_test as heterogeneity_test
-from rageval_report.stats.pooling import partial_pooling as partial_pooling
 from rageval_report.stats.prediction_powered import JudgeErrors as JudgeErrors
 from rageval_report.stats.prediction_powered import ppi_difference as ppi_difference
 from rageval_report.stats.prediction_powered import ppi_mean as ppi_mean

@@ -140,15 +140,16 @@ CORRECTIONS: Registry[Correction] = Registry(
         "holm": holm,
         "none": np.copy,
     },
+    also={"fdr_bh": "bh", "fdr_by": "by", "simes-hochberg": "hochberg"},
 )
 
 
 def check_correction(correction: str, *more: str) -> str:
     """The correction, after a check that it is one for many pairs."""
-    known = [*CORRECTIONS, WESTFALL_YOUNG, *more]
-    if correction not in known:
+    known, name = [*CORRECTIONS, WESTFALL_YOUNG, *more], CORRECTIONS.name_of(correction)
+    if name not in known:
         raise UnknownNameError("correction", correction, known)
-    return correction
+    return name
 
 
 # -- resampling

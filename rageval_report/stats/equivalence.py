@@ -139,7 +139,7 @@ def equivalence_test(
     .. [1] Schuirmann (1987). A comparison of the two one-sided tests procedure and the power
            approach for assessing the equivalence of average bioavailability. Journal of
            Pharmacokinetics and Biopharmaceutics 15:657-680.
-    .. [2] docs/coverage.md
+    .. [2] docs/validity.md
 
     Examples
     --------

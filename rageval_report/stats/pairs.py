@@ -407,6 +407,7 @@ TESTS: Registry[PairedTest | PairedTestFunction] = Registry(
         "wilcoxon-pratt": PairedTest(partial(signed_rank, zeros="pratt"), _RANKS, "auto"),
         "wilcoxon-zsplit": PairedTest(partial(signed_rank, zeros="zsplit"), _RANKS, "auto"),
     },
+    also={"permutation": "sign-flip", "randomization": "sign-flip", "student": "t"},
 )
 
 PAIRED_INTERVALS: Registry[PairedInterval] = Registry(

@@ -96,7 +96,7 @@ def ppi_mean(
     With bounds the interval, not the estimate, is computed with two more labels that are as wrong
     as the bounds allow, one in each direction. For scores of 0 and 1 and a weight of 1 this is what
     Bonett and Price do for paired shares. If no label differs from the judge's score, the interval
-    reaches as far as the bias that so many labels cannot exclude. See docs/coverage.md for how
+    reaches as far as the bias that so many labels cannot exclude. See docs/validity.md for how
     often it covers.
 
     References

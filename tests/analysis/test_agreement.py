@@ -10,15 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats import inter_rater
 
 from rageval_report import RAGPipelineEvaluation, calibrate
-from rageval_report.analysis.agreement import (
-    correlation,
-    judges_agreement,
-    judges_disagreements,
-    votes_of,
-)
+from rageval_report.analysis.agreement import correlation, votes_of
 from rageval_report.errors import DataError, UnknownNameError
 
 NAN = float("nan")
@@ -72,12 +66,7 @@ def found(judged, labels):
     return find
 
 
-NOMINAL = {"categories": (1, 3), "scale": "nominal"}
 REFUSED = {
-    "label outside": ({"categories": (1, 2)}, DataError, "categories 1, 2 do not include 3.0"),
-    "score outside": (NOMINAL, DataError, r"categories 1, 3 do not include 2\.0"),
-    "one category": ({"categories": (1,)}, DataError, "two or more different numbers"),
-    "numbers have none": ({"categories": (1, 3), "scale": "continuous"}, DataError, "no categ"),
     "steps have no cut": ({"threshold": 2, "scale": "ordinal"}, DataError, "makes ratings binary"),
     "scale": ({"scale": "ordinl"}, UnknownNameError, "Did you mean 'ordinal'"),
     "threshold": ({"threshold": NAN}, DataError, "finite number"),
@@ -161,51 +150,6 @@ def evaluation_of(votes, *, metric="tone", kind="proportion", combined=None):
     return RAGPipelineEvaluation("rag", pd.DataFrame(rows), metrics={metric: about})
 
 
-def figures(evaluation, **options):
-    frame = judges_agreement(evaluation, **options).frame
-    return frame.set_index(["part", "figure"])
-
-
-@pytest.fixture
-def yes_no():
-    rng = np.random.default_rng(3)
-    truth = rng.random(60) < 0.6
-    return {
-        name: np.where(rng.random(60) < 0.8, truth, ~truth).astype(float)
-        for name in ("a", "b", "c")
-    }
-
-
-def test_judges_have_the_kappas_of_statsmodels_and_the_alpha_of_its_definition(yes_no):
-    table = figures(evaluation_of(yes_no, kind="binary"))
-    for first, second in (("a", "b"), ("a", "c"), ("b", "c")):
-        rows = table.loc[f"{first} and {second}", "estimate"]
-        counts = pd.crosstab(yes_no[first], yes_no[second]).to_numpy()
-        assert rows["Cohen's kappa"] == pytest.approx(inter_rater.cohens_kappa(counts).kappa)
-        same = (yes_no[first] == yes_no[second]).mean()
-        assert rows["percent agreement"] == pytest.approx(same)
-    together, ratings = table.loc["all judges", "estimate"], np.column_stack([*yes_no.values()])
-    counts, _ = inter_rater.aggregate_raters(ratings.astype(int))
-    assert together["Fleiss' kappa"] == pytest.approx(inter_rater.fleiss_kappa(counts))
-    # 1 - observed / expected disagreement, over pairs of three raters of a query and over all.
-    ones, n, total = ratings.sum(axis=1), ratings.size, ratings.sum()
-    observed = (ones * (3 - ones)).sum() / n
-    expected = 2 * total * (n - total) / (n * (n - 1))
-    assert together["Krippendorff's alpha"] == pytest.approx(1 - observed / expected)
-
-
-# -- disagreements
-
-
-def test_disagreements_begin_with_the_largest_and_leave_out_the_rest():
-    votes = {"a": [1, 0.5, 0.25, 1], "b": [1, 0.75, 1, NAN], "c": [1, NAN, 0.5, NAN]}
-    frame = judges_disagreements(evaluation_of(votes)).frame
-    assert frame.index.tolist() == ["q2", "q1"]
-    assert frame["spread"].tolist() == [0.75, 0.25]
-    assert frame.loc["q2", ["a", "b", "c"]].tolist() == [0.25, 1.0, 0.5]
-    assert frame.loc["q1", ["question", "reason"]].tolist() == ["What is 1?", "because"]
-
-
 # -- where the votes come from
 
 
@@ -213,8 +157,6 @@ def test_a_metric_of_one_judge_is_refused():
     evaluation = RAGPipelineEvaluation("rag", {"query_id": ["a"], "tone": [0.5]})
     with pytest.raises(DataError, match=r"'tone' was not scored by several judges.*chat=\["):
         votes_of(evaluation, "tone")
-    with pytest.raises(DataError, match="no metric of 'rag' was scored by several judges"):
-        judges_agreement(evaluation)
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "jsonl"])

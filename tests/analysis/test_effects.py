@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.effects import MainEffects, main_effects
+from rageval_report.analysis.effects import main_effects
 from rageval_report.errors import DataError
 
 GRID = {"top_k": (5, 10), "reranker": ("off", "on"), "chunk_size": (128, 256, 512)}
@@ -112,30 +112,6 @@ def test_the_other_order_of_levels_turns_the_sign_and_that_of_queries_moves_noth
         assert (theirs["reference"], theirs["level"]) == (ours["level"], ours["reference"])
 
 
-# -- interactions
-
-
-def test_an_interaction_is_a_difference_of_two_effects(runs, effects):
-    mean = long_frame(runs).groupby(["top_k", "reranker", "query_id"])["recall@5"].mean()
-    small, large = (mean[k]["on"] - mean[k]["off"] for k in (5, 10))
-    frame = effects.interactions().frame
-    row = frame.set_index("candidate").loc["reranker=on at top_k=10"]
-    assert row["baseline_mean"] == pytest.approx(small.mean(), abs=1e-12)
-    assert row["candidate_mean"] == pytest.approx(large.mean(), abs=1e-12)
-    assert row["difference"] == pytest.approx((large - small).mean(), abs=1e-12)
-    assert row["pvalue_adjusted"] < 0.001
-    assert stats.ttest_1samp(large - small, 0.0).pvalue < 1e-6  # SciPy: 0.1 is far out
-    # A row for each pair of further levels.
-    assert frame["candidate"].tolist() == [
-        "reranker=on at top_k=10",
-        *("chunk_size=256 at top_k=10", "chunk_size=512 at top_k=10"),
-        *("chunk_size=256 at reranker=on", "chunk_size=512 at reranker=on"),
-    ]
-    bare = MainEffects("by hand", effects.frame, pairings=effects.pairings)
-    with pytest.raises(DataError, match=r"create them with main_effects\(\)"):
-        bare.interactions()
-
-
 # -- what is no grid
 
 
@@ -168,26 +144,23 @@ def test_settings_that_were_not_varied_are_no_factors(runs):
 
 def test_evaluations_without_settings_are_refused():
     bare = [RAGPipelineEvaluation(name, {"query_id": ["a"], "recall": [0.5]}) for name in "xy"]
-    with pytest.raises(DataError, match="must have their settings in config, such as"):
+    with pytest.raises(DataError, match=r"must differ in a setting of their config.*theirs: none"):
         main_effects(bare)
     same = [run.with_name(f"{n}") for n, run in enumerate([cell({"k": 1}, [0.5, 0.6])] * 2)]
     with pytest.raises(DataError, match=r"must differ in a setting of their config.*theirs: 'k'"):
         main_effects(same)
 
 
-def test_effects_and_interactions_take_clusters(runs, effects):
+def test_effects_take_clusters(runs, effects):
     clusters = {f"q{n}": f"d{n // 5}" for n in range(N)}
     clustered = main_effects(runs, clusters=clusters)
     assert clustered.settings["clusters"] == "given"
     assert (clustered.frame["n_clusters"] == N / 5).all()
     # Eight sums of five queries each: all 256 patterns of signs.
     signs = np.array(list(itertools.product([1, -1], repeat=N // 5)))
-    for result in (clustered, clustered.interactions()):
-        row = result.frame.iloc[0]
-        sums = (
-            result.differences("recall@5", row["candidate"]).to_numpy().reshape(-1, 5).sum(axis=1)
-        )
-        expected = np.mean(np.abs(signs @ sums) >= abs(sums.sum()) * (1 - 1e-9))
-        assert row["pvalue"] == pytest.approx(expected)
-        assert row["test"] == "cluster-sign-flip"
+    row = clustered.frame.iloc[0]
+    sums = clustered.differences("recall@5", row["candidate"]).to_numpy().reshape(-1, 5).sum(axis=1)
+    expected = np.mean(np.abs(signs @ sums) >= abs(sums.sum()) * (1 - 1e-9))
+    assert row["pvalue"] == pytest.approx(expected)
+    assert row["test"] == "cluster-sign-flip"
     assert effects.frame["difference"].tolist() == clustered.frame["difference"].tolist()

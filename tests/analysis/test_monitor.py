@@ -1,4 +1,4 @@
-"""Production in batches against a reference: which metric, since when, which slice."""
+"""Production in batches against a reference: which metric, since when."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_a_fall_is_found_and_dated(falling):
     result = monitor(falling)
     row = result.frame.iloc[0]
     assert result.has_alarm
-    assert (row["metric"], row["slice"], row["since"]) == ("exact_match", "all", "day 12")
+    assert (row["metric"], row["since"]) == ("exact_match", "day 12")
     assert row["alarm_at"] in ("day 12", "day 13")
     since = np.concatenate([run.scores["exact_match"] for run in falling[11:]])
     assert (row["n"], row["mean"]) == (400, pytest.approx(since.mean()))
@@ -90,7 +90,6 @@ def test_metrics_without_bounds_are_not_watched_and_said():
     [
         ({"reference": "day 99"}, UnknownNameError, "day 99"),
         ({"metrics": "exact_macth"}, UnknownNameError, "exact_match"),
-        ({"by": "topics"}, UnknownNameError, "topic"),
         ({"tolerance": -1.0}, DataError, "tolerance must be a number >= 0"),
         ({"alpha": 5}, DataError, "alpha must lie between 0 and 1"),
         ({"reference": "day 16"}, DataError, "at least one batch after it"),

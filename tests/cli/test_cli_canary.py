@@ -84,14 +84,6 @@ class Repeats(BaseHTTPRequestHandler):
         text = "".join(f"\\u{ord(c):04x}" for c in seen[:20_000])
         return 200, "application/json", f'{{"answer": "{text}", "{text}": 1}}'.encode()
 
-    def stream(self, seen: str):
-        pieces = [seen[i : i + 5] for i in range(0, len(seen), 5)]
-        events = [f"data: {json.dumps({'delta': piece})}\n\n" for piece in pieces]
-        return 200, "text/event-stream", "".join([*events, "data: [DONE]\n\n"]).encode()
-
-    def stream_error(self, seen: str):
-        return 200, "text/event-stream", f"event: error\ndata: {seen}\n\n".encode()
-
     def not_json(self, seen: str):
         return 200, f"text/html; {seen}".replace("\n", " "), f"<p>{seen}".encode()
 
@@ -181,13 +173,13 @@ def asked(room) -> tuple[str, ...]:
 
 
 def test_eval_and_what_reads_its_files_write_no_key(room, asked):
-    assert room.leaks(*asked, "--dry-run", "--table", "jsonl") == []
-    assert room.leaks(*asked, "--table", "jsonl") == []
+    assert room.leaks(*asked, "--dry-run") == []
+    assert room.leaks(*asked) == []
     text = (room.folder / "out" / "records.jsonl").read_text()
     assert "***" in text  # the server repeated them, so that something was redacted
     kept = (room.folder / "out" / "run.json").read_text()
     assert "/${PATH_KEY}/ask" in kept
-    assert room.leaks(*asked, "--table", "jsonl", "--retry-failed") == []
+    assert room.leaks(*asked, "--retry-failed") == []
     for words in (
         *(("report", "out/scores.json"), ("inspect", "out/scores.json"), ("inspect", "out")),
         *(("report", "out/scores.json", "-o", f"page.{kind}") for kind in ("html", "md", "csv")),
@@ -199,17 +191,17 @@ def test_eval_and_what_reads_its_files_write_no_key(room, asked):
     assert (room.folder / "page.html").exists()
 
 
-EXPORTED = ("csv", "jsonl", "json", "markdown", "review", "review-markdown")
+EXPORTED = ("csv", "jsonl", "json", "markdown", "review")
 
 
-@pytest.mark.parametrize("mode", ["not_json", "refusal", "failure", "moved", "escaped", "stream"])
+@pytest.mark.parametrize("mode", ["not_json", "refusal", "failure", "moved", "escaped"])
 def test_a_server_that_fails_and_repeats_keys_gets_none_written(room, asked, mode):
     assert room.leaks(*asked, mode=mode, exit_codes=(0, 1, 2)) == []
     # Without the check of health the questions are asked, and their failures are kept.
     plain = [word for word in asked if not word.startswith(f"{room.url}/${{PATH_KEY}}/")]
     plain = [word for word in plain if word not in ("--config-url", "--health-url")]
     url = f"{room.url}/${{PATH_KEY}}?key=${{QUERY_KEY}}"
-    words = [*plain, "--url", url, "-o", "again", "--table", "jsonl"]
+    words = [*plain, "--url", url, "-o", "again"]
     words = [word for n, word in enumerate(words) if word != "--url" or words[n + 1] == url]
     assert room.leaks(*words, mode=mode, exit_codes=(0, 1, 2)) == []
     assert (room.folder / "again" / "journal.jsonl").stat().st_size > 0
@@ -261,8 +253,8 @@ BOTH = "out/scores.json again/scores.json"
 # `again` are runs of a server that repeats every key, with verdicts of a model that does so too.
 EVERY_COMMAND = {
     "eval": [
-        *(f"--config settings.yaml --table jsonl -o {name}" for name in ("out", "again")),
-        "--config settings.yaml --table jsonl --vary top_k=1,2 -o tried "
+        *(f"--config settings.yaml -o {name}" for name in ("out", "again")),
+        "--config settings.yaml --vary top_k=1,2 -o tried "
         """--body '{"q": "{question}", "k": "{top_k}", "api_key": "${BODY_KEY}"}'""",
     ],
     "judge run": [
@@ -291,22 +283,17 @@ EVERY_COMMAND = {
     "noise repeats": [
         f"{BOTH} -o repeats.html",
         f"{BOTH} --queries -o stability.html",
-        f"{BOTH} --planning -o plan_repeats.html",
     ],
     "noise variance": [
         f"{BOTH} -o variance.html",
         f"{BOTH} --sources -o sources.html",
-        f"{BOTH} --planning -o plan_interval.html",
     ],
     "plan": [
         "out/scores.json --candidate again/scores.json -o plan.html",
-        "-n 10 --claim 0.7:1.0 -o audit.html",
     ],
     "judge calibrate": [
         f"{HUMAN} --plot a.png -o calibration.md",
         *(f"{HUMAN} --{view} -o {view}.html" for view in ("confusion", "disagreements")),
-        f"{HUMAN} --next-labels 1 -o next.csv",
-        f"{HUMAN} --planning -o labels.html",
     ],
     "judge compare": [f"{BOTH} {LABELS} -o corrected.html"],
     "gate": [

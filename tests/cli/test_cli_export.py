@@ -28,7 +28,6 @@ def test_what_is_exported_reads_back_with_the_same_scores(table, run, suffix):
 def test_a_review_sheet_has_blank_columns(table, run):
     header = run("export run.csv --to review").stdout.splitlines()[0]
     assert header.endswith("answer_correct,citations_correct,faithfulness,notes")
-    assert "## q1" in run("export run.csv --to review-markdown").stdout
     assert "| q1" in run("export run.csv --to markdown").stdout
 
 
@@ -84,7 +83,7 @@ def test_no_control_character_of_the_data_reaches_the_terminal(folder, run):
             ("inspect", "hostile.csv"),
         ),
         *(("report", "hostile.csv", "--metric", "\x1b[31m\u202e"), ("report", "bad\x1b[31m.csv")),
-        *(("export", "hostile.csv", "--to", "review-markdown"), ("report", "\x1b[31mnone.csv")),
+        *(("export", "hostile.csv", "--to", "review"), ("report", "\x1b[31mnone.csv")),
         ("report", "hostile.csv", "--\x1b[31m\u202e"),
     ):
         result = run(*words)

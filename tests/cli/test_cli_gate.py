@@ -66,7 +66,7 @@ def test_what_is_not_evaluated_ends_with_1(gate, folder):
         (("old.csv", "--rule", "mean(recall@5) => 0.9"), "did you mean >=?"),
         (("old.csv", "--rule", "mean(recal) >= 0.9"), "Did you mean 'recall@5'?"),
         (("old.csv", "--rule", "losses(recall@5) <= 1"), "needs a baseline: --baseline FILE"),
-        (("old.csv", "--rule", "mean(recall@5) >= 90"), "say so: --bounds NAME=LOW:HIGH"),
+        (("old.csv", "--rule", "mean(recall@5) >= 90"), "Did you mean 90%?"),
         (("old.csv", "--rule", "correct >= 0.9", "--correct", "f1"), "no metric is named 'f1'"),
         (("nowhere.csv", "--rule", GOOD), "nowhere.csv: there is no such file"),
         (("old.csv", "--gates", "nowhere.toml"), "nowhere.toml: cannot be read"),

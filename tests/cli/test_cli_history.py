@@ -66,8 +66,6 @@ def test_files_of_scores_are_runs_in_the_order_given(demo_folder, run):
         ("history runs old.csv", "runs is a folder; name it alone"),
         ("history runs --confidence-level 95", "did you mean 0.95"),
         ("noise repeats old.csv", "expected at least 2 runs"),
-        ("noise repeats old.csv new.csv --queries --planning", "Choose one of --queries"),
-        ("noise repeats old.csv new.csv --tolerance 0", "tolerance must be a number above 0"),
         ("noise repeats old.csv old.csv", "two runs are named"),
     ],
 )
@@ -88,10 +86,3 @@ def test_the_stability_of_queries_takes_the_rule_of_the_user(demo_folder, run):
     told = {row["query_id"]: row for row in rows(result)}
     assert told["q2"]["agreement"] == 0.5  # 0 in old.csv, 1 in new.csv
     assert told["q4"]["agreement"] == 1.0
-
-
-def test_planning_has_a_row_a_number_of_repeats(demo_folder, run):
-    told = rows(run("noise repeats --planning runs --metric faithfulness --format json"))
-    assert [row["repeats"] for row in told] == [1, 2, 3, 5, 10]
-    errors = [row["standard_error"] for row in told]
-    assert errors == sorted(errors, reverse=True)

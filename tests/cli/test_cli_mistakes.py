@@ -31,7 +31,6 @@ MISTAKES = {
         "say so with --higher latency_ms",
     ),
     "an option of another view": ("report old.csv --by topic", "slices has tables of groups"),
-    "no number of queries": ("plan --claim 0.5:0.6", "-n N"),
     "an earlier command": ("thresholds old.csv", "no command is named 'thresholds'"),
     "an unknown family member": ("golden chek golden.jsonl", "No such command 'chek'"),
 }

@@ -52,19 +52,6 @@ def test_metrics_are_the_objectives_of_a_front(runs, run):
     assert told == rank(*runs).pareto(["recall@5", "latency_ms"]).to_dict()
 
 
-def test_margins_are_those_of_python(runs, run):
-    one = "--margin latency_ms=500"
-    two = f"{one} --margin recall@5=0.01,score=0.05"
-    ranking = rank(*runs)
-    expected = {"latency_ms": 500.0, "recall@5": 0.01, "score": 0.05}
-    printed = json.loads(run(f"rank --weighted {FILES} --format json {two}").stdout)
-    assert printed == ranking.weighted(margins=expected).to_dict()
-    printed = json.loads(run(f"rank --pareto {FILES} --format json {one}").stdout)
-    assert printed == ranking.pareto(margins={"latency_ms": 500.0}).to_dict()
-    front = run(f"rank --pareto old.csv new.csv --format json {one}").stdout
-    assert json.loads(front) == printed
-
-
 def test_the_pipelines_of_one_file_are_ranked(folder, run):
     lines = ["query_id,pipeline,metric,score"]
     lines += [f"q{i},{name},mrr,{(i + k) % 3 / 2}" for i in range(6) for k, name in enumerate("ab")]
@@ -85,8 +72,6 @@ def test_the_pipelines_of_one_file_are_ranked(folder, run):
             f"rank --pareto {FILES} --objective =f1",
             "write NAME=METRIC,METRIC, NAME=p95(METRIC) or NAME",
         ),
-        (f"{RANK} --margin fidelity=0.1", "no metric or objective is named 'fidelity'"),
-        (f"rank --weighted {FILES} --margin 0.1", "expected NAME=NUMBER"),
         (f"{RANK} --pairs --pareto", "Choose one of --weighted, --pareto and --pairs."),
         (f"{RANK} --pairs --weight em=1", "Choose one of --weighted, --pareto and --pairs."),
         (f"{RANK} --correction hom", "Did you mean 'holm'"),

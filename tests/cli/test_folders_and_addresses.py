@@ -1,6 +1,8 @@
 """rank and history take a folder, a glob or an address in place of files, as Python does."""
 
+import contextlib
 import json
+import sqlite3
 
 import pytest
 
@@ -17,7 +19,8 @@ def results(folder):
         saved = RAGPipelineEvaluation(name, data, created=f"2026-08-0{day}")
         saved.save(f"results/{name}.csv")
         saved.save(f"runs/{name}.json")
-        saved.save(f"sqlite:///scores.db?table={name}")
+        with contextlib.closing(sqlite3.connect("scores.db")) as database:
+            saved.data.to_sql(name, database, index=False)
 
 
 PLACES = ["results", "results/", "results/*.csv", "runs", "runs/*.json"]

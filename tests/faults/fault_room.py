@@ -1,141 +1,285 @@
-"""Jobs are killed, run out of disk, lose their server or their clock, and are run again.
+"""Jobs are killed, run out of disk or lose their server, and are run again.
 
-Usage::
-
-    python tests/faults/fault_room.py --kills 300 --seed 1 --seconds 600
+    python tests/faults/fault_room.py --n 300 --seed 1
 
 Each scenario runs one of `JOBS` in a new folder, disturbs it once to three times by one of
 `TROUBLES`, at a random moment, and runs it again until it ends. Then nothing may be lost, doubled
 or torn:
 
 - Every file with its final name is whole, at any time: the one that was there before, or the one
-  that a run without trouble writes.
-- In the end all files are those of a run without trouble, and no
-  temporary file is left.
+  that a run without trouble writes. In the end all files are those, and no temporary file is left
+  but by processes that were killed.
 - What was answered and kept is not asked for again; a kill loses only answers in flight.
-- The ledger never knows of less than the server billed, unless it was said that it cannot be
-  written.
 - No traceback, and no command that does not end.
-
-If one of these does not hold, the exit code is 1. ``--kills`` is the number of scenarios with a
-kill; half as many have another trouble. It stops after ``--seconds``.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import itertools
-import os
+import json
+import math
 import random
-import subprocess
+import shutil
+import sqlite3
 import sys
 import tempfile
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fault_jobs import IN_FLIGHT, JOBS, N_FAILED, Job, Outputs
-from forked_commands import Ended, ForkedCommands
-from mortal_servers import MortalServer
+from attack import Found, main
+from forked_commands import Ended, run_command
+from servers import N_DOCS, VERDICT, MortalServer, number_of
 
-HOUR = 3600.0
-BUG = 70
+from rageval_report import RAGPipelineEvaluation
+
+IN_FLIGHT = 4  # questions and messages that a job asks at the same time
+N_QUERIES = 24
 TEMPORARY = ".rageval-tmp"
-SHORT_TIMEOUT = 5  # seconds; for the request that is never answered
+BUG = 70
+# What differs between two runs in which nothing goes wrong, or the server is asked again.
+VOLATILE = {"latency_ms", "asked_at", "first_byte_ms", "attempts"}
+N_FAILED = "error_count"  # in the summary of a run
+
+
+# -- jobs
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command, or a method, that is disturbed and run again.
+
+    `prepare` writes its inputs, and the outputs that it replaces; `words` has URL where the address
+    of the server stands, and `again` what a later run adds. `outputs` says how each of its files is
+    read back, and `n_kept` counts the answers that need not be asked for again.
+    """
+
+    prepare: Callable[[Path], None]
+    words: str
+    outputs: dict[str, Callable[[Path], Any]]
+    n_kept: Callable[[Path], int] | None = None
+    again: str = ""
+
+    def read(self, folder: Path) -> dict[str, Any]:
+        """Each output that exists, or the exception that reading it raises."""
+        found: dict[str, Any] = {}
+        for name, read in self.outputs.items():
+            if (folder / name).exists():
+                try:
+                    found[name] = read(folder / name)
+                except Exception as exc:
+                    found[name] = f"cannot be read: {exc}"
+        return found
+
+
+def scores_in(path: Path) -> dict[str, dict[str, float | None]]:
+    """The scores of a file by metric and query; None where there is none."""
+    frame = RAGPipelineEvaluation.load("x", path).scores
+    return {
+        str(metric): {query: None if math.isnan(x) else x for query, x in frame[metric].items()}
+        for metric in frame
+        if metric != "latency_ms"
+    }
+
+
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [{key: row[key] for key in row if key not in VOLATILE} for row in rows]
+
+
+def page_in(path: Path) -> str:
+    return "whole" if path.read_text(encoding="utf-8").rstrip().endswith("</html>") else "cut"
+
+
+def summary_in(path: Path) -> dict[str, Any]:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    return {key: document[key] for key in ("question_count", N_FAILED, "records")}
+
+
+def n_answers(folder: Path) -> int:
+    """The whole lines of a journal with an answer."""
+    path = folder / "run" / "journal.jsonl"
+    content = path.read_bytes() if path.exists() else b""
+    entries = map(json.loads, content[: content.rfind(b"\n") + 1].splitlines())
+    return sum("format" not in entry and not entry.get("error") for entry in entries)
+
+
+def n_replies(folder: Path) -> int:
+    """The replies in a cache; of a copy, so that the log of a killed process stays as it is."""
+    path = folder / "judges.sqlite"
+    with tempfile.TemporaryDirectory() as folder:
+        for file in path.parent.glob(f"{path.name}*"):
+            shutil.copy(file, folder)
+        with closing(sqlite3.connect(Path(folder) / path.name)) as database:
+            try:
+                return database.execute("SELECT COUNT(*) FROM replies").fetchone()[0]
+            except sqlite3.OperationalError as exc:
+                if "no such table" in str(exc):  # killed before it was created
+                    return 0
+                raise
+
+
+def write_rows(path: Path, **columns: Callable[[int], object]) -> None:
+    rows = ({name: make(i) for name, make in columns.items()} for i in range(N_QUERIES))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def question(i: int) -> str:
+    return f"What is number {i} called, é漢?"
+
+
+def prepare_eval(folder: Path) -> None:
+    write_rows(
+        folder / "queries.jsonl",
+        query_id=lambda i: f"q{i}",
+        question=question,
+        reference=lambda i: f"It is {i % 9} é漢.",
+        relevant=lambda i: [f"d{(number_of(question(i), N_DOCS) + i % 4) % N_DOCS}"],
+    )
+    (folder / "eval.yaml").write_text("retries: 1\nstop_after: 4\n")
+
+
+def prepare_judge(folder: Path) -> None:
+    answer = {"question": question, "answer": lambda i: f"It is {i}."}
+    write_rows(folder / "records.jsonl", query_id=lambda i: f"q{i}", **answer)
+    rubric = {"name": "tone", "question": "Is the answer polite?", "scale": [1, 5]}
+    rubric["prompt"] = f"{VERDICT}, from 1 to 5?\n{{question}}\n{{answer}}"
+    lines = (f"{name} = {json.dumps(value)}\n" for name, value in rubric.items())
+    (folder / "tone.toml").write_text("".join(lines))
+
+
+def prepare_save(folder: Path) -> None:
+    for name in ("new.json", *TABLES):
+        shift = int(name == "new.json")
+        rows = {
+            "query_id": [f"q{i}" for i in range(80)],
+            "recall": [((i + shift) % 7) / 6 if i % 11 else math.nan for i in range(80)],
+            "answer": [f"{shift}: {'é漢 ' * number_of(str(i), 40)}" for i in range(80)],
+        }
+        RAGPipelineEvaluation("x", rows).save(folder / name, force=True)
+
+
+TABLES = tuple(f"out{suffix}" for suffix in (".csv", ".tsv", ".jsonl", ".json", ".parquet"))
+JOBS = {
+    "eval": Job(
+        prepare_eval,
+        "eval --config eval.yaml --url URL/answer --records queries.jsonl -o run "
+        f"--concurrency {IN_FLIGHT} --metric recall@5 --metric exact_match --metric token_f1",
+        {
+            "run/records.jsonl": rows_in,
+            "run/run.json": summary_in,
+            "run/scores.json": scores_in,
+            "run/report.html": page_in,
+        },
+        n_answers,
+        again="--retry-failed",
+    ),
+    "judge": Job(
+        prepare_judge,
+        "judge records.jsonl --provider openai --model toy --base-url URL/v1 --rubric tone.toml "
+        f"--cache judges.sqlite --concurrency {IN_FLIGHT} --price 1:1 --max-cost 5 "
+        "--queries scores.json -o table.html --force",
+        {"scores.json": scores_in, "table.html": page_in},
+        n_replies,
+    ),
+    "save": Job(
+        prepare_save, f"save new.json {' '.join(TABLES)}", dict.fromkeys(TABLES, scores_in)
+    ),
+}
+
+
+# -- kinds of trouble
 
 
 @dataclass(frozen=True)
 class Reference:
     """A run of a job without trouble."""
 
-    before: Outputs
-    after: Outputs
+    before: dict[str, Any]
+    after: dict[str, Any]
     calls: dict[str, int]
     seconds: float
     n_asked: int
     sizes: tuple[int, ...]  # of the files that it wrote
 
 
-@dataclass
-class Findings:
-    """What was done, and what did not hold."""
+def any_call(reference: Reference, rng: random.Random) -> tuple[str, int]:
+    # First a name, then an occurrence: renames are few, and reads are many.
+    name = rng.choice(sorted(reference.calls))
+    return name, rng.randint(1, reference.calls[name])
 
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    seen: Counter[str] = field(default_factory=Counter)
-    faults: list[str] = field(default_factory=list)
+
+def any_size(reference: Reference, rng: random.Random) -> int:
+    return rng.randint(1, rng.choice(reference.sizes))
+
+
+# Each takes what a run without trouble did, and says what goes wrong in the next one. What a server
+# does is an attribute of it: at which request it dies, and how many connections it then resets.
+TROUBLES: dict[str, Callable[[Reference, random.Random], dict[str, Any]]] = {
+    "kill in a call": lambda of, rng: {"kill_at": any_call(of, rng)},
+    "kill in a file": lambda of, rng: {"most_bytes": any_size(of, rng), "dies_there": True},
+    "kill by the clock": lambda of, rng: {"kill_after": rng.random() * of.seconds},
+    "disk full": lambda of, rng: {"most_bytes": any_size(of, rng)},
+    "server resets": lambda of, rng: {"dies_at": rng.randint(1, of.n_asked), "resets": 1},
+    "server dies": lambda of, rng: {"dies_at": rng.randint(1, of.n_asked), "resets": None},
+}
+MAY_END_WITH_2 = {"disk full", "server dies"}
 
 
 class FaultRoom:
-    """Runs scenarios; use it in a ``with`` block."""
+    """Runs scenarios in folders of a scratch folder; use it in a ``with`` block."""
 
-    def __init__(self, scratch: Path, *, mistake: str | None = None):
-        self.scratch = scratch
-        self.mistake = mistake
-        self.findings = Findings()
-        self._references: dict[str, Reference] = {}
-        self._n_folders = 0
+    def __init__(self, scratch: Path, mistake: str | None = None) -> None:
+        self.scratch, self.mistake, self.found = scratch, mistake, Found()
+        self.server, self._references = MortalServer(), {}
 
     def __enter__(self) -> FaultRoom:
-        self._stack = contextlib.ExitStack()
-        self.server = self._stack.enter_context(MortalServer())
-        self.commands = self._stack.enter_context(ForkedCommands())
+        self.server.__enter__()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._stack.close()
+        self.server.__exit__()
 
-    def new_folder(self) -> Path:
-        self._n_folders += 1
-        folder = self.scratch / f"scenario-{self._n_folders}"
-        folder.mkdir(parents=True)
+    def folder(self, job: Job) -> Path:
+        """A new folder with what a job needs."""
+        folder = Path(tempfile.mkdtemp(dir=self.scratch))
+        job.prepare(folder)
+        self.server.forget()
+        self.server.open()
         return folder
 
-    def reference(self, job: Job) -> Reference:
-        """What the job does without trouble."""
-        if job.name not in self._references:
-            # The first run may write bytecode, which are calls that no later run makes.
-            self._run_undisturbed(job)
-            self._references[job.name] = self._run_undisturbed(job)
-        return self._references[job.name]
+    def command(self, job: Job, folder: Path, *, again: bool = False, **trouble: Any) -> Ended:
+        words = job.words.replace("URL", self.server.url).split() + job.again.split() * again
+        return run_command(words, folder, **trouble)
 
-    def _run_undisturbed(self, job: Job) -> Reference:
-        self.server.reset()
-        folder = self.new_folder()
-        job.prepare(folder)
-        before = job.outputs(folder)
-        inputs = set(folder.rglob("*"))
-        ended = self.commands.run(job.words(self.server.url, False), folder)
-        assert ended.code == 0, ended.output
-        written = {path for path in folder.rglob("*") if path.is_file()} - inputs
-        sizes = {path.stat().st_size for path in written} | {4096}
-        return Reference(
-            before,
-            job.outputs(folder),
-            ended.calls,
-            ended.seconds,
-            self.server.n_asked,
-            tuple(sorted(sizes)),
-        )
+    def reference(self, name: str) -> Reference:
+        """What a job does without trouble."""
+        job = JOBS[name]
+        if name not in self._references:
+            for _ in range(2):  # the first run may write bytecode, which no later run does
+                folder = self.folder(job)
+                before, inputs = job.read(folder), set(folder.rglob("*"))
+                ended = self.command(job, folder)
+                assert ended.code == 0, ended.output
+            written = [path for path in folder.rglob("*") if path.is_file()]
+            sizes = {path.stat().st_size for path in written if path not in inputs} | {4096}
+            seen = (ended.calls, ended.seconds, self.server.n_asked, tuple(sorted(sizes)))
+            self._references[name] = Reference(before, job.read(folder), *seen)
+        return self._references[name]
 
-    def run(self, job: Job, trouble: str, seed: int) -> None:
+    def run(self, name: str, trouble: str, seed: int) -> None:
         """Run a scenario, and look at what it leaves."""
-        reference = self.reference(job)
-        kind = TROUBLES[trouble]
-        self.server.reset()
-        self.findings.counts[job.name, trouble] += 1
-        scenario = Scenario(self, job, reference, kind, random.Random(seed), self.findings.seen)
-        with kind.place(self.new_folder()) as folder:
-            job.prepare(folder)
-            try:
-                scenario.play(folder)
-            except Exception as exc:  # of reading what is left
-                scenario.faults.append(f"{type(exc).__name__}: {exc}")
-        for fault in scenario.faults:
-            self.findings.faults.append(f"{job.name}, {trouble}, seed {seed}: {fault}")
+        reference = self.reference(name)
+        folder = self.folder(JOBS[name])
+        scenario = Scenario(self, JOBS[name], reference, trouble, folder)
+        try:
+            scenario.play(random.Random(seed))
+        except Exception as exc:  # of reading what is left
+            scenario.faults.append(f"{type(exc).__name__}: {exc}")
+        self.found.counts[f"{name}: {trouble}"] += 1
+        self.found.faults += [f"{name}, {trouble}, seed {seed}: {each}" for each in scenario.faults]
+        shutil.rmtree(folder)
 
 
 @dataclass
@@ -145,94 +289,68 @@ class Scenario:
     room: FaultRoom
     job: Job
     reference: Reference
-    kind: Kind
-    rng: random.Random
-    seen: Counter[str]
+    trouble: str
+    folder: Path
     faults: list[str] = field(default_factory=list)
     n_kills: int = 0
-    is_ledger_lost: bool = False  # and a warning said so
 
-    def play(self, folder: Path) -> None:
-        again = False
-        for _ in range(self.rng.randint(1, 3) if self.kind.is_kill else 1):
-            ended = self._run(folder, again=again, **self.kind.choose(self))
-            self._check_end(ended)
-            self._check_files(folder)
-            self._check_money(folder)
-            again = True
+    def play(self, rng: random.Random) -> None:
+        is_kill = self.trouble.startswith("kill")
+        for number in range(rng.randint(1, 3) if is_kill else 1):
+            options = TROUBLES[self.trouble](self.reference, rng)
+            if "dies_at" in options:
+                vars(self.room.server).update(options)
+                options = {}
+            ended = self.run(again=number > 0, mistake=self.room.mistake, **options)
+            self.check_end(ended, (2,) if self.trouble in MAY_END_WITH_2 else ())
+            self.check_files()
             if ended.code == 0:  # it was faster than its trouble
                 break
-        self.room.server.dies_at = self.room.server.is_silent_at = None
-        self.room.server.revive()
-        self.kind.give_space(folder)
-        self._finish(folder)
+        self.room.server.dies_at = None
+        self.room.server.open()
+        self.finish(is_kill)
 
-    def _finish(self, folder: Path) -> None:
+    def finish(self, is_kill: bool) -> None:
         """Run once more, without trouble, and compare."""
-        server, job = self.room.server, self.job
-        n_kept = job.n_kept(folder) if job.n_kept else 0
-        n_lost = server.answered.total() - n_kept
-        if self.kind.is_kill and job.n_kept and n_lost > IN_FLIGHT * self.n_kills:
-            self.faults.append(f"{n_lost} answers are lost after {self.n_kills} kills")
-        self.seen["answers in flight that were lost"] += max(0, n_lost)
+        server, job, reference = self.room.server, self.job, self.reference
+        n_kept = job.n_kept(self.folder) if job.n_kept else 0
         before = server.answered.total()
-        ended = self._run(folder, again=True)
-        if ended.code != 0:
-            self.faults.append(f"the last run ended with {ended.code}: {ended.output[-500:]}")
+        if is_kill and job.n_kept and before - n_kept > IN_FLIGHT * self.n_kills:
+            self.faults.append(f"{before - n_kept} answers are lost after {self.n_kills} kills")
+        self.check_end(self.run(again=True, mistake=self.room.mistake), ())
         n_asked = server.answered.total() - before
-        if job.n_kept and n_asked != self.reference.n_asked - n_kept:
-            self.faults.append(
-                f"{n_kept} of {self.reference.n_asked} answers were kept, and {n_asked} asked for"
-            )
-        outputs = self.kind.simplify(job.outputs(folder))
-        expected = self.kind.simplify(self.reference.after)
-        self.faults.extend(
+        if job.n_kept and n_asked != reference.n_asked - n_kept:
+            self.faults.append(f"{n_kept} answers were kept, and {n_asked} asked for")
+        outputs = job.read(self.folder)
+        self.faults += [
             f"{name} is not that of a run without trouble: {outputs.get(name)!s:.300}"
-            for name in expected
-            if outputs.get(name) != expected[name]
-        )
-        self._check_money(folder)
-        left = [path.name for path in folder.rglob("*") if TEMPORARY in path.name]
-        if left:
+            for name, value in reference.after.items()
+            if outputs.get(name) != value
+        ]
+        left = [path.name for path in self.folder.rglob("*") if TEMPORARY in path.name]
+        if left and not is_kill:
             self.faults.append(f"temporary files are left: {left}")
 
-    def _run(self, folder: Path, *, again: bool, **trouble: Any) -> Ended:
-        words = [*self.job.words(self.room.server.url, again), *trouble.pop("more_words", [])]
-        self.seen["runs"] += 1
-        ended = self.room.commands.run(words, folder, mistake=self.room.mistake, **trouble)
-        self.is_ledger_lost |= "is not kept for later runs" in ended.output
-        return ended
+    def run(self, **options: Any) -> Ended:
+        return self.room.command(self.job, self.folder, **options)
 
-    def _check_end(self, ended: Ended) -> None:
-        code = ended.code
-        if code is None:
+    def check_end(self, ended: Ended, codes: tuple[int, ...]) -> None:
+        if ended.code is None:
             self.faults.append(f"it did not end: {ended.output[-300:]}")
-        elif code < 0:
+        elif ended.code < 0 and self.trouble.startswith("kill"):
             self.n_kills += 1
-            self.seen["kills"] += 1
-            if not self.kind.is_kill:
-                self.faults.append(f"signal {-code}")
-        elif code != 0:
-            self.seen["errors"] += 1
-        if code == BUG or "Traceback" in ended.output:
-            self.faults.append(f"a traceback: {ended.output[-800:]}")
-        if code not in (0, None) and code not in self.kind.codes and code >= 0:
-            self.faults.append(f"exit code {code}: {ended.output[-500:]}")
+            self.room.found.counts["kills"] += 1
+        elif ended.code not in (0, *codes) or "Traceback" in ended.output:
+            self.faults.append(f"exit code {ended.code}: {ended.output[-800:]}")
 
-    def _check_files(self, folder: Path) -> None:
+    def check_files(self) -> None:
         """Every file is whole: the one from before, or the one of a run without trouble."""
-        before, after = map(self.kind.simplify, (self.reference.before, self.reference.after))
-        for name, value in self.kind.simplify(self.job.outputs(folder)).items():
-            self.seen["files read back"] += 1
-            is_allowed = value in (before.get(name), after[name])
-            if not is_allowed and not (self.kind.may_be_partial and is_part_of(value, after[name])):
+        may_be_partial = self.trouble in MAY_END_WITH_2
+        for name, value in self.job.read(self.folder).items():
+            after = self.reference.after[name]
+            is_allowed = value in (self.reference.before.get(name), after)
+            if not is_allowed and not (may_be_partial and is_part_of(value, after)):
                 self.faults.append(f"{name} is torn: {value!s:.300}")
-
-    def _check_money(self, folder: Path) -> None:
-        if self.job.n_committed is not None and not self.is_ledger_lost:
-            known, billed = self.job.n_committed(folder), self.room.server.billed
-            if known < billed:
-                self.faults.append(f"the ledger knows of {known}, and {billed} were billed")
 
 
 def is_part_of(value: Any, expected: Any) -> bool:
@@ -253,180 +371,16 @@ def is_part_of(value: Any, expected: Any) -> bool:
     return bool(value == expected)
 
 
-# -- kinds of trouble
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of trouble: how its moment is chosen, and what is allowed with it."""
-
-    choose: Callable[[Scenario], dict[str, Any]]
-    is_kill: bool = False
-    needs_server: bool = False
-    codes: tuple[int, ...] = ()
-    may_be_partial: bool = False
-    on_small_disk: bool = False
-    more_attempts: bool = False
-
-    @contextlib.contextmanager
-    def place(self, folder: Path) -> Iterator[Path]:
-        """The folder; on a small disk of its own if the kind needs one."""
-        if not self.on_small_disk:
-            yield folder
-            return
-        mount(folder, "size=64m")
-        try:
-            yield folder
-        finally:
-            subprocess.run(["umount", str(folder)], check=True)
-
-    def give_space(self, folder: Path) -> None:
-        """Make the small disk large again."""
-        if self.on_small_disk:
-            mount(folder, "remount,size=64m")
-
-    def simplify(self, outputs: Outputs) -> Outputs:
-        """Leave out how often a question was asked, if the trouble makes that differ."""
-        if not self.more_attempts or "run/records.jsonl" not in outputs:
-            return outputs
-        rows = [
-            {key: row[key] for key in row if key != "attempts"}
-            for row in outputs["run/records.jsonl"]
-        ]
-        return {**outputs, "run/records.jsonl": rows}
-
-
-def mount(folder: Path, options: str) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
-
-
-def can_mount(scratch: Path) -> bool:
-    """Whether small disks can be mounted here: Linux, as root."""
-    folder = scratch / "mounted"
-    folder.mkdir()
-    try:
-        mount(folder, "size=64k")
-    except (OSError, subprocess.CalledProcessError):
-        return False
-    subprocess.run(["umount", str(folder)], check=True)
-    return True
-
-
-def _any_call(scenario: Scenario) -> tuple[str, int]:
-    # First a name, then an occurrence: renames are few, and reads are many.
-    calls = scenario.reference.calls
-    name = scenario.rng.choice(sorted(calls))
-    return name, scenario.rng.randint(1, calls[name])
-
-
-def _any_size(scenario: Scenario) -> int:
-    return scenario.rng.randint(1, scenario.rng.choice(scenario.reference.sizes))
-
-
-def _jump(scenario: Scenario, direction: int) -> dict[str, Any]:
-    hours = scenario.rng.uniform(1, 30) * direction
-    return {"jump_at": _any_call(scenario), "jump_by": hours * HOUR}
-
-
-def _die(scenario: Scenario, resets: int | None) -> dict[str, Any]:
-    server = scenario.room.server
-    server.dies_at = scenario.rng.randint(1, scenario.reference.n_asked)
-    server.resets = resets
-    return {}
-
-
-def _be_silent(scenario: Scenario) -> dict[str, Any]:
-    """One request is never answered, and while its client waits the clock goes back."""
-    scenario.room.server.is_silent_at = scenario.rng.randint(1, scenario.reference.n_asked)
-    timeout = {"eval": "--timeout", "judge": "--timeout"}.get(scenario.job.name, "--judge-timeout")
-    return {**_jump(scenario, -1), "more_words": [timeout, str(SHORT_TIMEOUT)]}
-
-
-def _small_disk(scenario: Scenario) -> dict[str, Any]:
-    # Room for the inputs, and for a part of what is written.
-    size = scenario.rng.randint(1, max(8, sum(scenario.reference.sizes) // 4096)) * 4096
-    folder = scenario.room.scratch / f"scenario-{scenario.room._n_folders}"
-    used = os.statvfs(folder)
-    used_bytes = (used.f_blocks - used.f_bfree) * used.f_frsize
-    mount(folder, f"remount,size={used_bytes + size}")
-    return {}
-
-
-_DISK = {"codes": (2,), "may_be_partial": True}
-TROUBLES = {
-    "kill in a call": Kind(lambda s: {"kill_at": _any_call(s)}, is_kill=True),
-    "kill in a file": Kind(
-        lambda s: {"most_bytes": _any_size(s), "kill_at_most_bytes": True},
-        is_kill=True,
-    ),
-    "kill by the clock": Kind(
-        lambda s: {"kill_after": s.rng.random() * s.reference.seconds}, is_kill=True
-    ),
-    "file too large": Kind(lambda s: {"most_bytes": _any_size(s)}, **_DISK),
-    "disk full": Kind(_small_disk, on_small_disk=True, **_DISK),
-    "clock forward": Kind(lambda s: _jump(s, 1)),
-    "clock back": Kind(lambda s: _jump(s, -1)),
-    "server resets": Kind(lambda s: _die(s, 1), needs_server=True, more_attempts=True),
-    "server dies": Kind(
-        lambda s: _die(s, None),
-        needs_server=True,
-        codes=(2,),
-        may_be_partial=True,
-        more_attempts=True,
-    ),
-    "silent server, clock back": Kind(_be_silent, needs_server=True, more_attempts=True),
-}
-KILLS = tuple(name for name, kind in TROUBLES.items() if kind.is_kill)
-
-
-def jobs_for(trouble: str) -> list[Job]:
-    """The jobs that a trouble can meet."""
-    jobs = list(JOBS.values())
-    if trouble == "silent server, clock back":
-        return [JOBS["eval"], JOBS["judge"]]
-    return [job for job in jobs if job.n_kept] if TROUBLES[trouble].needs_server else jobs
-
-
-def play(kills: int, seed: int, seconds: float, scratch: Path) -> Findings:
-    """As many scenarios as wanted, while there is time; all kinds in turn."""
-    others = [name for name in TROUBLES if name not in KILLS]
-    if not can_mount(scratch):
-        others.remove("disk full")
-    end = time.monotonic() + seconds
-    with FaultRoom(scratch) as room:
-        troubles = {True: itertools.cycle(others), False: itertools.cycle(KILLS)}
-        for number in range(kills + kills // 2):
-            if time.monotonic() > end:
-                break
-            trouble = next(troubles[number % 3 == 2])
-            job = random.Random(seed + number).choice(jobs_for(trouble))
-            room.run(job, trouble, seed + number)
-            _tidy(scratch)
-    return room.findings
-
-
-def _tidy(scratch: Path) -> None:
-    for folder in scratch.iterdir():
-        subprocess.run(["rm", "-rf", str(folder)], check=False)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=600.0)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        findings = play(arguments.kills, arguments.seed, arguments.seconds, Path(scratch))
-    for (job, trouble), n in sorted(findings.counts.items()):
-        sys.stdout.write(f"{n:6}  {job}: {trouble}\n")
-    sys.stdout.write(f"{findings.counts.total():6}  scenarios\n")
-    for name, n in sorted(findings.seen.items()):
-        sys.stdout.write(f"{n:6}  {name}\n")
-    for fault in findings.faults:
-        sys.stdout.write(f"FAULT  {fault}\n")
-    return 1 if findings.faults else 0
+def attack(n: int, seed: int) -> Found:
+    """So many scenarios: two in three kill, the others are of the other kinds in turn."""
+    kinds = list(TROUBLES)
+    with tempfile.TemporaryDirectory() as scratch, FaultRoom(Path(scratch)) as room:
+        for number in range(n):
+            trouble = kinds[number % 3] if number % 9 < 6 else kinds[3 + number % 3]
+            jobs = [name for name, job in JOBS.items() if job.n_kept or "server" not in trouble]
+            room.run(random.Random(seed + number).choice(jobs), trouble, seed + number)
+    return room.found
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, attack, 300))

@@ -8,212 +8,145 @@ number, a state or a text that changed without a word is silent, and must not ha
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 import tempfile
-import time
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from attack import Found, main
+
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import RagevalError
 from rageval_report.judges import Cache, Reply
-from rageval_report.judges.ledger import Ledger
 from rageval_report.runner.run_journal import RunJournal
 
-UNCHANGED, REPORTED, ASKED_AGAIN, SILENT = "unchanged", "reported", "asked again", "SILENT"
 N_ROWS = 40
 HEADER = {"id": "a", "created_at": "2026-08-01", "asked": {"seed": 0, "url": "http://localhost"}}
+KEYS = [n.to_bytes(16, "big") for n in range(N_ROWS)]
+Entries = dict[Any, Any]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file: how it is made, which file is damaged, and what a reader makes of it.
+    """A kind of file: its name, how it is written, and what a reader makes of it.
 
     `read` returns the entries by name and what was reported; an entry that is None is one that
     would be asked for again.
     """
 
-    make: Callable[[Path], object]
-    damaged: str
-    read: Callable[[Path], tuple[dict[object, object], list[str]]]
+    name: str
+    write: Callable[[Path], object]
+    read: Callable[[Path], tuple[Entries, list[str]]]
     asks_again: bool = True
 
 
-# -- the cache
-
-
-def keys() -> list[bytes]:
-    return [n.to_bytes(16, "big") for n in range(N_ROWS)]
-
-
-def make_cache(folder: Path) -> None:
-    with Cache(folder / "judges.sqlite") as cache:
-        for n, key in enumerate(keys()):
+def write_cache(path: Path) -> None:
+    with Cache(path) as cache:
+        for n, key in enumerate(KEYS):
             text = f"{n}/10 " + "because " * (n % 7) * (200 if n == 6 else 1)
             cache.put(key, Reply(text, n, None if n % 3 else 1), judge="tone", model="m")
 
 
-def read_cache(folder: Path) -> tuple[dict[object, object], list[str]]:
-    with Cache(folder / "judges.sqlite") as cache:
-        return {key: cache.get(key) for key in keys()}, []
+def read_cache(path: Path) -> tuple[Entries, list[str]]:
+    with Cache(path) as cache:
+        return {key: cache.get(key) for key in KEYS}, []
 
 
-# -- the ledger
-
-
-def make_ledger(folder: Path) -> None:
-    for n in range(N_ROWS):
-        ledger = Ledger(1.0, folder / "judges.sqlite.spending", model="m")
-        ledger.reserve(1000)
-        ledger.settle(1000, 500 + n)
-        ledger.close()
-
-
-def read_ledger(folder: Path) -> tuple[dict[object, object], list[str]]:
-    ledger = Ledger(1.0, folder / "judges.sqlite.spending")
-    ledger.close()
-    return {"earlier": ledger.earlier}, []
-
-
-# -- journals
-
-
-def make_journal(folder: Path) -> None:
-    with RunJournal(folder / "journal.jsonl", HEADER, N_ROWS) as journal:
+def write_journal(path: Path) -> None:
+    with RunJournal(path, HEADER, N_ROWS) as journal:
         for row in range(N_ROWS):
             entry = {"row": row, "query_id": f"q{row}", "answer": f"Answer {row}. é"}
             journal.append(entry if row % 4 else {**entry, "answer": None, "error": "timeout"})
-        for row in range(0, N_ROWS, 8):  # asked again
-            journal.append({"row": row, "query_id": f"q{row}", "answer": "At last."})
 
 
-def read_journal(folder: Path) -> tuple[dict[object, object], list[str]]:
-    with RunJournal(folder / "journal.jsonl", HEADER, N_ROWS) as journal:
-        journal.expect_lines(1 + N_ROWS + N_ROWS // 8)  # as run.json says it
+def read_journal(path: Path) -> tuple[Entries, list[str]]:
+    with RunJournal(path, HEADER, N_ROWS) as journal:
+        journal.expect_lines(1 + N_ROWS)  # as run.json says it
         return {row: journal.entry(row) for row in range(N_ROWS)}, journal.damage
 
 
-# -- evaluations
-
-
-def evaluation() -> RAGPipelineEvaluation:
+def write_scores(path: Path) -> None:
     rows = {
         "query_id": [f"q{n}" for n in range(N_ROWS)],
         "recall@5": [n / N_ROWS if n % 5 else None for n in range(N_ROWS)],
         "faithfulness": [float(n % 2) for n in range(N_ROWS)],
         "faithfulness_state": ["failed" if n == 3 else "scored" for n in range(N_ROWS)],
         "question": [f"What is {n}? é" for n in range(N_ROWS)],
-        "topic": ["" if n % 3 else None for n in range(N_ROWS)],
     }
-    return RAGPipelineEvaluation("hybrid", rows, config={"top_k": 5})
+    RAGPipelineEvaluation("hybrid", rows, config={"top_k": 5}).save(path)
 
 
-def make_saved(name: str) -> Callable[[Path], object]:
-    return lambda folder: evaluation().save(folder / name)
-
-
-def read_saved(name: str) -> Callable[[Path], tuple[dict[object, object], list[str]]]:
-    def read(folder: Path) -> tuple[dict[object, object], list[str]]:
-        loaded = RAGPipelineEvaluation.load(None, folder / name)
-        content: dict[object, object] = {
-            "name": loaded.name,
-            "config": repr(loaded.config),
-            "metrics": repr(loaded.metrics),
-            "scores": repr(loaded.scores.to_dict()),
-            "details": repr(loaded.details.to_dict()),
-        }
-        return content, list(loaded.notes)
-
-    return read
+def read_scores(path: Path) -> tuple[Entries, list[str]]:
+    loaded = RAGPipelineEvaluation.load(None, path)
+    parts = (loaded.name, loaded.config, loaded.metrics, loaded.scores, loaded.details)
+    texts = [repr(one.to_dict() if hasattr(one, "to_dict") else one) for one in parts]
+    return dict(enumerate(texts)), list(loaded.notes)
 
 
 KINDS = {
-    "cache": Kind(make_cache, "judges.sqlite", read_cache),
-    "ledger": Kind(make_ledger, "judges.sqlite.spending", read_ledger, asks_again=False),
-    "journal of a run": Kind(make_journal, "journal.jsonl", read_journal),
-    "saved Parquet": Kind(
-        make_saved("a.parquet"), "a.parquet", read_saved("a.parquet"), asks_again=False
-    ),
+    "cache": Kind("judges.sqlite", write_cache, read_cache),
+    "journal of a run": Kind("journal.jsonl", write_journal, read_journal),
+    "saved Parquet": Kind("a.parquet", write_scores, read_scores, asks_again=False),
 }
 
 
-# -- damage
-
-
-def damage(data: bytes, random: Random) -> bytes:
+def damaged(data: bytes, rng: Random) -> bytes:
     """The bytes with one bit flipped or, one time in five, without their end."""
-    if random.random() < 0.2:
-        return data[: random.randrange(len(data))]
+    if rng.random() < 0.2:
+        return data[: rng.randrange(len(data))]
     changed = bytearray(data)
-    changed[random.randrange(len(data))] ^= 1 << random.randrange(8)
+    changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     return bytes(changed)
 
 
-def outcome(kind: Kind, folder: Path, expected: dict[object, object], usual: list[str]) -> str:
-    """What a reader makes of the files in a folder."""
+def outcome(kind: Kind, path: Path, expected: Entries, usual: list[str]) -> str:
+    """What a reader makes of a file."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            entries, notes = kind.read(folder)
+            entries, notes = kind.read(path)
         except RagevalError:
-            return REPORTED
-    is_reported = bool(caught) or bool([note for note in notes if note not in usual])
+            return "reported"
     wrong = [name for name, entry in entries.items() if entry != expected[name]]
     if kind.asks_again and any(entries[name] is not None for name in wrong):
-        return SILENT  # even if something was reported: it would be scored
-    if is_reported:
-        return REPORTED
-    if not wrong:
-        return UNCHANGED
-    return ASKED_AGAIN if kind.asks_again else SILENT
+        return "SILENT"  # even if something was reported: it would be scored
+    if caught or set(notes) - set(usual):
+        return "reported"
+    return ("asked again" if kind.asks_again else "SILENT") if wrong else "unchanged"
 
 
-def flip(kind: Kind, n: int, random: Random) -> tuple[Counter[str], list[Any]]:
-    """The outcomes of `n` damages, and the damaged contents that were silent."""
-    counts: Counter[str] = Counter()
-    silent = []
-    with tempfile.TemporaryDirectory() as name:
-        whole, folder = Path(name, "whole"), Path(name, "damaged")
+def flip(name: str, kind: Kind, n: int, rng: Random, found: Found) -> None:
+    """Damage a file so many times."""
+    with tempfile.TemporaryDirectory() as text:
+        whole, folder = Path(text, "whole"), Path(text, "damaged")
         whole.mkdir()
-        kind.make(whole)
-        data = (whole / kind.damaged).read_bytes()
+        kind.write(whole / kind.name)
+        data = (whole / kind.name).read_bytes()
         shutil.copytree(whole, folder)
-        expected, usual = kind.read(folder)
+        expected, usual = kind.read(folder / kind.name)
         for _ in range(n):
-            shutil.rmtree(folder)
+            shutil.rmtree(folder)  # a database may have left files beside it
             shutil.copytree(whole, folder)
-            changed = damage(data, random)
-            (folder / kind.damaged).write_bytes(changed)
-            found = outcome(kind, folder, expected, usual)
-            counts[found] += 1
-            if found == SILENT:
-                silent.append(changed)
-    return counts, silent
+            content = damaged(data, rng)
+            (folder / kind.name).write_bytes(content)
+            said = outcome(kind, folder / kind.name, expected, usual)
+            found.counts[f"{name}: {said}"] += 1
+            if said == "SILENT":
+                found.fault(f"{name}: a damage was silent", content)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--n", type=int, default=10_000, help="damages, over all kinds")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    random, n_silent, start = Random(options.seed), 0, time.perf_counter()
-    n_each = -(-options.n // len(KINDS))
+def attack(n: int, seed: int) -> Found:
+    """So many damages, over all kinds."""
+    rng, found = Random(seed), Found()
     for name, kind in KINDS.items():
-        counts, _ = flip(kind, n_each, random)
-        n_silent += counts[SILENT]
-        listed = ", ".join(f"{counts[key]} {key}" for key in (UNCHANGED, REPORTED, ASKED_AGAIN))
-        sys.stdout.write(f"{name:20} {n_each} damages: {listed}, {counts[SILENT]} silent\n")
-    seconds = time.perf_counter() - start
-    sys.stdout.write(f"{n_each * len(KINDS)} damages, {n_silent} silent, {seconds:.0f} s\n")
-    return 1 if n_silent else 0
+        flip(name, kind, -(-n // len(KINDS)), rng, found)
+    return found
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main(__doc__, attack, 10_000))

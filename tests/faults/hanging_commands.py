@@ -1,18 +1,14 @@
 """Commands that misbehave at random: each question ends with an answer or an error, and in time.
 
-Usage::
-
-    python tests/faults/hanging_commands.py --questions 500 --seed 1 --threads 8
+    python tests/faults/hanging_commands.py --n 500 --seed 1
 
 Every question goes to a command that does one of `DEEDS`, with a text of 1 to 1,000,000 characters.
 It must end as the table says, at most `LATE` seconds after its time-out; afterwards no process, no
-open file and no thread may be left. If one of these does not hold, the exit code is 1.
+open file and no thread may be left.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import os
 import random
 import sys
@@ -20,8 +16,9 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from attack import Found, main
 
 from rageval_report.runner.commands import CommandSettings, CommandTarget
 from rageval_report.runner.query_source import Query
@@ -30,11 +27,9 @@ from rageval_report.runner.replies import TargetError
 LONGEST = 1_000_000
 TIMEOUT = 1.0  # seconds; for commands that never answer
 PATIENCE = 120.0  # seconds; for commands that do, on a machine however busy
-GRACE = 0.3
 LATE = 60.0
 # In the arguments of every process, so that those that are left can be found.
 MARK = f"hanging_commands_of_{os.getpid()}"
-
 BEGINNING = f"""
 import json, os, signal, subprocess, sys, time
 def answer(line):
@@ -44,100 +39,70 @@ def child(**options):
     return subprocess.Popen(words, **options)
 EACH = lambda: iter(sys.stdin)
 """
-
-
-@dataclass(frozen=True)
-class Deed:
-    """What a command does, and how its questions may end; "answer" is the right answer."""
-
-    program: str
-    outcomes: set[str]
-    timeout: float = PATIENCE
-
-
-DEEDS: dict[str, Deed] = {
-    "answers": Deed("for line in EACH(): answer(line)", {"answer"}),
-    "reads slowly": Deed(
-        "line = b''\n"
-        "while not line.endswith(b'\\n'):\n"
-        "    line += os.read(0, 20_000)\n"
-        "    time.sleep(0.002)\n"
-        "answer(line)",
-        {"answer"},
+READS_SLOWLY = """
+line = b''
+while not line.endswith(b'\\n'):
+    line += os.read(0, 20_000)
+    time.sleep(0.002)
+answer(line)
+"""
+WRITES_SLOWLY = """
+text = json.dumps({'answer': json.loads(sys.stdin.readline())['question']}) + '\\n'
+for i in range(0, len(text), 50_000):
+    print(text[i : i + 50_000], end='', flush=True)
+    time.sleep(0.002)
+"""
+# What a command does, and how its question ends; "answer" is the right answer.
+DEEDS = {
+    "answers": ("for line in EACH(): answer(line)", "answer"),
+    "reads slowly": (READS_SLOWLY, "answer"),
+    "writes slowly": (WRITES_SLOWLY, "answer"),
+    "writes messages": (
+        "for line in EACH(): sys.stderr.write('m' * 500_000); answer(line)",
+        "answer",
     ),
-    "writes slowly": Deed(
-        "for line in EACH():\n"
-        "    text = json.dumps({'answer': json.loads(line)['question']}) + '\\n'\n"
-        "    for i in range(0, len(text), 50_000):\n"
-        "        sys.stdout.write(text[i : i + 50_000])\n"
-        "        sys.stdout.flush()\n"
-        "        time.sleep(0.002)",
-        {"answer"},
+    "does not read": ("time.sleep(30)", "timeout"),
+    "reads and is silent": ("sys.stdin.read(); time.sleep(30)", "timeout"),
+    "closes its input": ("os.close(0); time.sleep(30)", "timeout"),
+    "closes its output": ("os.close(1); time.sleep(30)", "exited"),
+    "ends at once": ("os._exit(3)", "exited"),
+    "ends with half an answer": ("print('{\"ans', end='', flush=True); os._exit(3)", "exited"),
+    "writes before it reads": (
+        "print('x' * 1_000_000, flush=True)\nfor line in EACH(): answer(line)",
+        "content",
     ),
-    "writes messages": Deed(
-        "for line in EACH(): sys.stderr.write('m' * 500_000); answer(line)", {"answer"}
+    "never stops writing": ("while True: sys.stdout.write('x' * 100_000)", "size"),
+    "never stops writing lines": ("while True: sys.stdout.write('{}\\n' * 10_000)", "content"),
+    "never stops writing messages": ("while True: sys.stderr.write('m' * 100_000)", "timeout"),
+    "ignores SIGTERM": (
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(30)",
+        "timeout",
     ),
-    "does not read": Deed("time.sleep(30)", {"timeout"}, TIMEOUT),
-    "reads and is silent": Deed("sys.stdin.read(); time.sleep(30)", {"timeout"}, TIMEOUT),
-    "closes its input": Deed("os.close(0); time.sleep(30)", {"timeout"}, TIMEOUT),
-    "closes its output": Deed("os.close(1); time.sleep(30)", {"exited"}),
-    "closes everything": Deed("os.closerange(0, 3); time.sleep(30)", {"exited"}),
-    "ends at once": Deed("os._exit(3)", {"exited"}),
-    "ends with half an answer": Deed(
-        "print('{\"ans', end='', flush=True); os._exit(3)", {"exited"}
-    ),
-    "writes before it reads": Deed(
-        "print('x' * 1_000_000, flush=True)\nfor line in EACH(): answer(line)", {"content"}
-    ),
-    "never stops writing": Deed("while True: sys.stdout.write('x' * 100_000)", {"size"}),
-    "never stops writing lines": Deed(
-        "while True: sys.stdout.write('{}\\n' * 10_000)", {"content"}
-    ),
-    "never stops writing messages": Deed(
-        "while True: sys.stderr.write('m' * 100_000)", {"timeout"}, TIMEOUT
-    ),
-    "writes 200 MB": Deed("sys.stdout.write('x' * 200_000_000)", {"size"}),
-    "ignores SIGTERM": Deed(
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(30)", {"timeout"}, TIMEOUT
-    ),
-    "has a child that holds the pipes": Deed("child(); os._exit(3)", {"exited"}),
-    "has a child in a session of its own": Deed(
-        "child(start_new_session=True); os._exit(3)", {"exited"}
-    ),
-    "answers and has children": Deed(
-        "child(); child()\nfor line in EACH(): answer(line)", {"answer"}
-    ),
+    "has a child that holds the pipes": ("child(); os._exit(3)", "exited"),
+    # It has left the group and is out of reach; it ends by itself after 30 seconds.
+    "has a child in its own session": ("child(start_new_session=True); os._exit(3)", "exited"),
+    "answers and has children": ("child(); child()\nfor line in EACH(): answer(line)", "answer"),
 }
-# A child that has left its group is out of reach; it ends by itself after 30 seconds.
-OUT_OF_REACH = {"has a child in a session of its own"}
 
 
-@dataclass
-class Outcomes:
-    """How the questions of a run ended."""
-
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    faults: list[str] = field(default_factory=list)
-    slowest: float = 0.0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self, deed: str, outcome: str, seconds: float) -> None:
-        with self.lock:
-            self.counts[deed, outcome] += 1
-            over = seconds - DEEDS[deed].timeout
-            if DEEDS[deed].timeout == TIMEOUT:
-                self.slowest = max(self.slowest, over)
-            if over > LATE:
-                self.faults.append(f"{deed}: {over:.1f} s after the time-out")
-            if outcome not in DEEDS[deed].outcomes:
-                self.faults.append(f"{deed}: {outcome}")
+def judge(deed: str, outcome: str, seconds: float, found: Found) -> None:
+    """Note how a question ended, and whether it may."""
+    expected = DEEDS[deed][1]
+    found.counts[f"{deed}: {outcome}"] += 1
+    late = seconds - (TIMEOUT if expected == "timeout" else PATIENCE)
+    if late > LATE:
+        found.fault(f"{deed}: {late:.1f} s after the time-out")
+    if outcome != expected:
+        found.fault(f"{deed}: {outcome}")
 
 
-def ask_once(deed: str, length: int, outcomes: Outcomes) -> None:
+def ask_once(deed: str, length: int, found: Found) -> None:
     """Start a command, ask it, and close it."""
-    program = BEGINNING + DEEDS[deed].program
+    program, expected = DEEDS[deed]
     settings = CommandSettings(
-        (sys.executable, "-c", program, MARK), timeout=DEEDS[deed].timeout, grace_period=GRACE
+        (sys.executable, "-c", BEGINNING + program, MARK),
+        timeout=TIMEOUT if expected == "timeout" else PATIENCE,
+        grace_period=0.3,
     )
     question = "é?" * (length // 2) + "!" * (length % 2)
     started = time.monotonic()
@@ -147,70 +112,54 @@ def ask_once(deed: str, length: int, outcomes: Outcomes) -> None:
             outcome = "answer" if reply.fields["answer"] == question else "another answer"
         except TargetError as exc:
             outcome = exc.kind
-    outcomes.add(deed, outcome, time.monotonic() - started)
+    judge(deed, outcome, time.monotonic() - started, found)
 
 
-def left_processes() -> list[str]:
-    """The command lines of processes that carry the mark and have not ended."""
-    lines = []
+def left_processes() -> int:
+    """The processes that carry the mark and have not ended."""
+    n = 0
     for folder in Path("/proc").iterdir():
         try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
+            n += MARK.encode() in (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:  # no process, or one that has just ended
             continue
-        if MARK.encode() in words:
-            lines.append(b" ".join(words)[-200:].decode(errors="replace"))
-    return lines
+    return n
 
 
 def open_files() -> Counter[str]:
     """What this process has open."""
     names: Counter[str] = Counter()
     for place in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):  # the folder itself, which has been read
+        try:
             names[str(place.readlink())] += 1
+        except OSError:  # the folder itself, which has been read
+            continue
     return names
 
 
-def stress(n_questions: int, seed: int, threads: int = 8) -> Outcomes:
-    """Ask so many questions, and look what is left."""
-    random_ = random.Random(seed)
-    outcomes = Outcomes()
-    # Every deed at least once, if there are enough questions.
-    deeds = [*DEEDS, *random_.choices(list(DEEDS), k=n_questions)][:n_questions]
-    lengths = [int(LONGEST ** random_.random()) for _ in deeds]
-    files = open_files()
-    before = threading.active_count()
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(ask_once, deeds, lengths, [outcomes] * len(deeds)))
-    if threading.active_count() > before:
-        outcomes.faults.append(f"{threading.active_count() - before} threads are left")
-    left = open_files() - files
-    if left:
-        outcomes.faults.append(f"open files are left: {sorted(left)}")
-    allowed = sum(n for (deed, _), n in outcomes.counts.items() if deed in OUT_OF_REACH)
-    end = time.monotonic() + LATE
-    while len(left_processes()) > allowed and time.monotonic() < end:
-        time.sleep(0.1)  # a killed process needs a moment to go
-    if len(left_processes()) > allowed:
-        outcomes.faults.append(f"{len(left_processes())} processes are left; {allowed} may be")
-    return outcomes
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--questions", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=8)
-    arguments = parser.parse_args()
-    outcomes = stress(arguments.questions, arguments.seed, arguments.threads)
-    for (deed, outcome), n in sorted(outcomes.counts.items()):
-        sys.stdout.write(f"{n:6}  {deed}: {outcome}\n")
-    sys.stdout.write(f"slowest end after a time-out: {outcomes.slowest:.2f} s\n")
-    for fault in outcomes.faults:
-        sys.stdout.write(f"FAULT  {fault}\n")
-    return 1 if outcomes.faults else 0
+def attack(n: int, seed: int) -> Found:
+    """Ask so many questions, each deed at least once if there are enough, and look what is left."""
+    rng, found = random.Random(seed), Found()
+    deeds = [*DEEDS, *rng.choices(list(DEEDS), k=n)][:n]
+    lengths = [int(LONGEST ** rng.random()) for _ in deeds]
+    files, threads = open_files(), threading.active_count()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask_once, deeds, lengths, [found] * n))
+    # What has left its group holds its pipe, and the thread that reads it, until it ends by itself.
+    allowed, end = deeds.count("has a child in its own session"), time.monotonic() + LATE
+    while True:
+        left = {
+            "processes": left_processes(),
+            "threads": threading.active_count() - threads,
+            "open files": (open_files() - files).total(),
+        }
+        if max(left.values()) <= allowed:
+            return found
+        if time.monotonic() > end:  # a killed process needs a moment to go
+            found.fault(f"left: {left}; {allowed} of each may be")
+            return found
+        time.sleep(0.1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, attack, 500))

@@ -2,16 +2,14 @@
 
 import gzip
 import io
-import json
 import zipfile
-from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rageval_report import history, read_scores, score_rankings
+from rageval_report import read_scores, score_rankings
 from rageval_report.errors import RagevalError, ReaderError
 
 FRAME = pd.DataFrame({"query_id": ["q1", "q2"], "recall": [0.5, 1.0]})
@@ -124,35 +122,3 @@ def test_a_cell_that_names_an_impossible_file_is_refused(tmp_path, name):
     path.write_text(f'filename,module_name,module_params,is_best\n"{name}",bm25,{{}},True\n')
     with pytest.raises(RagevalError):
         read_scores(path, reader="autorag")
-
-
-@pytest.mark.parametrize("folder", ["a" * 5000, "a" * 300])
-def test_a_folder_of_runs_with_an_impossible_name_is_refused(folder):
-    with pytest.raises(RagevalError, match="it does not exist"):
-        history(folder)
-
-
-def test_the_same_bytes_without_the_damage_are_read():
-    assert list(read_scores(json.dumps(FRAME.to_dict("records")).encode())) == ["pipeline"]
-    assert list(read_scores(workbook(lambda _, data: data))) == ["pipeline"]
-
-
-@pytest.mark.parametrize("number", [10**400, -(10**309)], ids=["positive", "negative"])
-def test_a_huge_latency_of_phoenix_is_left_out(number):
-    path = Path(__file__).parent.parent / "golden" / "phoenix" / "experiment.json"
-    runs = json.loads(path.read_text(encoding="utf-8"))
-    runs[0]["latency_ms"] = number
-    [evaluation] = read_scores(json.dumps(runs).encode(), reader="phoenix").values()
-    # The query has two repeats, so its latency is that of the other one.
-    assert evaluation.scores["latency_ms"].iloc[0] == runs[1]["latency_ms"]
-    assert "1 cells of 'latency_ms' are not numbers and are left out" in evaluation.notes
-
-
-@pytest.mark.parametrize("number", [10**400, -(10**309)], ids=["positive", "negative"])
-def test_a_huge_score_in_a_ranking_is_refused(number):
-    rows = [
-        {"query_id": "q1", "doc_id": "d1", "score": number},
-        {"query_id": "q1", "doc_id": "d2", "score": 0.5},
-    ]
-    with pytest.raises(RagevalError, match="the score must be a number"):
-        read_scores(json.dumps(rows).encode(), reader="rankings", qrels={"q1": {"d1": 1}})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
 import zipfile
 import zlib
 
@@ -15,6 +16,7 @@ from rageval_report.files.archives import Archive
 from rageval_report.files.source import Source
 
 ZSTD = 93
+ZSTD_MODULE = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 
 def zipped(members, method=zipfile.ZIP_DEFLATED):
@@ -38,7 +40,7 @@ def packed_by_hand(name, packed, content_size, crc, method, flags=0):
 
 
 def zstd_member(name, content):
-    zstd = pytest.importorskip(archives._ZSTD)
+    zstd = pytest.importorskip(ZSTD_MODULE)
     half = len(content) // 2
     frames = zstd.compress(content[:half]) + zstd.compress(content[half:])
     return packed_by_hand(name, frames, len(content), zlib.crc32(content), ZSTD)
@@ -94,7 +96,7 @@ def test_an_archive_that_says_it_swells_beyond_limits_is_refused(archive, monkey
 def test_a_member_that_hides_its_size_is_not_read_as_whole(archive, method):
     content = bytes(5_000_000)
     if method == ZSTD:
-        packed = pytest.importorskip(archives._ZSTD).compress(content)
+        packed = pytest.importorskip(ZSTD_MODULE).compress(content)
     else:
         packer = zlib.compressobj(wbits=-15)
         packed = packer.compress(content) + packer.flush()
@@ -111,12 +113,12 @@ def test_a_member_whose_checksum_is_wrong_is_damaged(archive):
 
 def test_an_encrypted_member_is_told(archive):
     found = archive(packed_by_hand("a", b"abc", 3, zlib.crc32(b"abc"), 0, flags=1))
-    with pytest.raises(ReaderError, match="'a' of the archive is encrypted"):
+    with pytest.raises(ReaderError, match="'a' of the archive is damaged, or locked"):
         found.read("a")
 
 
 def test_another_compression_is_told(archive):
-    with pytest.raises(ReaderError, match="'a' of the archive cannot be unpacked"):
+    with pytest.raises(ReaderError, match="'a' of the archive is damaged, or locked"):
         archive(packed_by_hand("a", b"abc", 3, 0, 97)).read("a")
 
 

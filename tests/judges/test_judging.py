@@ -2,13 +2,10 @@
 
 import json
 import math
-import sys
-from functools import partial
 
 import numpy as np
 import pytest
 from scipy.stats import f_oneway
-from tqdm import tqdm
 
 from rageval_report.errors import DataError
 from rageval_report.judges import (
@@ -17,10 +14,7 @@ from rageval_report.judges import (
     Rubric,
     ScriptedChat,
     estimate,
-    estimate_preference,
     judge,
-    prefer,
-    sessions,
 )
 from rageval_report.judges.rubric import rubrics_of
 from rageval_report.scores import Catalogue
@@ -188,7 +182,7 @@ def test_scores_stand_with_their_queries_whatever_the_order_of_answers(rows):
     "how",
     [
         *({"concurrency": value} for value in (0, -1, 2.5, True, None)),
-        *({"n_repeats": 0}, {"per_minute": 0}, {"max_cost": 0}),
+        *({"n_repeats": 0}, {"max_cost": 0}),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused(rows, how):
@@ -257,24 +251,6 @@ def test_all_shipped_rubrics_run_together(rows):
     assert ((judged.scores >= 0) & (judged.scores <= 1)).all(axis=None)
 
 
-def test_records_that_were_judged_before_are_judged_anew(rows):
-    first = judge(rows, TONE, ScriptedChat(lambda message: "hm"), n_repeats=2)
-    again = judge(first.rows.reset_index(), TONE, ScriptedChat(by_question))
-    assert again.rows["tone"].tolist() == [0.0, 0.25, 0.5]
-    assert {"tone_state", "tone_repeats"}.isdisjoint(again.rows.columns)
-
-
-# -- the progress bar
-
-
-def test_the_bar_shows_what_failed_and_what_it_cost(rows, monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(sessions, "tqdm", partial(tqdm, mininterval=0))
-    chat = ScriptedChat(lambda message: Reply("No.", 1000, 100, "refusal"), model="m")
-    judge(rows, TONE, chat, prices={"m": (1.0, 10.0)}, concurrency=1)
-    assert "failed=3, cost=0.0060 USD" in capsys.readouterr().err
-
-
 # -- estimating
 
 
@@ -300,35 +276,3 @@ def test_what_is_in_the_cache_is_not_asked_again(rows, tmp_path):
 def test_an_estimate_makes_no_cache(rows, tmp_path):
     estimate(rows, "coherence", ScriptedChat([]), cache=tmp_path / "c")
     assert not (tmp_path / "c").exists()
-
-
-# -- two pipelines beside each other
-
-
-@pytest.fixture
-def better(rows):
-    return [{**row, "answer": f"{row['answer']} Indeed."} for row in rows]
-
-
-def test_a_preference_is_estimated_in_both_orders_as_it_is_asked(rows, better):
-    chat = ScriptedChat(
-        lambda message: Reply('{"better": "2"}', message.size // 4 + 20, 40), model="m"
-    )
-    prices = {"m": (1.0, 10.0)}
-    table = estimate_preference(rows, better, chat, prices=prices).iloc[0]
-    assert chat.asked == []
-    usage = prefer(rows, better, chat, prices=prices).usage.iloc[0]
-    assert table["n_calls"] == usage["n_calls"] == 6
-    assert table["prompt_tokens"] == pytest.approx(usage["prompt_tokens"], rel=0.01)
-    assert table["cost_usd"] == pytest.approx(usage["cost_usd"], rel=0.01)
-
-
-def test_a_preference_out_of_the_cache_is_free(rows, better, tmp_path):
-    chat = ScriptedChat(lambda message: '{"better": "2"}', model="m")
-    prefer(rows[:2], better[:2], chat, cache=tmp_path / "c")
-    table = estimate_preference(
-        rows, better, chat, cache=tmp_path / "c", prices={"m": (1.0, 10.0)}
-    ).iloc[0]
-    alone = estimate_preference(rows[2:], better[2:], chat, prices={"m": (1.0, 10.0)}).iloc[0]
-    assert table[["n_calls", "n_cached"]].tolist() == [2, 4]
-    assert table["cost_usd"] == alone["cost_usd"]

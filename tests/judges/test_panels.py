@@ -38,7 +38,8 @@ def test_yes_and_no_become_the_majority(rows):
     ]
     judged = judge(rows, POLITE, chats)
     assert judged.scores["is_polite"].tolist() == [1.0, 1.0, 0.0]  # 2 of 3, 2 of 3, 1 of 3
-    assert judged.votes("is_polite").to_numpy().tolist() == [[1, 1, 0], [1, 0, 1], [0, 0, 1]]
+    votes = {name: one.scores["is_polite"].tolist() for name, one in judged.by_judge.items()}
+    assert votes == {"a": [1, 1, 0], "b": [1, 0, 0], "c": [0, 1, 1]}
     assert judged.settings["combined_by"] == {"is_polite": "majority"}
     assert "is_polite: the majority of 3 judges (a, b, c)" in judged.notes
 
@@ -86,7 +87,7 @@ def failing(name, error=None):
 def test_a_judge_that_fails_entirely_leaves_the_scores_of_the_others(rows):
     judged = judge(rows, TONE, [grader("a", 5, 1, 2), failing("b")], give_up_after=1, concurrency=1)
     assert judged.scores["tone"].tolist() == [1.0, 0.0, 0.25]
-    assert judged.votes("tone")["b"].isna().all()
+    assert judged.by_judge["b"].scores["tone"].isna().all()
     assert judged.failure is None
     assert judged.notes[0].startswith("b gave no score at all: nothing was judged")
     assert "no route" in judged.notes[0]
@@ -153,7 +154,8 @@ def test_each_judge_has_its_own_replies_in_the_cache(rows, tmp_path):
     again = judge(rows, TONE, [a, b, c], cache=tmp_path / "c")
     assert [len(chat.asked) for chat in (a, b, c)] == [3, 3, 3]
     assert again.usage["n_cached"].tolist() == [3, 3, 0]
-    assert again.votes("tone")[["a", "b"]].equals(before.votes("tone"))
+    for name in ("a", "b"):
+        assert again.by_judge[name].scores.equals(before.by_judge[name].scores)
 
 
 # -- preferences
@@ -289,4 +291,3 @@ def test_the_majority_of_judges_decides_and_an_even_split_is_a_tie(pipelines):
     assert found.usage["judge_model"].tolist() == ["a", "b", "c"]
     assert found.settings["combined_by"] == "majority"
     assert "preference: the majority of 3 judges (a, b, c)" in found.notes
-    assert any("1 of 4 queries have scores of some judges only" in note for note in found.notes)

@@ -1,18 +1,13 @@
 """What judging costs, and the budget that bounds it."""
 
 import json
-import os
-import subprocess
-import sys
-import threading
 
 import pandas as pd
 import pytest
 
-from rageval_report.errors import DataError, JudgeError
+from rageval_report.errors import DataError
 from rageval_report.judges import Message, Reply, Rubric, ScriptedChat, estimate, judge
 from rageval_report.judges.chats import max_reply_tokens, max_request_tokens
-from rageval_report.judges.ledger import Ledger, ledger_path
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
 FIVE = json.dumps({"reasoning": "so", "score": 5})
@@ -48,8 +43,6 @@ def test_a_budget_is_a_positive_number(max_cost):
     chat = ScriptedChat([FIVE], model="m")
     with pytest.raises(DataError, match="max_cost must be a finite number > 0"):
         judge(records(1), TONE, chat, prices=PRICES, max_cost=max_cost)
-    with pytest.raises(ValueError, match='max_cost_over must be "cache" or "run"'):
-        judge(records(1), TONE, chat, prices=PRICES, max_cost_over="day")
     assert chat.asked == []
 
 
@@ -62,15 +55,10 @@ def spent(judged):
     return float(note.split()[2])
 
 
-def usage(judged):
-    return judged.usage.iloc[0]
-
-
 def test_an_answer_costs_what_the_server_counts(provider, chat_of, rows):
     provider.will(FIVE)  # 100 tokens sent, 20 received
     judged = judge(rows, TONE, chat_of(), prices={"toy": (10, 100)}, max_cost=1)
     assert spent(judged) == pytest.approx(3 * (100 * 10 + 20 * 100) / 1e6)
-    assert usage(judged)["n_unknown"] == 0
 
 
 @pytest.mark.parametrize(
@@ -93,8 +81,6 @@ def test_an_attempt_without_a_known_outcome_costs_its_maximum(
     judged = judge(rows[:1], TONE, chat, prices={"toy": (0, 100)}, max_cost=1)
     provider.released.set()
     assert spent(judged) == pytest.approx(300 * 100 / 1e6)
-    assert usage(judged)[["n_unknown", "max_unknown_usd"]].tolist() == [1, 300 * 100 / 1e6]
-    assert any("1 attempts were not answered" in note for note in judged.notes)
 
 
 def test_an_attempt_that_the_server_refuses_costs_nothing(provider, chat_of, status, rows):
@@ -103,14 +89,6 @@ def test_an_attempt_that_the_server_refuses_costs_nothing(provider, chat_of, sta
     judged = judge(rows[:2], TONE, chat, prices={"toy": (10, 100)}, max_cost=1, concurrency=1)
     assert len(provider.asked) == 3
     assert spent(judged) == pytest.approx((100 * 10 + 20 * 100) / 1e6)
-
-
-def test_a_server_that_is_not_there_costs_nothing(chat_of, rows, tmp_path):
-    chat = chat_of(base_url="http://127.0.0.1:9/v1")
-    how = {"prices": {"toy": (1, 1)}, "max_cost": 1, "cache": tmp_path / "c"}
-    with pytest.raises(JudgeError, match="cannot be reached"):
-        judge(rows, TONE, chat, **how)
-    assert Ledger(1.0, ledger_path(tmp_path / "c")).earlier == 0
 
 
 def test_a_request_without_its_schema_is_an_attempt_of_its_own(provider, chat_of, rows):
@@ -128,7 +106,7 @@ def test_tokens_that_nobody_counted_cost_the_maximum(provider, chat_of, say, row
     judged = judge(rows, TONE, chat, prices={"toy": (0, 10)}, max_cost=0.025, concurrency=1)
     assert judged.scores["tone"].notna().sum() == 2
     assert spent(judged) == pytest.approx(0.02)
-    assert pd.isna(usage(judged)["cost_usd"])
+    assert pd.isna(judged.usage["cost_usd"].item())
 
 
 def test_an_answer_that_costs_more_than_it_may_is_charged_and_stops_the_session(
@@ -176,50 +154,10 @@ def test_what_is_added_to_a_request_changes_its_limit(chat_of, rows, name, extra
             judge(rows, TONE, chat, prices={"toy": (1, 1)}, max_cost=1)
 
 
-# -- one budget for all
-
-
-def test_a_budget_includes_what_earlier_runs_with_the_same_cache_have_spent(tmp_path):
+def test_a_budget_is_that_of_one_run(tmp_path):
     chat = ScriptedChat(lambda message: Reply(FIVE, 200, 100), model="m", max_tokens=100)
-    how = {"prices": PRICES, "cache": tmp_path / "c", "concurrency": 1}
-    judge(records(3), TONE, chat, **how)  # 0.0036 USD, without a budget of its own
-    judged = judge(records(30), TONE, chat, max_cost=0.01, **how)
-    assert len(chat.asked) == 7
-    assert spent(judged) == pytest.approx(7 * 0.0012)
-    assert "0.0036 of it by other runs with the cache" in judged.notes[-1]
-    again = judge(records(30), TONE, chat, max_cost=0.01, **how)
-    assert len(chat.asked) == 7
-    assert again.scores["tone"].notna().sum() == 7
-    assert "0.0084 USD of it by other runs with the same cache" in again.notes[0]
-    judge(records(30), TONE, chat, max_cost=0.01, max_cost_over="run", **how)
-    assert len(chat.asked) == 14
-
-
-PROGRAM = """
-import sys
-from rageval_report.judges import Rubric, judge, openai_chat
-tone = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
-rows = [{"query_id": f"q{i}", "question": f"{i}?", "answer": "a"} for i in range(9)]
-chat = openai_chat("toy", base_url=sys.argv[1], max_tokens=1000)
-judge(rows, tone, chat, cache=sys.argv[2], prices={"toy": (0, 10)}, max_cost=0.035)
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows ends processes in another way")
-def test_a_killed_run_leaves_its_reservations_to_the_next_one(provider, chat_of, tmp_path):
-    held = threading.Event()
-    provider.will(lambda prompt: held.wait(20) and FIVE)
-    words = [sys.executable, "-c", PROGRAM, provider.url("openai"), str(tmp_path / "c")]
-    with subprocess.Popen(words) as process:
-        for _ in range(3):  # there is no room for a fourth
-            assert provider.arrived.acquire(timeout=30)
-        process.kill()
-    held.set()
-    assert len(provider.asked) == 3
-    how = {"cache": tmp_path / "c", "prices": {"toy": (0, 10)}}
-    judged = judge(records(9), TONE, chat_of(max_tokens=1000), max_cost=0.035, **how)
-    assert judged.failure.startswith("nothing was judged: the budget of 0.035 USD is too small")
-    assert "0.03 USD of it by other runs" in judged.failure
-    judged = judge(records(9), TONE, chat_of(max_tokens=1000), max_cost=0.06, **how)
-    assert judged.scores["tone"].notna().all()
-    assert spent(judged) == pytest.approx(0.03 + 9 * 20 * 10 / 1e6, rel=1e-3)
+    how = {"prices": PRICES, "cache": tmp_path / "c", "concurrency": 1, "max_cost": 0.01}
+    for n in (7, 14):  # what is in the cache is free
+        judged = judge(records(30), TONE, chat, **how)
+        assert len(chat.asked) == judged.scores["tone"].notna().sum() == n
+        assert spent(judged) == pytest.approx(7 * 0.0012)

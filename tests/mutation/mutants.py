@@ -1,447 +1,267 @@
 """Small changes to a file of Python: each is one that a test should notice.
 
-`mutants_of` finds the places in the syntax tree and gives every change as bytes to replace, so that
-what is shown is exactly what runs. Nothing is written: `Mutant.applied_to` returns the new source.
-
-A change is made to comparisons, arithmetic, `and` and `or` (swapped, and one operand dropped),
-numbers, booleans, conditions (negated), `return` (of None), calls of pairs such as `min` and `max`
-(swapped), the first two positional arguments (swapped), bounds of slices (dropped), default values,
-and statements (deleted). Texts, annotations, decorators and what an error says are left alone.
+A change is made in the syntax tree: to comparisons, arithmetic, `and` and `or` (swapped, and one
+operand dropped), numbers, booleans, conditions (negated), `return` (of None), calls of pairs such
+as `min` and `max` (swapped), the first two arguments (swapped), bounds of slices (dropped), default
+values, and statements (deleted). Texts, annotations, decorators and what an error says are left
+alone. Nothing is written: `changed` returns a tree that can be compiled.
 """
 
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cache
-from itertools import pairwise
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
 
-COMPARISONS: dict[type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
-    ast.Lt: ("<", ("<=", ">=")),
-    ast.LtE: ("<=", ("<", ">")),
-    ast.Gt: (">", (">=", "<=")),
-    ast.GtE: (">=", (">", "<")),
-    ast.Eq: ("==", ("!=",)),
-    ast.NotEq: ("!=", ("==",)),
-    ast.Is: ("is", ("is not",)),
-    ast.IsNot: ("is not", ("is",)),
-    ast.In: ("in", ("not in",)),
-    ast.NotIn: ("not in", ("in",)),
-}
-ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
-    ast.Add: ("+", "-"),
-    ast.Sub: ("-", "+"),
-    ast.Mult: ("*", "/"),
-    ast.Div: ("/", "*"),
-    ast.FloorDiv: ("//", "/"),
-    ast.Mod: ("%", "//"),
-    ast.Pow: ("**", "*"),
-    ast.BitAnd: ("&", "|"),
-    ast.BitOr: ("|", "&"),
-    ast.BitXor: ("^", "&"),
-    ast.LShift: ("<<", ">>"),
-    ast.RShift: (">>", "<<"),
+OTHERS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Add: (ast.Sub,),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Div,),
+    ast.Div: (ast.Mult,),
+    ast.FloorDiv: (ast.Div,),
+    ast.Mod: (ast.FloorDiv,),
+    ast.Pow: (ast.Mult,),
+    ast.BitAnd: (ast.BitOr,),
+    ast.BitOr: (ast.BitAnd,),
+    ast.And: (ast.Or,),
+    ast.Or: (ast.And,),
 }
 # Calls whose name is swapped for its counterpart, alone or as an attribute.
-PAIRS = [
-    *(("min", "max"), ("any", "all"), ("minimum", "maximum"), ("floor", "ceil"), ("amin", "amax")),
-    *(("nanmin", "nanmax"), ("argmin", "argmax"), ("idxmin", "idxmax"), ("fmin", "fmax")),
-    *(("cumsum", "cumprod"), ("sum", "prod"), ("nansum", "nanprod"), ("isna", "notna")),
-    *(("cdf", "sf"), ("ppf", "isf"), ("startswith", "endswith"), ("lstrip", "rstrip")),
-    *(("zeros", "ones"), ("sqrt", "square"), ("expm1", "exp"), ("log1p", "log")),
-]
-SWAPPED = {name: other for pair in PAIRS for name, other in (pair, pair[::-1])}
-# Calls that give the same with their first two arguments swapped, or whose swap says nothing.
-SYMMETRIC = {
-    *("min", "max", "minimum", "maximum", "fmin", "fmax", "hypot", "isclose", "allclose", "gcd"),
-    *("array_equal", "union1d", "intersect1d", "logical_and", "logical_or", "cast", "isinstance"),
-    *("issubclass", "hasattr", "getattr", "print", "zip", "add", "multiply"),
+PAIRS = (
+    "min max|any all|minimum maximum|floor ceil|nanmin nanmax|argmin argmax|idxmin idxmax|"
+    "cumsum cumprod|sum prod|nansum nanprod|isna notna|cdf sf|ppf isf|startswith endswith|"
+    "lstrip rstrip|zeros ones|sqrt square|expm1 exp|log1p log"
+)
+SWAPPED = {
+    name: other
+    for pair in map(str.split, PAIRS.split("|"))
+    for name, other in (pair, reversed(pair))
 }
-
-Edit = tuple[int, int, str]
+# Calls that give the same with their first two arguments swapped, or whose swap says nothing.
+SYMMETRIC = frozenset(
+    "min max minimum maximum hypot isclose allclose gcd array_equal union1d intersect1d cast zip "
+    "logical_and logical_or isinstance issubclass hasattr getattr add multiply".split()
+)
+# Fields of nodes that are no code that runs, or are left alone.
+LEFT_ALONE = {"annotation", "returns", "decorator_list", "type_params"}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: the bytes from `start` to `end` of a file are replaced by `text`."""
+    """One change of a file: its number there, where it is, and its statement before and after."""
 
     file: str
-    line: int
+    number: int
     function: str
-    kind: str
-    start: int
-    end: int
-    text: str
-    old: str  # the whole lines that change, without their indentation
+    lines: tuple[int, ...]  # a test that reaches one of these reaches the change
+    old: str
     new: str
-    occurrence: int  # of the same change of the same lines in the same function, from 0
-    lines: tuple[int, ...]  # a test that reaches one of these lines covers the mutant
-    fallback_lines: tuple[int, ...]  # or, if none of them is ever reached, one of these
-    reads: tuple[str, ...]  # names that a statement outside functions binds
+    occurrence: int  # of the same change of the same statement in the same function, from 0
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """What names the mutant as long as its lines and its function stay as they are."""
+        """What names the mutant as long as its statement and its function stay as they are."""
         return (self.file, self.function, self.old, self.new, self.occurrence)
 
-    def applied_to(self, source: bytes) -> bytes:
-        """The source of the file with the change."""
-        return source[: self.start] + self.text.encode() + source[self.end :]
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.lines[0]} {self.function or '(outside functions)'}"
+        return f"{where}\n    - {self.old}\n    + {self.new}"
 
 
-def mutants_of(file: str, source: bytes) -> list[Mutant]:
-    """All mutants of a file, in the order of its lines; those that do not compile are left out."""
-    finder, tree = _Finder(file, source), ast.parse(source)
-    finder.visit(tree)
-    blocks = [_lines_of_block(statement, finder.text) for statement in tree.body]
-    starts = [start for start, _ in blocks]
-    seen: Counter[tuple[str, str, str, str, int]] = Counter()
-    distinct = {(mutant.start, mutant.end, mutant.text): mutant for mutant in finder.found}
-    mutants = []
-    for mutant in sorted(distinct.values(), key=lambda one: (one.start, one.end, one.text)):
-        # The statement of the module that holds the change is enough, and is compiled sooner.
-        start, end = blocks[bisect_right(starts, mutant.start) - 1]
-        text = mutant.text.encode()
-        if not _compiles(source[start : mutant.start] + text + source[mutant.end : end]):
-            continue
-        mutants.append(replace(mutant, occurrence=seen[mutant.key]))
-        seen[mutant.key] += 1
-    return mutants
+def mutants_of(file: str, source: str) -> list[Mutant]:
+    """All mutants of a file, in the order of its statements."""
+    seen: Counter[tuple[str, str, str]] = Counter()
+    found = []
+    for number, change in zip(count(), _changes(ast.parse(source)), strict=False):
+        old = _text(change.statement)
+        new = change.with_it(lambda change=change: _text(change.statement))
+        if old != new:
+            key = (change.function, old, new)
+            lines = tuple(_header(change.statement))
+            found.append(Mutant(file, number, change.function, lines, old, new, seen[key]))
+            seen[key] += 1
+    return found
 
 
-def _lines_of_block(statement: ast.stmt, text: _Text) -> tuple[int, int]:
-    """Where a statement of a module starts, with its decorators, and ends."""
-    decorators = getattr(statement, "decorator_list", [])
-    first = min(node.lineno for node in (statement, *decorators))
-    return text.starts[first - 1], text.span(statement)[1]
+def changed(source: str, number: int) -> ast.Module:
+    """The tree of a source with one of its changes."""
+    tree = ast.parse(source)
+    for place, change in enumerate(_changes(tree)):
+        if place == number:
+            change.put(change.new)
+            return ast.fix_missing_locations(tree)
+    raise IndexError(number)
 
 
-def _compiles(source: bytes) -> bool:
-    try:
-        compile(source, "<mutant>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
-        return False
-    return True
+@dataclass(frozen=True)
+class _Change:
+    """A node of a statement that another takes the place of."""
+
+    function: str
+    statement: ast.stmt
+    holder: ast.AST | list
+    slot: str | int
+    old: ast.AST
+    new: ast.AST | None
+
+    def put(self, node: ast.AST | None) -> None:
+        if isinstance(self.holder, list):
+            self.holder[self.slot] = node
+        else:
+            setattr(self.holder, self.slot, node)
+
+    def with_it(self, look: object) -> str:
+        if self.old is self.statement:
+            return "pass" if isinstance(self.new, ast.Pass) else _text(self.new)
+        self.put(self.new)
+        text = look()
+        self.put(self.old)
+        return text
 
 
-class _Text:
-    """The bytes of a file, found by the lines and columns of nodes and tokens."""
-
-    def __init__(self, source: bytes) -> None:
-        self.source = source
-        self.rows = source.splitlines(keepends=True)
-        self.starts = [0]
-        for row in self.rows:
-            self.starts.append(self.starts[-1] + len(row))
-        self.operators: list[tuple[int, int, str]] = []
-        for token in tokenize.tokenize(io.BytesIO(source).readline):
-            if token.type == tokenize.OP or token.string in {"and", "or", "not", "in", "is"}:
-                at = self.offset_of_character(*token.start)
-                self.operators.append((at, at + len(token.string), token.string))
-
-    def offset_of_character(self, line: int, column: int) -> int:
-        return self.starts[line - 1] + len(self.rows[line - 1].decode()[:column].encode())
-
-    def span(self, node: ast.AST) -> tuple[int, int]:
-        start = self.starts[node.lineno - 1] + node.col_offset
-        return start, self.starts[node.end_lineno - 1] + node.end_col_offset
-
-    def of(self, node: ast.AST) -> str:
-        start, end = self.span(node)
-        return self.source[start:end].decode()
-
-    def operator_between(self, left: int, right: int, name: str) -> tuple[int, int] | None:
-        """Where an operator of one or two words stands between two offsets."""
-        words = name.split()
-        inside = [one for one in self.operators if left <= one[0] and one[1] <= right]
-        for place, (start, _, _) in enumerate(inside):
-            found = inside[place : place + len(words)]
-            if [one[2] for one in found] == words:
-                return start, found[-1][1]
-        return None
-
-    def lines_of(self, start: int, end: int, text: str) -> tuple[str, str]:
-        """The whole lines around a change, before and after it, on one line each."""
-        first = self.source.rfind(b"\n", 0, start) + 1
-        last = self.source.find(b"\n", end)
-        last = len(self.source) if last < 0 else last
-        before, after = self.source[first:start].decode(), self.source[end:last].decode()
-        old = before + self.source[start:end].decode() + after
-        return " ".join(old.split()), " ".join((before + text + after).split())
+def _text(statement: ast.stmt) -> str:
+    """A statement on one line; of one that holds others its head."""
+    if isinstance(statement, FUNCTIONS):
+        return f"def {statement.name}({ast.unparse(statement.args)}):"
+    text = ast.unparse(statement)
+    return text.partition("\n")[0] if hasattr(statement, "body") else " ".join(text.split())
 
 
-class _Finder(ast.NodeVisitor):
-    """Walks a file and collects its mutants."""
-
-    def __init__(self, file: str, source: bytes) -> None:
-        self.file, self.text = file, _Text(source)
-        self.found: list[Mutant] = []
-        self.scope: list[str] = []
-        self.functions: list[ast.AST] = []
-        self.classes: list[ast.ClassDef] = []
-        self.statement: ast.stmt | None = None
-        self.defaults_of: ast.FunctionDef | ast.AsyncFunctionDef | None = None
-        self.bound: list[set[str]] = [set()]
-
-    # -- what is collected
-
-    def add(self, kind: str, node: ast.AST, edit: Edit | None) -> None:
-        if edit is None or self.statement is None:
-            return
-        start, end, text = edit
-        old, new = self.text.lines_of(start, end, text)
-        if old == new:
-            return
-        fallback, reads = self._where_noticed()
-        lines = tuple(range(node.lineno, node.end_lineno + 1)) if self.functions else ()
-        line = self.text.source.count(b"\n", 0, start) + 1
-        function = ".".join(self.scope)
-        details = (old, new, 0, lines, fallback, reads)
-        self.found.append(Mutant(self.file, line, function, kind, start, end, text, *details))
-
-    def _where_noticed(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        """Lines and names at which a change of this statement shows."""
-        if self.functions:
-            return tuple(_header_lines(self.statement)), ()
-        if self.defaults_of is not None:
-            body = self.defaults_of.body
-            return tuple(range(body[0].lineno, body[-1].end_lineno + 1)), ()
-        if self.classes:
-            inside = [node for node in ast.walk(self.classes[-1]) if _is_function(node)]
-            lines = [range(n.body[0].lineno, n.body[-1].end_lineno + 1) for n in inside]
-            return tuple(line for span in lines for line in span), (self.classes[-1].name,)
-        return (), tuple(sorted(_names_bound_by(self.statement)))
-
-    def replaced(self, node: ast.AST, text: str) -> Edit:
-        return (*self.text.span(node), text)
-
-    # -- statements and scopes
-
-    def visit(self, node: ast.AST) -> None:
-        if not isinstance(node, ast.stmt):
-            super().visit(node)
-            return
-        before, self.statement = self.statement, node
-        self._deletion(node)
-        super().visit(node)
-        self.statement = before
-
-    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        before, self.defaults_of = self.defaults_of, node
-        for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None:
-                self.visit(default)
-        self.defaults_of = before
-        self.scope.append(node.name)
-        self.functions.append(node)
-        self.bound.append({one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)})
-        for statement in node.body:
-            self.visit(statement)
-        self.bound.pop()
-        self.functions.pop()
-        self.scope.pop()
-
-    visit_AsyncFunctionDef = visit_FunctionDef
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        self.functions.append(node)
-        self.visit(node.body)
-        self.functions.pop()
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self.scope.append(node.name)
-        self.classes.append(node)
-        functions, self.functions = self.functions, []
-        for statement in node.body:
-            self.visit(statement)
-        self.functions = functions
-        self.classes.pop()
-        self.scope.pop()
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
-            self.visit(node.value)
-        self.bound[-1] |= _names_bound_by(node)
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        self.generic_visit(node)
-        self.bound[-1] |= _names_bound_by(node)
-
-    def visit_Raise(self, node: ast.Raise) -> None:
-        """What an error says is not changed; deleting the statement is."""
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Texts are left alone, with what is formatted into them."""
-
-    def _deletion(self, node: ast.stmt) -> None:
-        if isinstance(node, ast.Break | ast.Continue):
-            other = "continue" if isinstance(node, ast.Break) else "break"
-            self.add("break and continue", node, self.replaced(node, other))
-        calls = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await)
-        again = isinstance(node, ast.Assign) and self._binds_nothing_new(node)
-        if self.functions and (calls or again or isinstance(node, ast.AugAssign | ast.Raise)):
-            self.add("deleted statement", node, self.replaced(node, "pass"))
-
-    def _binds_nothing_new(self, node: ast.Assign) -> bool:
-        names = _names_bound_by(node)
-        return names <= self.bound[-1]
-
-    # -- conditions
-
-    def visit_If(self, node: ast.If) -> None:
-        if ast.unparse(node.test) == "TYPE_CHECKING":
-            return
-        self._negation(node.test)
-        self.generic_visit(node)
-
-    def visit_While(self, node: ast.While) -> None:
-        self._negation(node.test)
-        self.generic_visit(node)
-
-    def visit_IfExp(self, node: ast.IfExp) -> None:
-        self._negation(node.test)
-        self.generic_visit(node)
-
-    def visit_comprehension(self, node: ast.comprehension) -> None:
-        for condition in node.ifs:
-            self._negation(condition)
-        self.generic_visit(node)
-
-    def _negation(self, test: ast.expr) -> None:
-        """The comparison operators negate a lone comparison, and `not` is dropped elsewhere."""
-        is_not = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
-        if not is_not and not (isinstance(test, ast.Compare) and len(test.ops) == 1):
-            self.add(
-                "negated condition", test, self.replaced(test, f"(not ({self.text.of(test)}))")
-            )
-
-    # -- expressions
-
-    def visit_Compare(self, node: ast.Compare) -> None:
-        for operator, (left, right) in zip(
-            node.ops, pairwise([node.left, *node.comparators]), strict=True
-        ):
-            name, others = COMPARISONS[type(operator)]
-            self._operator("comparison", node, left, right, name, others)
-        self.generic_visit(node)
-
-    def visit_BinOp(self, node: ast.BinOp) -> None:
-        if type(node.op) in ARITHMETIC and not self._is_text_or_type(node):
-            name, other = ARITHMETIC[type(node.op)]
-            self._operator("arithmetic", node, node.left, node.right, name, (other,))
-        self.generic_visit(node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        if type(node.op) in ARITHMETIC and not _is_text(node.value):
-            name, other = ARITHMETIC[type(node.op)]
-            names = (f"{name}=", (f"{other}=",))
-            self._operator("arithmetic", node, node.target, node.value, *names)
-        self.generic_visit(node)
-
-    def _is_text_or_type(self, node: ast.BinOp) -> bool:
-        """A union of types at the top of a file is not arithmetic, and texts know only `+`."""
-        is_union = isinstance(node.op, ast.BitOr) and not self.functions
-        return is_union or _is_text(node.left) or _is_text(node.right)
-
-    def _operator(
-        self,
-        kind: str,
-        node: ast.AST,
-        left: ast.AST,
-        right: ast.AST,
-        name: str,
-        others: Iterable[str],
-    ) -> None:
-        place = self.text.operator_between(self.text.span(left)[1], self.text.span(right)[0], name)
-        if place is None:
-            return
-        start, end = self.text.span(node)
-        before = self.text.source[start : place[0]].decode()
-        after = self.text.source[place[1] : end].decode()
-        for other in others:
-            # A power binds more tightly than what takes its place.
-            whole = (start, end, f"({before}{other}{after})")
-            self.add(kind, node, whole if name == "**" else (*place, other))
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        name, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-        parts = [self._with_parentheses(value, node) for value in node.values]
-        self.add("and and or", node, self.replaced(node, f"({f' {other} '.join(parts)})"))
-        for dropped in range(len(parts)):
-            kept = parts[:dropped] + parts[dropped + 1 :]
-            self.add("dropped operand", node, self.replaced(node, f"({f' {name} '.join(kept)})"))
-        self.generic_visit(node)
-
-    def _with_parentheses(self, value: ast.expr, parent: ast.BoolOp) -> str:
-        text = self.text.of(value)
-        loose = isinstance(value, ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr)
-        return f"({text})" if loose else text
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
-        if isinstance(node.op, ast.Not | ast.USub | ast.Invert):
-            kind = "negated condition" if isinstance(node.op, ast.Not) else "arithmetic"
-            self.add(kind, node, self.replaced(node, f"({self.text.of(node.operand)})"))
-        self.generic_visit(node)
-
-    def visit_Constant(self, node: ast.Constant) -> None:
-        value = node.value
-        if isinstance(value, bool):
-            self.add("constant", node, self.replaced(node, str(not value)))
-        elif isinstance(value, int | float):
-            # One more than a large number is often as good; twice as much is not.
-            other = value * 2 if abs(value) >= 1000 else value + 1
-            self.add("constant", node, self.replaced(node, repr(other)))
-            if value == 1:
-                self.add("constant", node, self.replaced(node, repr(value - 1)))
-
-    def visit_Return(self, node: ast.Return) -> None:
-        value = node.value
-        if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
-            self.add("return", node, self.replaced(node, "return None"))
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        called = node.func
-        name = getattr(called, "attr", getattr(called, "id", ""))
-        if name in SWAPPED:
-            end = self.text.span(called)[1]
-            self.add("swapped call", node, (end - len(name.encode()), end, SWAPPED[name]))
-        first_two = node.args[:2]
-        stars = any(isinstance(value, ast.Starred) for value in first_two)
-        if len(first_two) == 2 and not stars and name not in SYMMETRIC:
-            start, end = self.text.span(first_two[0])[0], self.text.span(first_two[1])[1]
-            texts = [self.text.of(value) for value in first_two]
-            middle = self.text.source[
-                self.text.span(first_two[0])[1] : self.text.span(first_two[1])[0]
-            ]
-            if texts[0] != texts[1]:
-                new = texts[1] + middle.decode() + texts[0]
-                self.add("swapped arguments", node, (start, end, new))
-        self.generic_visit(node)
-
-    def visit_Slice(self, node: ast.Slice) -> None:
-        for bound in (node.lower, node.upper):
-            if bound is not None:
-                self.add("slice", bound, self.replaced(bound, ""))
-        self.generic_visit(node)
-
-
-@cache
-def _header_lines(statement: ast.stmt) -> range:
+def _header(statement: ast.stmt) -> range:
     """The lines of a statement without those of the statements inside it."""
-    inside = [child.lineno for child in ast.walk(statement) if isinstance(child, ast.stmt)]
+    inside = [node.lineno for node in ast.walk(statement) if isinstance(node, ast.stmt)]
     inside.remove(statement.lineno)
     end = min(inside) - 1 if inside else statement.end_lineno
     return range(statement.lineno, max(end, statement.lineno) + 1)
 
 
-def _is_function(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+def _changes(tree: ast.Module) -> Iterator[_Change]:
+    """Every change; the tree is as it was before each."""
+    yield from _inside(tree, None, (), set())
+
+
+def _inside(
+    node: ast.AST, statement: ast.stmt | None, scope: tuple[str, ...], bound: set[str]
+) -> Iterator[_Change]:
+    """The changes below a node; `bound` are the names that the function around it has."""
+    if isinstance(node, FUNCTIONS):
+        yield from _of_slot(node.args, "defaults", statement, scope, bound)
+        yield from _of_slot(node.args, "kw_defaults", statement, scope, bound)
+        names = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+        yield from _of_slot(node, "body", statement, (*scope, node.name), names)
+        return
+    if isinstance(node, ast.ClassDef):
+        yield from _of_slot(node, "body", statement, (*scope, node.name), set())
+        return
+    for field in node._fields:
+        if field not in LEFT_ALONE:
+            yield from _of_slot(node, field, statement, scope, bound)
+
+
+def _of_slot(
+    node: ast.AST, field: str, statement: ast.stmt | None, scope: tuple[str, ...], bound: set[str]
+) -> Iterator[_Change]:
+    value = getattr(node, field)
+    slots = [(value, n) for n in range(len(value))] if isinstance(value, list) else [(node, field)]
+    for holder, slot in slots:
+        child = holder[slot] if isinstance(holder, list) else getattr(holder, slot)
+        if not isinstance(child, ast.AST) or _is_for_types(child):
+            continue
+        mine = child if isinstance(child, ast.stmt) else statement
+        for new in _replacements(child, scope, bound):
+            yield _Change(".".join(scope), mine, holder, slot, child, new)
+        if _is_condition(node, field) and not isinstance(child, ast.Compare | ast.UnaryOp):
+            negated = ast.UnaryOp(ast.Not(), child)
+            yield _Change(".".join(scope), mine, holder, slot, child, negated)
+        if isinstance(node, ast.Slice):
+            yield _Change(".".join(scope), mine, holder, slot, child, None)
+        if not isinstance(child, ast.Raise | ast.JoinedStr):
+            yield from _inside(child, mine, scope, bound)
+        if isinstance(child, ast.stmt):
+            bound |= _names_bound_by(child)
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _is_condition(node: ast.AST, field: str) -> bool:
+    is_test = field == "test" and isinstance(node, ast.If | ast.While | ast.IfExp)
+    return is_test or (field == "ifs" and isinstance(node, ast.comprehension))
+
+
+def _replacements(
+    node: ast.AST, scope: tuple[str, ...], bound: set[str]
+) -> Iterator[ast.AST | None]:
+    """What may take the place of a node."""
+    match node:
+        case ast.Break():
+            yield ast.Continue()
+        case ast.Continue():
+            yield ast.Break()
+        case ast.Raise() | ast.Expr(value=ast.Call() | ast.Await()):
+            yield ast.Pass()
+        case ast.Assign() if scope and _names_bound_by(node) <= bound:
+            yield ast.Pass()
+        case ast.AugAssign(target, op, value):
+            yield ast.Pass()
+            if not _is_text(value):
+                yield from (ast.AugAssign(target, other(), value) for other in _others(op))
+        case ast.Return(value) if value is not None and ast.unparse(value) != "None":
+            yield ast.Return(None)
+        case ast.Compare(left, ops, comparators):
+            for place, op in enumerate(ops):
+                for other in _others(op):
+                    yield ast.Compare(left, [*ops[:place], other(), *ops[place + 1 :]], comparators)
+        case ast.BinOp(left, op, right) if not _is_text(left) and not _is_text(right):
+            if scope or not isinstance(op, ast.BitOr):  # outside it is a union of types
+                yield from (ast.BinOp(left, other(), right) for other in _others(op))
+        case ast.BoolOp(op, values):
+            yield ast.BoolOp(_others(op)[0](), values)
+            for place in range(len(values)):
+                kept = values[:place] + values[place + 1 :]
+                yield ast.BoolOp(op, kept) if len(kept) > 1 else kept[0]
+        case ast.UnaryOp(ast.Not() | ast.USub() | ast.Invert(), operand):
+            yield operand
+        case ast.Constant(bool() as value):
+            yield ast.Constant(not value)
+        case ast.Constant(int() | float() as value):
+            # One more than a large number is often as good; twice as much is not.
+            yield ast.Constant(value * 2 if abs(value) >= 1000 else value + 1)
+            if value == 1:
+                yield ast.Constant(value - 1)
+        case ast.Call():
+            yield from _other_calls(node)
+
+
+def _others(op: ast.AST) -> tuple[type[ast.AST], ...]:
+    return OTHERS.get(type(op), ())
+
+
+def _other_calls(call: ast.Call) -> Iterator[ast.Call]:
+    function, arguments = call.func, call.args
+    name = getattr(function, "attr", getattr(function, "id", ""))
+    if name in SWAPPED:
+        is_attribute = isinstance(function, ast.Attribute)
+        other = SWAPPED[name]
+        swapped = ast.Attribute(function.value, other, function.ctx) if is_attribute else None
+        yield ast.Call(swapped or ast.Name(other, ast.Load()), arguments, call.keywords)
+    has_stars = any(isinstance(value, ast.Starred) for value in arguments[:2])
+    if len(arguments) > 1 and not has_stars and name not in SYMMETRIC:
+        yield ast.Call(function, [arguments[1], arguments[0], *arguments[2:]], call.keywords)
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -450,25 +270,12 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _names_bound_by(statement: ast.AST) -> set[str]:
-    """The names that an assignment or a definition binds."""
-    if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        return {name for target in targets for name in _names_in(target)}
-    return {statement.name} if hasattr(statement, "name") else set()
-
-
-def _names_in(target: ast.AST) -> Iterator[str]:
-    for node in ast.walk(target):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-
-
-def lines_that_read(names: Iterable[str], source: bytes) -> set[int]:
-    """The lines of a file on which one of these names is read, alone or as an attribute."""
-    wanted = set(names)
+    """The names that an assignment binds."""
+    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
     return {
-        node.lineno
-        for node in ast.walk(ast.parse(source))
-        if (isinstance(node, ast.Name) and node.id in wanted and isinstance(node.ctx, ast.Load))
-        or (isinstance(node, ast.Attribute) and node.attr in wanted)
+        node.id
+        for target in targets
+        if target is not None
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }

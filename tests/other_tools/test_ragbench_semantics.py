@@ -399,7 +399,7 @@ def test_its_configuration_is_read():
         }
     )
     assert config.datasets == ("ragbench", "squad_v2")
-    assert (config.run.samples, config.run.seed) == (50, 42)
+    assert (config.samples, config.seed) == (50, 42)
     names = [name for _, names in config.groups.by_fields() for name in names]
     assert {"recall@1", "recall@5", "precision@3", "section_accuracy", "latency_ms"} <= set(names)
     assert not {"false_refusal", "recall@10"} & set(names)

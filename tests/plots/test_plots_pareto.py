@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from rageval_report.analysis.rank import rank
@@ -19,7 +18,7 @@ def front(pipeline):
         pipeline("cheap", {"faithfulness": [0.6, 0.5] * 6, "cost_usd": [0.01] * n}),
         pipeline("waste", {"faithfulness": [0.7, 0.6] * 6, "cost_usd": [0.03] * n}),
     ]
-    return rank(*runs).pareto(n_resamples=99)
+    return rank(*runs, n_resamples=99).pareto()
 
 
 def marks(ax, marker):
@@ -35,26 +34,6 @@ def test_diamonds_are_on_the_front_and_circles_are_dominated(front):
         assert marks(ax, marker) == set(zip(rows["cost"], rows["faithfulness"], strict=True))
     hues = {line.get_marker(): line.get_color() for line in ax.lines}
     assert (hues["D"], hues["o"]) == (BLUE, GREY)
-
-
-def test_a_diamond_is_hollow_where_dominance_is_not_shown(pipeline):
-    rng = np.random.default_rng(0)
-    ease = rng.random(20)
-    runs = [
-        pipeline(name, {"recall": ease / 2 + shift, "latency_ms": 9 + rng.normal(0, 1, 20)})
-        for name, shift in (("ahead", 0.1), ("behind", 0.0))
-    ]
-    found = rank(*runs).pareto(["recall", "latency_ms"], n_resamples=99)
-    rows = found.frame.set_index("pipeline")
-    assert rows.loc["behind", "standing"] == "may be on the front"
-    ax = plot(found, "pareto")
-    fills = {
-        float(line.get_xdata()[0]): line.get_markerfacecolor()
-        for line in ax.lines
-        if line.get_marker() == "D"
-    }
-    assert fills[rows.loc["ahead", "latency_ms"]] == BLUE
-    assert fills[rows.loc["behind", "latency_ms"]] == ax.get_facecolor()
 
 
 def test_names_and_probabilities_stand_beside_the_marks(front, texts):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report import compare
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
 
@@ -113,40 +111,3 @@ def test_nothing_scored_is_an_error(pipeline):
     empty = pipeline("bm25", data, metrics=["m", "o"])
     with pytest.raises(DataError, match="no query of these groups is scored"):
         plot(empty, "slices", "m", by="topic")
-
-
-def diamonds(ax) -> list[float]:
-    return [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "D"]
-
-
-@pytest.fixture
-def by_topic():
-    rng = np.random.default_rng(3)
-    topics = np.repeat(["law", "tax", "ferry", "dogs"], [20, 10, 6, 4])
-    ids = [f"q{i}" for i in range(40)]
-    data = {"query_id": ids, "recall": rng.beta(4, 2, 40), "topic": topics}
-    return RAGPipelineEvaluation("pooled", data).slices("topic")
-
-
-def test_pooled_means_are_diamonds_with_their_intervals(by_topic):
-    ax = plot(by_topic, "slices")
-    assert diamonds(ax) == pytest.approx(by_topic.frame["pooled_mean"].tolist())
-    assert dots(ax) == pytest.approx(by_topic.frame["mean"].tolist())
-    spans = [path.vertices[:, 0] for lines in ax.collections for path in lines.get_paths()]
-    pooled = by_topic.frame[["pooled_ci_low", "pooled_ci_high"]].to_numpy()
-    assert all(any(np.allclose(span, ends) for span in spans) for ends in pooled)
-    assert any("Diamonds" in text.get_text() for text in ax.texts)
-
-
-def test_a_result_from_before_there_was_pooling_is_drawn_without_diamonds(by_topic):
-    columns = ["pooled_mean", "pooled_ci_low", "pooled_ci_high", "shrinkage"]
-    ax = plot(replace(by_topic, frame=by_topic.frame.drop(columns=columns)), "slices")
-    assert diamonds(ax) == []
-    assert len(dots(ax)) == 4
-    assert not any("Diamonds" in text.get_text() for text in ax.texts)
-
-
-def test_groups_that_are_not_pooled_have_no_diamonds(bm25):
-    ax = plot(bm25.slices("topic"), "slices", "recall@5")
-    assert diamonds(ax) == []
-    assert not any("Diamonds" in text.get_text() for text in ax.texts)

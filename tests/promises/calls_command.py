@@ -30,10 +30,10 @@ def make_files() -> None:
     for name in ("bm25.csv", "hybrid.csv"):
         shutil.copy(DATA / "demo" / name, name)
     for evaluation in of("old new few"):
-        evaluation.save(f"{evaluation.name}.csv", overwrite=True)
+        evaluation.save(f"{evaluation.name}.csv")
     Path("runs").mkdir(exist_ok=True)
     for run in runs(5):
-        run.save(f"runs/{run.name[-1]}.json", overwrite=True)
+        run.save(f"runs/{run.name[-1]}.json")
     for name, text in BAD.items():
         Path(f"{name}.csv").write_text(text, "utf-8")
     rules = "rules = ['ci_low(recall@5) >= 0.7', 'no_regression(recall@5, margin=0.05)']\n"

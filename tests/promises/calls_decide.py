@@ -109,7 +109,6 @@ CALLS: dict[str, Callable[[], Any]] = {
     "history_fixed": lambda: rr.history(runs(5), fixed=["top_k"], metrics="exact_match"),
     "history_changes": lambda: rr.history(runs(5), metrics="faithfulness").changes(),
     "monitor": lambda: rr.monitor(runs(), metrics=["exact_match"]),
-    "monitor_by": lambda: rr.monitor(runs(), metrics=["faithfulness"], by="topic"),
     "monitor_tolerance": lambda: rr.monitor(runs(), metrics=["exact_match"], tolerance=0.4),
     "stop_when_better": lambda: stopped("better(exact_match)", "ci_high(exact_match) <= 0.2"),
     "stop_when_no_regression": lambda: stopped("no_regression(exact_match, margin=0.05)", seed=4),
@@ -125,7 +124,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "calibrate_disagreements": lambda: calibrated().disagreements(),
     "bad_input": lambda: [
         errors(partial(rr.history, runs(3)), baseline="run 9", metrics="recal"),
-        errors(partial(rr.monitor, runs(3)), alpha=2, metrics="recal", by="colour"),
+        errors(partial(rr.monitor, runs(3)), alpha=2, metrics="recal"),
         errors(rr.monitor, runs(1)),
         errors(rr.repeats, runs(1)[0]),
         errors(partial(rr.variance, *runs(3)), runs=[1]),

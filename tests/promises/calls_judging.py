@@ -47,8 +47,8 @@ def resumed() -> dict[str, Any]:
 
 def saved(name: str) -> dict[str, Any]:
     """A run, saved and read again."""
-    path = f"saved.{name}" if name != "sqlite" else "sqlite:///saved.db?table=runs"
-    run(name="capitals").evaluation.save(path, overwrite=True)
+    path = f"saved.{name}"
+    run(name="capitals").evaluation.save(path)
     seen = evaluation(rr.RAGPipelineEvaluation.load(None, path))
     del seen["details"]["latency_ms"]
     return seen
@@ -139,6 +139,6 @@ CALLS = {
     "rubric in a file": rubric_file,
     "evaluate a server": over_a_socket,
     "evaluate, resumed": resumed,
-    "run files": attempts({k: partial(saved, k) for k in "json csv jsonl parquet sqlite".split()}),
+    "run files": attempts({k: partial(saved, k) for k in "json csv jsonl parquet".split()}),
     "commands": commands,
 }

@@ -83,7 +83,7 @@ def of_pair(kind: str) -> rr.Comparison:
 
 
 def saved(name: str) -> Any:
-    of("p0")[0].save(name, created="2026-03-01T09:00:00Z", overwrite=True)
+    of("p0")[0].save(name, created="2026-03-01T09:00:00Z")
     return Evaluation.load(None, name)
 
 
@@ -174,7 +174,6 @@ CALLS: dict[str, Callable[[], Any]] = {
     "differences": lambda: rr.compare(*of("p0 p1")).differences("faithfulness"),
     "rank_groups": lambda: [[ranking().groups(m), ranking().best(m)] for m in METRICS],
     "rank_pairs": lambda: ranking().pairs,
-    "rank_friedman": lambda: ranking().friedman,
     "gate_raises": lambda: of("bm25")[0].gate("mean(recall@5) >= 0.99").check(),
     "bad_data": lambda: [
         errors(new, {"recall": [0.1]}, REPEATED, {"query_id": [], "recall": []}, 5),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 
 import numpy as np
 import pandas as pd
@@ -76,9 +75,6 @@ def test_line_ends_and_blank_lines(frame_text):
     for line_end in ("\n", "\r\n", "\r"):
         frame = frame_text(line_end.join(["", "query_id,recall", "", "q1,0.5", "  ", "q2,1", ""]))
         assert frame.to_dict("list") == {"query_id": ["q1", "q2"], "recall": [0.5, 1.0]}
-    # What pandas writes up to Python 3.12; since 3.13 the module csv puts such texts in quotes.
-    frame = frame_text("query_id,answer,recall\na\rb,x\ry,1\nc,z,0\n")
-    assert frame["query_id"].tolist() == ["a\rb", "c"]
 
 
 @pytest.mark.parametrize("ends", [("\n", "\r\n"), ("\r\n", "\r"), ("\r", "\n", "\r\n")])
@@ -107,10 +103,8 @@ IDS = st.lists(
 @settings(max_examples=60)
 @given(IDS, st.data(), st.sampled_from(",;\t|"), st.sampled_from(["\n", "\r\n"]))
 def test_any_table_is_read_as_it_was_written(tmp_path_factory, ids, data, delimiter, line_end):
-    # Python quotes a carriage return between such line ends only since 3.13. Unquoted and beside a
-    # line feed it is a line end to us: no program writes such ids.
-    beside_line_feeds = re.compile("^\r|\r\n|\n\r")
-    assume(line_end == "\r\n" or not any(map(beside_line_feeds.search, ids)))
+    # Python quotes a carriage return between such line ends only since 3.13.
+    assume(line_end == "\r\n" or not any("\r" in one for one in ids))
     floats = st.floats(allow_infinity=False)
     scores = data.draw(st.lists(floats, min_size=len(ids), max_size=len(ids)))
     buffer = io.StringIO(newline="")
@@ -121,9 +115,6 @@ def test_any_table_is_read_as_it_was_written(tmp_path_factory, ids, data, delimi
     [found] = read(buffer.getvalue().encode(), delimiter=delimiter, reader="csv")
     assert found.frame["query_id"].tolist() == ids
     assert np.array_equal(found.frame["recall"], scores, equal_nan=True)  # to the last bit
-
-
-# -- rows; the second witness is Python's own module csv
 
 
 # -- delimiters
@@ -174,7 +165,6 @@ def test_a_row_of_another_width_is_named_by_its_line(read_text, row, n):
         ("query_id,recall,mrr\nq1,1,1,1\nq2,1\n", 2, "expected 3 fields"),
         ("a,b,c\nq1,1,1\nq2,1,1,1\nq3,1\n", 3, "expected 3 fields"),
         ('a,b\n5" ,1\nx,"2\nc,3\n', 3, "never closed"),
-        ("a,b,c\nq1,1,2\rq2,1,2\nq3,1,2\n", 2, "several kinds of line ends"),
     ],
 )
 def test_a_broken_table_is_refused_with_its_line(read_text, text, line, message):
@@ -196,8 +186,8 @@ def test_only_the_columns_asked_for_are_read_and_the_ids(frame_text, read_text):
         read_text("query_id,recall,mrr\nq1,1,1,1\n", reader="csv", columns=["recall"])
 
 
-# -- a quote that swallows rows, a last cell that is cut. pandas 3.1.1 reads every text that is
-# refused here without an error, and with rows missing or a wrong last score.
+# -- a quote that swallows rows. pandas 3.1.1 reads every text that is refused here without an
+# error, and with rows missing.
 
 HEADER = "query_id,answer,recall,mrr\n"
 
@@ -214,9 +204,12 @@ def test_a_quote_that_swallows_rows_is_refused_with_the_lines(load, n_swallowed,
     table[2 + n_swallowed] = table[2 + n_swallowed].replace("fine", close)
     text = HEADER + "".join(table)
     assert len(pd.read_csv(io.StringIO(text), on_bad_lines="skip")) < 9
-    lines = "line 5 in" if n_swallowed == 1 else "lines 5 to 7"
     # A comma in the cell makes the row too long.
-    message = "expected 4 fields" if "," in close else f"a quote opens in this row.*; {lines}"
+    message = (
+        "expected 4 fields"
+        if "," in close
+        else f"a quote opens in this row and closes in line {4 + n_swallowed}"
+    )
     with pytest.raises(ReaderError, match=f"line 4: {message}"):
         load(text)
 
@@ -260,33 +253,6 @@ def test_a_table_of_the_csv_module_is_never_refused(answers):
     writer.writerows([[f"q{n}", text, 0.5] for n, text in enumerate(answers)])
     [file] = read(buffer.getvalue().encode(), reader="csv")
     assert len(file.frame) == len(answers)
-
-
-def six_digits(n):
-    numbers = np.random.default_rng(2).integers(100_001, 999_999, n)
-    return "query_id,recall\n" + "".join(f"q{i},0.{value:06d}\n" for i, value in enumerate(numbers))
-
-
-@pytest.mark.parametrize("last", ["0.8", "0.", "0", "0.1234"])
-def test_a_number_cut_within_its_decimals_is_refused(load, last):
-    text = six_digits(150) + f"cut,{last}"
-    with pytest.raises(ReaderError, match="line 152: the file is cut in its last row"):
-        load(text)
-    assert load(text + "\n").n_queries == 151  # a line end says that the row is whole
-
-
-@pytest.mark.parametrize(
-    ("cells", "last"),
-    [
-        (["scored", "failed", "scored"], "sco"),
-        (["True", "False", "True"], "Tr"),
-        (["1.5e-05", "2.25e-04", "3.5e-06"], "4.5e-"),
-    ],
-)
-def test_a_word_or_an_exponent_that_is_cut_is_refused(load, cells, last):
-    body = "".join(f"q{i},0.5,{cells[i % 3]}\n" for i in range(9))
-    with pytest.raises(ReaderError, match="line 11: the file is cut"):
-        load(f"query_id,recall,latency_ms\n{body}q9,0.25,{last}")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from rageval_report.datasets import load_dataset
-from rageval_report.errors import JudgeError, RagevalWarning, ReaderError
+from rageval_report.errors import DataError, JudgeError, RagevalWarning
 from rageval_report.golden import (
     Documents,
     check_golden,
@@ -137,7 +137,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(documents, chat, tmp_path):
 def test_another_file_is_no_journal_and_stays(documents, chat, tmp_path):
     path = tmp_path / "golden.jsonl"
     path.write_text('{"question": "Who?"}\n')
-    with pytest.raises(ReaderError, match="expected a file of replies; is this another file"):
+    with pytest.raises(DataError, match=r"cannot be used: .*; delete it, or name another file"):
         made(documents, chat, {"factoid": 1}, journal=path)
     assert [file.name for file in tmp_path.iterdir()] == ["golden.jsonl"]
 

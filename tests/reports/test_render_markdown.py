@@ -53,7 +53,7 @@ def test_a_comparison_is_written_as_laid_out_by_hand():
     )
     notes = ("2 queries were dropped",)
     result = Result("hyde against plain", frame, {"seed": 0}, notes, grouped_by="group")
-    assert render(result) == GOLDEN
+    assert render(result, signature=True) == GOLDEN  # as in files
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ def test_each_suffix_gives_its_form(report, tmp_path):
         ".html": "<!doctype html>",
         ".htm": "<!doctype html>",
         ".md": "# hybrid against bm25",
-        ".tex": r"\begin{document}",
         ".txt": "hybrid against bm25\n===",
     }
     assert set(signs) == set(FORMS)

@@ -81,13 +81,8 @@ def test_a_stopped_experiment_asks_only_what_is_missing(tmp_path, pipeline):
 
 def test_a_folder_in_use_is_refused(tmp_path, pipeline):
     tried_in(tmp_path, pipeline)
-    with pytest.raises(DataError, match=r"already contains an experiment: .*resume=True"):
+    with pytest.raises(DataError, match=r"already contains a run: .*resume=True"):
         tried_in(tmp_path, pipeline)
-    with pytest.raises(DataError, match="an experiment with 'top_k', 'exact'; got 'top_k'"):
-        tried_in(tmp_path, lambda question, top_k: "", {"top_k": [1]}, resume=True)
-    (tmp_path / "experiment.json").write_text("{")
-    with pytest.raises(DataError, match=r"experiment\.json cannot be read"):
-        tried_in(tmp_path, pipeline, resume=True)
 
 
 # -- combinations that fail
@@ -232,11 +227,10 @@ def test_a_command_gets_the_settings_in_its_words(tmp_path, as_text):
         ({"question": ["a"]}, "'question' cannot be the name of a setting"),
         ({"top-k": [1]}, "'top-k' cannot be the name of a setting"),
         ({3: [1]}, "3 cannot be the name of a setting"),
-        ({"a": "bm25"}, "the values of 'a' must be a list; got 'bm25'"),
-        ({"a": 5}, "the values of 'a' must be a list; got 5"),
-        ({"a": []}, "the values of 'a' must be texts.* got none"),
-        ({"a": [[1]]}, "the values of 'a' must be texts, finite numbers"),
-        ({"a": [1.0, float("nan")]}, "the values of 'a' must .* got 1.0, nan"),
+        ({"a": "bm25"}, "the values of 'a' must be a list of .*; got 'bm25'"),
+        ({"a": 5}, "the values of 'a' must be a list of .*; got 5"),
+        ({"a": []}, "the values of 'a' must be a list of"),
+        ({"a": [[1]]}, "the values of 'a' must be a list of"),
         ({"a": [1, 1]}, "the values of 'a' must differ; got 1, 1"),
         ({"a": range(100), "b": range(100)}, "grid has 10,000 combinations; at most 1,000"),
     ],

@@ -1,17 +1,11 @@
-"""Stages and pace: queries in a random order until it is enough, no faster than the rate."""
+"""Stages: queries in a random order until it is enough."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rageval_report.records.draws import draw_keys
-from rageval_report.runner import (
-    Retries,
-    RunConfig,
-    TargetError,
-    collect_answers,
-)
-from rageval_report.runner.asking import Tries, Turns
+from rageval_report.runner import RunConfig, collect_answers
 from rageval_report.runner.collecting import Stages
 from rageval_report.runner.query_source import asking_order
 
@@ -50,22 +44,3 @@ def test_the_seed_decides_the_order_and_only_the_sample_is_asked(tmp_path):
     config = RunConfig(samples=8, seed=3)
     finished = collect_answers(QUERIES, lambda q: "So.", tmp_path / "run", config, stages=stages)
     assert finished.n == len(seen) == 8
-
-
-def tries(**retries):
-    return Tries(Retries(**retries), jitter=lambda: 0.0)
-
-
-def test_each_kind_counts_for_itself():
-    one = tries(busy=1, server=1)
-    waits = [one.wait_after(TargetError("", kind)) for kind in ("busy", "server", "busy")]
-    assert waits == [1, 2, None]
-    assert one.n == 3
-
-
-def test_a_turn_that_nobody_took_is_not_saved_up():
-    now = [0.0]
-    turns = Turns(1.0, clock=lambda: now[0])
-    turns.wait_for_next()
-    now[0] = 100.0
-    assert [turns.wait_for_next() for _ in range(2)] == [0.0, 1.0]

@@ -9,10 +9,9 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, evaluate
 from rageval_report.analysis.rules import RuleError
 from rageval_report.errors import DataError
-from rageval_report.judges import JUDGES, FunctionChat
+from rageval_report.judges import FunctionChat
 from rageval_report.records.draws import draw_keys
 from rageval_report.runner.query_source import asking_order
-from rageval_report.runner.scoring import judge_until
 
 IDS = [f"q{n}" for n in range(300)]
 
@@ -69,7 +68,6 @@ def test_the_evaluation_says_that_the_order_was_random_and_keeps_it(tmp_path):
     assert kept.scores.index.tolist() == order
     assert kept.config["stopping"] == {
         "rules": RULES,
-        "looks": None,
         "baseline": "old",
         "order": "random",
         "seed": 5,
@@ -117,7 +115,6 @@ def test_only_new_answers_are_judged_and_the_costs_are_known():
         ({"stop_when": "better(recall@5)"}, RuleError, "recall@5"),
         ({"baseline": None}, RuleError, "better needs a baseline"),
         ({"baseline": 7}, DataError, "baseline must be a run file, its folder, or an evaluation"),
-        ({"looks": 0}, DataError, "looks must be an integer >= 1"),
         (
             {"baseline": RAGPipelineEvaluation("x", {"query_id": ["z"], "exact_match": [1.0]})},
             DataError,
@@ -130,31 +127,3 @@ def test_mistakes_are_found_before_anything_is_asked(options, error, message):
     with pytest.raises(error, match=message):
         run_of(pipeline, **options)
     assert pipeline.n == 0
-
-
-# -- judging alone
-
-
-def records(n=80):
-    rows = [{"query_id": f"q{i}", "question": "Why?", "answer": f"So {i}."} for i in range(n)]
-    return pd.DataFrame(rows).set_index("query_id")
-
-
-def test_judging_stops_when_a_rule_holds():
-    calls = []
-    chat = FunctionChat(
-        lambda prompt: calls.append(prompt) or '{"reasoning": "fine", "score": 5}', "scripted"
-    )
-    scored, stopping = judge_until(
-        records(),
-        [JUDGES["answer_relevancy"]],
-        [chat],
-        ["ci_low(answer_relevancy) >= 0.7"],
-        judging={},
-        seed=2,
-    )
-    n = scored.evaluation.n_queries
-    assert len(calls) == n < 80
-    order = asking_order(draw_keys(f"q{row}" for row in range(80)), np.ones(80, dtype=bool), seed=2)
-    assert scored.evaluation.scores.index.tolist() == [f"q{row}" for row in order[:n]]
-    assert stopping.frame["holds"].tolist() == [True]

@@ -10,18 +10,13 @@ import tracemalloc
 
 import pytest
 
-from rageval_report.errors import DataError, PipelineError, is_doubt
-from rageval_report.runner import RunConfig, collect_answers
+from rageval_report.errors import DataError, PipelineError
 from rageval_report.runner.commands import CommandSettings, CommandTarget
 from rageval_report.runner.query_source import Query
-from rageval_report.runner.replies import ResponsePaths, TargetError
+from rageval_report.runner.replies import TargetError
 from rageval_report.runner.targets import (
     FunctionSettings,
     FunctionTarget,
-    HttpSettings,
-    HttpTarget,
-    StreamSettings,
-    events_in,
 )
 
 QUERY = Query(0, "q1", "Do guide dogs travel free of charge?", {"relevant": ["ferry-dog"], "k": 2})
@@ -43,7 +38,7 @@ def test_a_question_is_answered_and_timed(serve, target):
     reply = target(serve() + "/answer").ask(QUERY)
     assert reply.fields["answer"] == ANSWER
     assert reply.fields["retrieved"][0] == reply.fields["citations"][0] == "ferry-dog"
-    assert 0 < reply.first_byte_ms <= reply.latency_ms
+    assert reply.latency_ms > 0
 
 
 def test_the_body_is_filled_and_holds_no_gold(says, target):
@@ -72,49 +67,6 @@ def test_settings_of_the_server_are_asked_for_and_unknown_ones_are_null(serve, t
     assert set(target(url + "/answer").snapshot().values()) == {None}
 
 
-# -- events
-
-
-def test_an_answer_in_pieces_is_joined_and_its_first_piece_timed(serve, target):
-    reply = target(serve() + "/stream", stream=StreamSettings(done="[DONE]")).ask(QUERY)
-    assert reply.fields["answer"] == ANSWER
-    assert reply.fields["retrieved"][0] == "ferry-dog"
-    assert 0 < reply.first_byte_ms <= reply.latency_ms
-
-
-def events(*data: str) -> bytes:
-    return "".join(f"data: {one}\n\n" for one in data).encode()
-
-
-def test_events_of_openais_protocol_are_joined(says, target):
-    piece = '{"choices": [{"delta": {"content": "%s"}}]}'
-    usage = '{"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}'
-    role = '{"choices": [{"delta": {"role": "assistant"}}]}'
-    says.body = events(role, piece % "Par", piece % "is.", usage, "[DONE]")
-    stream = StreamSettings(text="choices.0.delta.content", done="[DONE]")
-    paths = ResponsePaths(answer="choices.0.message.content")
-    reply = target(says.url, stream=stream, response=paths).ask(QUERY)
-    assert reply.fields["answer"] == "Paris."
-    assert (reply.fields["prompt_tokens"], reply.fields["completion_tokens"]) == (5, 2)
-
-
-@pytest.mark.parametrize(
-    ("body", "told"),
-    [
-        (events("Par"), "ended before the event '\\[DONE\\]'"),
-        (events("[DONE]"), "expected pieces of an answer"),
-        (b"event: error\ndata: overloaded\n\n", "the server sent an error: overloaded"),
-        (b"<html>", "ended before"),
-        (b"", "ended before"),
-    ],
-)
-def test_events_that_are_no_answer_are_a_failure_of_content(says, target, body, told):
-    says.body = body
-    with pytest.raises(TargetError, match=told) as caught:
-        target(says.url, stream=StreamSettings(done="[DONE]")).ask(QUERY)
-    assert caught.value.kind == "content"
-
-
 # -- faults, each done by a server
 
 
@@ -141,25 +93,6 @@ def test_a_server_that_is_down_is_told_before_anything_is_asked(closed_port, tar
     assert failure_of(asked).kind == "connection"
     with pytest.raises(PipelineError, match=r"cannot be asked: .* is the server running\?"):
         asked.check()
-
-
-def said(body: bytes) -> list[tuple[str, str]]:
-    return [(event.name, event.data) for event in events_in(body)]
-
-
-# The examples of the HTML Living Standard, section 9.2.6, "Interpreting an event stream".
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        (b"data: YHOO\ndata: +2\ndata: 10\n\n", ["YHOO\n+2\n10"]),
-        (b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\n", 2),
-        (b"data\n\ndata\ndata\n\ndata:", ["", "\n"]),
-        (b"data:test\n\ndata: test\n\n", ["test", "test"]),
-    ],
-)
-def test_the_examples_of_the_standard(body, expected):
-    found = [data for _, data in said(body)]
-    assert found == (["first event", "second event"] if expected == 2 else expected)
 
 
 ASKED = Query(0, "q1", "Why?", {"relevant": ["d1"], "language": "en"})
@@ -223,47 +156,6 @@ def test_what_a_function_raises_is_a_query_without_an_answer():
     with pytest.raises(TargetError, match="ZeroDivisionError: no documents") as caught:
         FunctionTarget.of(fails).ask(ASKED)
     assert caught.value.kind == "exception"
-
-
-ROWS = [{"query_id": name, "question": f"Why {name}?"} for name in "abc"]
-
-
-CONFIG = RunConfig(concurrency=1, warm_up=0, table="jsonl")
-
-
-@pytest.fixture
-def run(says, tmp_path, monkeypatch):
-    """Run against a server that gives one answer, with the variables TEAM and RAG_API_KEY."""
-    monkeypatch.setenv("TEAM", "search")
-    monkeypatch.setenv("RAG_API_KEY", "key-of-nobody-77")
-
-    def start(body: bytes, **settings):
-        says.body = body
-        settings = {
-            "body": {"q": "{question}", "team": "${TEAM}"},
-            "headers": {"Authorization": "Bearer ${RAG_API_KEY}"},
-            **settings,
-        }
-        resume = (tmp_path / "journal.jsonl").exists()
-        with HttpTarget(HttpSettings(says.url, **settings)) as target:
-            return collect_answers(ROWS, target, tmp_path, CONFIG, resume=resume)
-
-    return start
-
-
-def doubts_of(finished) -> list[str]:
-    return [note for note in finished.notes if is_doubt(note)]
-
-
-def test_a_value_in_an_answer_is_doubted_by_its_name(run, lines):
-    finished = run(json.dumps({"answer": "Ask the search team."}).encode())
-    [doubt] = doubts_of(finished)
-    assert "3 of 3 replies contained the value of the environment variable TEAM" in doubt
-    assert ": 'a', 'b', 'c'. " in doubt
-    assert doubt.endswith("[hidden_values]")
-    assert "search" not in doubt
-    assert [row["answer"] for row in lines(finished.records)] == ["Ask the *** team."] * 3
-    assert lines(finished.records)[0]["hidden_values"] == ["TEAM"]
 
 
 WHY = Query(0, "q1", "Why?", {"relevant": ["d1"]})

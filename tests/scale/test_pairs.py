@@ -163,10 +163,8 @@ def test_what_needs_every_row_says_so(tmp_path: Path) -> None:
         lambda: compare(*scans, correction="westfall-young"),
         lambda: comparison.differences("recall@5"),
         lambda: comparison.plot("differences", "mrr"),
-        lambda: rank(*scans, correction="westfall-young"),
         lambda: ranking.weighted({"recall@5": 1}),
         lambda: ranking.pareto(),
-        lambda: rank(*scans, clusters="document").friedman,
     ):
         with pytest.raises(DataError, match=r"needs every score in memory: 20 rows.*collect\(\)"):
             call()
@@ -201,12 +199,10 @@ def test_a_pipeline_without_a_score_is_left_out(tmp_path: Path) -> None:
     assert_same(rank(*scans, **options), rank(*runs, **options))
 
 
-def test_margins_and_settings_of_the_test_are_those_of_memory(tmp_path: Path) -> None:
+def test_settings_of_the_test_are_those_of_memory(tmp_path: Path) -> None:
     runs, scans = several(6, tmp_path, "a", "b", "c", n=40, kinds=["recall@5", "mrr"])
-    for options in ({"margins": {"mrr": 0.05}}, {"test": "wilcoxon"}, {"tried": 9}):
-        in_memory, scanned = rank(*runs, **options), rank(*scans, **options)
-        assert_same(scanned, in_memory)
-    assert_same(scanned.friedman, in_memory.friedman)
+    in_memory, scanned = (rank(*own, test="wilcoxon") for own in (runs, scans))
+    assert_same(scanned, in_memory)
     assert scanned.summary == in_memory.summary
     assert scanned.groups("recall@5") == in_memory.groups("recall@5")
 
@@ -262,7 +258,7 @@ def test_a_history_of_scans_is_that_of_memory(nights: tuple[list[Any], list[Any]
     assert_same(history(scans, clusters="document"), history(runs, clusters="document"))
 
 
-@pytest.mark.parametrize("options", [{}, {"by": "topic"}, {"clusters": "document"}])
+@pytest.mark.parametrize("options", [{}, {"clusters": "document"}])
 def test_monitoring_scans_is_that_of_memory(options: dict[str, Any], tmp_path: Path) -> None:
     rng = np.random.default_rng(12)
     tables = {
@@ -272,7 +268,7 @@ def test_monitoring_scans_is_that_of_memory(options: dict[str, Any], tmp_path: P
         for day in ("monday", "tuesday", "friday")
     }
     runs, scans = save_and_scan(tables, tmp_path)
-    keys = ["metric", "run", "slice"]
+    keys = ["metric", "run"]
     scanned, in_memory = (
         result.frame.sort_values([key for key in keys if key in result.frame])
         for result in (monitor(each, **options) for each in (scans, runs))

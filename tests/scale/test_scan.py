@@ -116,7 +116,6 @@ def test_what_needs_every_score_says_so(tmp_path: Path, monkeypatch: pytest.Monk
     calls = [
         lambda: scan.plot("strip"),
         lambda: scan.scores,
-        lambda: scan.judges_agreement(),
         lambda: by_function.gate("correct > 0.5"),
     ]
     ours, theirs = (run.detailed_report("df").set_index("query_id") for run in (memory, scan))

@@ -208,7 +208,7 @@ def test_cells_of_other_types_are_read(name, cells, numbers):
 
 
 def test_moments_are_no_scores():
-    with pytest.raises(DataError, match=r"'2025-03-05 00:00:00' at 'q1' is a date"):
+    with pytest.raises(DataError, match=r"must hold numbers; got '2025-03-05 00:00:00' at 'q1'"):
         table_of(["0.5", pd.Timestamp("2025-03-05"), "1"])
     assert "happened" in table_of(pd.to_datetime(["2025-11-03", "2025-11-04"]), "happened").details
 
@@ -248,7 +248,6 @@ CONVENTIONS = {
     "plus": lambda text: text if text.startswith("-") else f"+{text}",
     "milliseconds": lambda text: f"{text} ms",
     "dollars": lambda text: f"${text}",
-    "footnote": lambda text: f"{text}*",
 }
 # Two decimals, the second not 0, so that a number in any convention has one reading.
 NUMBERS = st.lists(
@@ -278,7 +277,7 @@ CELLS = st.lists(
     st.sampled_from(
         [
             *("0.5", "0,5", "1", "4", "873", "1,234", "1.234", "1.234,5", "85 %", "3/5", "4/5", ""),
-            *("12 ms", "3 s", "$3", "yes", "fail", "n/a", "★★★", "~0.5", "<1", "2025-11-03", "x"),
+            *("12 ms", "3 s", "$3", "yes", "fail", "n/a", "<1", "2025-11-03", "x"),
             *(0.25, 3, True, None, {"score": "0,5"}, [1]),
         ]
     ),

@@ -269,7 +269,7 @@ def test_every_report_counts_the_same_correct_queries():
     [row] = (
         rank(ours, theirs)
         .weighted(objectives=["accuracy"])
-        .contributions.frame.query("pipeline == 'ours'")["value"]
+        .contributions.query("pipeline == 'ours'")["value"]
         .tolist()
     )
     assert row == pytest.approx(5 / 7)

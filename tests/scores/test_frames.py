@@ -1,12 +1,10 @@
 import datetime
 import decimal
 import io
-import sqlite3
 import subprocess
 import sys
 import warnings
 from collections import deque, namedtuple
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +78,8 @@ except ImportError as exc:
         (io.BytesIO(b"id"), "a BytesIO. To read a file, use"),
         (pl.LazyFrame({"a": 1}), r"a LazyFrame; pass data.collect\(\)"),
         (object(), "an object"),
+        (pd.Series([0.5]), "a Series"),
+        (np.zeros((2, 1)), "a ndarray"),
     ],
 )
 def test_what_holds_no_rows_is_refused_by_its_kind(data, kind):
@@ -102,14 +102,6 @@ RECALLS = [0.25, 0.5, 1.0]
 PAIRS = list(zip(IDS, RECALLS, strict=True))
 
 
-def rows_of_sqlite():
-    with closing(sqlite3.connect(":memory:")) as database:
-        database.row_factory = sqlite3.Row
-        values = " union all ".join(f"select '{query}', {recall}" for query, recall in PAIRS)
-        rows = f"with rows(query_id, recall) as ({values}) select * from rows"
-        return database.execute(rows).fetchall()
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -119,18 +111,11 @@ def rows_of_sqlite():
         {query: {"query_id": query, "recall": recall} for query, recall in PAIRS}.values(),
         [Row(*pair) for pair in PAIRS],
         [namedtuple("Pair", ["query_id", "recall"])(*pair) for pair in PAIRS],
-        rows_of_sqlite(),
-        [row for _, row in pd.DataFrame({"query_id": IDS, "recall": RECALLS}).iterrows()],
-        np.array(PAIRS, dtype=[("query_id", "U9"), ("recall", "f8")]),
-        pd.DataFrame({"query_id": IDS, "recall": RECALLS}).to_records(index=False),
-        pd.Series(RECALLS, index=pd.Index(IDS, name="query_id"), name="recall"),
     ],
     ids=lambda data: type(data).__name__,
 )
 def test_every_clear_kind_of_rows_is_read(data):
     frame = to_pandas(data)
-    if "query_id" not in frame:
-        frame = frame.reset_index()
     assert frame.columns.tolist() == ["query_id", "recall"]
     assert frame["query_id"].tolist() == IDS
     assert frame["recall"].tolist() == RECALLS
@@ -141,20 +126,6 @@ def test_an_iterator_is_consumed_once():
     assert len(to_pandas(rows)) == 1
     with pytest.raises(DataError, match="empty list"):
         to_pandas(rows)
-
-
-def test_a_series_and_an_array_without_names_are_refused_with_what_to_pass():
-    with pytest.raises(DataError, match=r"pass records.rename\('recall'\)"):
-        to_pandas(pd.Series([0.5]), parameter="records")
-    with pytest.raises(
-        ArgumentKindError, match=r"shape \(2, 1\). Pass pandas.DataFrame\(data, col"
-    ):
-        to_pandas(np.zeros((2, 1)))
-
-
-def test_a_dict_of_dicts_is_refused_with_both_readings():
-    with pytest.raises(DataError, match=r"from_dict\(data, orient='index'\), else pandas.DataFr"):
-        to_pandas({"q1": {"recall": 0.5}, "q2": {"recall": 1.0}})
 
 
 # -- a dict of lists
@@ -184,10 +155,7 @@ def test_series_of_different_indexes_are_refused_because_joining_them_would_gues
 
 def test_columns_of_unequal_length_are_named_with_their_lengths():
     columns = {"query_id": ["a", "b", "c"], "recall": [1.0, 0.5], "bleu": [0.1, 0.2, 0.3]}
-    message = (
-        r"equal length; 'query_id' has 3, 'recall' has 2, 'bleu' has 3\. "
-        r"Check 'recall': it should have 3"
-    )
+    message = r"equal length; 'query_id' has 3, 'recall' has 2, 'bleu' has 3"
     with pytest.raises(DataError, match=message):
         to_pandas(columns)
 
@@ -225,7 +193,7 @@ def test_the_warning_points_at_the_line_that_made_the_evaluation(proposal):
 
 def test_a_text_is_not_split_where_that_would_not_make_the_lengths_agree(proposal):
     proposal["query_id"] = ["53c3b3e6, 225f87f7, 8ac473ec"]
-    with pytest.raises(DataError, match=r"Check 'query_id': it should have 4"):
+    with pytest.raises(DataError, match=r"equal length; 'query_id' has 1"):
         to_pandas(proposal)
 
 

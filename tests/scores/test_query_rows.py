@@ -63,22 +63,6 @@ def test_describe_alone_is_no_table_of_queries(scores, as_index):
         RAGPipelineEvaluation("a", frame)
 
 
-def test_totals_of_groups_are_left_out(scores):
-    parts = [
-        with_row(part, "average", **means(part)) for part in (scores[:9], scores[9:15], scores[15:])
-    ]
-    frame = with_row(pd.concat(parts, ignore_index=True), "overall", **means(scores))
-    evaluation = RAGPipelineEvaluation("a", frame)
-    assert list(evaluation.scores.index) == scores["query_id"].tolist()
-
-
-@pytest.mark.parametrize("blank", [None, "", "  "])
-def test_a_total_without_an_id_is_left_out(scores, blank):
-    evaluation = RAGPipelineEvaluation("a", with_row(scores, blank, **means(scores)))
-    assert evaluation.n_queries == 25
-    assert any("it has no id" in note and "mean" in note for note in evaluation.notes)
-
-
 def test_a_row_without_an_id_that_is_no_total_is_refused(scores):
     with pytest.raises(DataError, match="every row needs a query id"):
         RAGPipelineEvaluation("a", with_row(scores, None, recall=0.9, mrr=0.1))
@@ -140,15 +124,6 @@ def test_more_than_five_totals_are_told_in_six_notes():
     assert rows.notes[5] == "left out for the same reason: row 14, row 15"
 
 
-def test_a_total_of_the_block_before_or_after_it_is_left_out():
-    ids = ["q1", "q2", "mean", "q3", "q4", "average"]
-    recall = [1.0, 0.0, 0.5, 0.8, 0.6, 0.7]
-    rows = query_rows(pd.DataFrame({"query_id": ids, "recall": recall}))
-    assert [row.row for row in rows.left_out] == [2, 5]
-    turned = query_rows(pd.DataFrame({"query_id": ids[::-1], "recall": recall[::-1]}))
-    assert [row.row for row in turned.left_out] == [0, 3]
-
-
 def test_single_dashes_are_missing_cells_and_no_line_of_dashes():
     frame = pd.DataFrame([["q1", "0.5"], ["-", "-"], ["q2", "1"]], columns=["query_id", "recall"])
     assert rows_without_content(frame) == []
@@ -183,7 +158,7 @@ def test_a_total_is_found_wherever_it_stands(row, label):
 
 
 @pytest.mark.parametrize(("n_totals", "n_left_out"), [(200, 200), (201, 0)])
-@pytest.mark.parametrize("label", ["mean", None])
+@pytest.mark.parametrize("label", ["mean"])
 def test_more_than_200_totals_are_no_totals(label, n_totals, n_left_out):
     ids = [*(f"q{n}" for n in range(9)), *[label] * n_totals]
     recall = [*np.linspace(0, 1, 9), *[0.5] * n_totals]

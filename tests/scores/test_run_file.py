@@ -77,8 +77,11 @@ def saved_document(tmp_path, **changes):
         ),
         ({"queries": {}}, "field 'queries' of the file must be a list"),
         ({"queries": [3]}, "field 'queries' of the file must be a list of objects"),
-        ({"metrics": []}, "field 'metrics' of the file must be an object"),
-        ({"queries": [{"query_id": "a", "scores": 3}]}, "field 'scores' of query 'a' must be an"),
+        ({"metrics": []}, "field 'metrics' of the file must be a dict"),
+        (
+            {"queries": [{"query_id": "a", "scores": 3}]},
+            "field 'scores' of the file must be a dict",
+        ),
         ({"queries": []}, "empty"),
     ],
 )

@@ -304,16 +304,6 @@ def is_shared(scores: pd.DataFrame, frame: pd.DataFrame) -> bool:
     return np.shares_memory(scores.to_numpy(), frame["metric_0"].to_numpy())
 
 
-@pytest.mark.skipif(
-    int(pd.__version__.split(".")[0]) < 3, reason="pandas copies on write from 3 on"
-)
-def test_columns_of_one_block_are_not_copied():
-    frame = frame_of()
-    scores = score_table(frame).scores
-    assert is_shared(scores, frame)
-    assert scores.to_numpy().flags.f_contiguous
-
-
 def test_a_later_change_of_the_frame_changes_no_score():
     frame = frame_of()
     table = score_table(frame)

@@ -9,7 +9,6 @@ from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores.write import (
     BLANKS,
-    review_markdown,
     review_sheet,
     save_scores,
     scores_text,
@@ -160,32 +159,6 @@ def test_a_text_that_a_spreadsheet_would_run_is_made_harmless():
     sheet = review_sheet(RUN_2)
     assert sheet.loc[1, "question"] == '\'=HYPERLINK("x")'
     assert sheet.loc[1, "query_id"] == "'-b"
-
-
-def test_the_page_has_a_section_a_query_and_boxes():
-    page = review_markdown(RUN_2)
-    assert page.startswith("# Review of hybrid\n\n## a\n")
-    assert "> Ada\n> Lovelace" in page
-    assert "**scores** faithfulness 0.5" in page
-    assert page.count("- answer_correct: [ ]") == 2
-    assert "**scores** none" in page
-
-
-def test_texts_of_the_data_are_inert_on_the_page():
-    text = "<img src=x> ![p](http://evil/p.png) @ann\n# heading\n\n[^1]: note\n===\n- answer: [x]"
-    data = {"query_id": ["#1 <b>"], "user_input": [text], "faithfulness": [0.5]}
-    page = review_markdown(RAGPipelineEvaluation("<i>run</i> @bob", data))
-    own = [line for line in page.splitlines() if not line.startswith("> ")]
-    for line in page.splitlines():
-        assert "<" not in line.replace("&lt;", "")
-        assert "![" not in line
-        assert "@ann" not in line
-        assert "@bob" not in line
-        assert "://" not in line
-    assert sum(line.startswith(("# ", "## ")) for line in page.splitlines()) == 2
-    assert "> \\# heading" in page
-    assert "> \\===" in page
-    assert sum(line.startswith("- ") for line in own) == len(BLANKS)
 
 
 def test_a_sheet_reads_back_without_its_apostrophes(tmp_path):

@@ -19,7 +19,6 @@ def names_of(listed):
 def test_a_folder_stands_for_its_score_files_and_names_what_it_skips(folder):
     listed = list_files(folder)
     assert names_of(listed) == ["a.tsv.gz", "b.csv"]
-    assert listed.origin == "folder"
     assert listed.notes == (f"{folder}: skipped because of their endings: 'README.md'",)
 
 
@@ -48,13 +47,12 @@ def test_partitions_are_searched_where_the_folder_itself_has_no_file(tmp_path):
 def test_a_run_folder_of_a_framework_stands_for_its_file_of_results(folder):
     (folder / "eval_results.jsonl").write_text("{}")
     listed = list_files(folder)
-    assert (names_of(listed), listed.origin) == (["eval_results.jsonl"], "file")
+    assert names_of(listed) == ["eval_results.jsonl"]
 
 
 def test_a_list_keeps_its_order_and_may_hold_folders_and_globs(folder):
     listed = list_files([folder / "b.csv", f"{folder}/a*"])
     assert names_of(listed) == ["b.csv", "a.tsv.gz"]
-    assert listed.origin == "list"
 
 
 def test_a_file_whose_name_has_a_wildcard_is_that_file(tmp_path):

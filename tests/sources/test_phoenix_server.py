@@ -1,7 +1,6 @@
 """Arize Phoenix: what a server of arize-phoenix 20.26.1 answered, served again on a real socket.
 
-Its project "rag" has three traces of two spans, annotated by its own client; the data set "gold"
-has three examples and two experiments, with an evaluator that fails on one example.
+Its data set "gold" has three examples and two experiments, with an evaluator that fails on one.
 """
 
 import copy
@@ -13,21 +12,17 @@ import pytest
 
 from rageval_report import compare, inspect, rank, read_scores
 from rageval_report.errors import ReaderError
-from rageval_report.sources import phoenix
+from rageval_report.sources import servers
 from rageval_report.sources.base import split_address
 
 pytest.importorskip("httpx2", reason="the extra http is not installed")
 
 ANSWERS = json.loads((Path(__file__).parent / "recorded" / "phoenix.json").read_text("utf-8"))
-SPANS = "/v1/projects/rag/spans?limit=4"
+SETS = "/v1/datasets"
 
 
 @pytest.fixture
 def server(recorded_server, monkeypatch):
-    # As it was recorded, so that there are several pages.
-    for name, size in (("SPANS", 4), ("ANNOTATIONS", 3)):
-        monkeypatch.setattr(phoenix, f"_{name}_PER_PAGE", size)
-    monkeypatch.setattr(phoenix, "_IDS_PER_REQUEST", 4)
     monkeypatch.delenv("PHOENIX_API_KEY", raising=False)
     monkeypatch.delenv("PHOENIX_COLLECTOR_ENDPOINT", raising=False)
     recorded_server.answers = copy.deepcopy(ANSWERS)
@@ -37,28 +32,6 @@ def server(recorded_server, monkeypatch):
 @pytest.fixture
 def address(server):
     return f"phoenix://{server.place}"
-
-
-def test_annotations_of_spans_are_the_scores_of_their_queries(address):
-    [run] = read_scores(f"{address}?project=rag").values()
-    assert run.name == "rag"
-    # as they were written: three scores, two labels, and two scores of one name for q1
-    assert run.scores["relevance"].to_dict() == {"q1": 0.25, "q2": 0.5, "q3": 1.0}
-    assert run.scores["correct"].fillna(-1).to_dict() == {"q1": 1, "q2": 0, "q3": -1}
-    assert run.scores["helpful"].fillna(-1).to_dict() == {"q1": (1.0 + 0.0) / 2, "q2": -1, "q3": -1}
-    assert run.details.loc["q1", ["question", "answer"]].tolist() == ["What is A?", "A"]
-    assert run.details["contexts"].tolist() == [["doc"]] * 3
-    assert run.details.loc["q2", "relevance_reason"] == "because 1"
-    assert any("query ids are the metadata 'query_id'" in note for note in run.notes)
-    assert any(note.startswith("7 annotations of 3 traces") for note in run.notes)
-
-
-def test_all_pages_are_asked_for(server, address):
-    read_scores(f"{address}?project=rag")
-    paths = [path for path, _ in server.requests]
-    assert paths.count(SPANS) == 1
-    assert f"{SPANS}&cursor=U3Bhbjoy" in paths
-    assert sum("span_annotations" in path for path in paths) == 3
 
 
 def test_the_experiments_of_a_data_set_are_evaluations_of_the_same_queries(address):
@@ -88,34 +61,13 @@ def test_addresses_and_files_can_be_named_together(address, tmp_path):
     assert runs["v1"].scores["exact"].equals(runs["v3"].scores["exact"])
 
 
-def test_spans_with_scores_of_one_name_are_queries_of_their_own(server, address):
-    trace = "474028559e05a67578ceec3a942daa00"
-    for path in (SPANS, f"{SPANS}&cursor=U3Bhbjoy"):
-        for span in server.answers[path]["body"]["data"]:
-            span["context"]["trace_id"] = trace
-            span["attributes"].pop("metadata.query_id", None)
-    [run] = read_scores(f"{address}?project=rag").values()
-    assert run.n_queries == 3
-    assert sorted(run.scores["relevance"]) == [0.25, 0.5, 1.0]
-    assert any("query ids are those of spans" in note for note in run.notes)
-
-
-def test_traces_without_annotations_are_counted(server, address):
-    kept = "/v1/projects/rag/span_annotations?span_ids=d020"
-    for path, answer in server.answers.items():
-        if path.startswith(kept):
-            answer["body"] = {"data": [], "next_cursor": None}
-    [run] = read_scores(f"{address}?project=rag").values()
-    assert any("of 3 traces have no annotation and are left out" in note for note in run.notes)
-
-
 def test_the_key_is_sent_and_never_shown(server, address, monkeypatch):
     monkeypatch.setenv("PHOENIX_API_KEY", "px-geheim-1234")
-    [run] = read_scores(f"{address}?project=rag").values()
+    run = read_scores(f"{address}?dataset=gold")["v1"]
     assert all(head["authorization"] == "Bearer px-geheim-1234" for _, head in server.requests)
-    server.answers[SPANS] = {"status": 401, "body": {"detail": "wrong key px-geheim-1234"}}
+    server.answers[SETS] = {"status": 401, "body": {"detail": "wrong key px-geheim-1234"}}
     with pytest.raises(ReaderError, match=r"answered 401: .*\(the key was refused\)") as caught:
-        read_scores(f"{address}?project=rag")
+        read_scores(f"{address}?dataset=gold")
     shown = [str(caught.value), repr(caught.value.__cause__), *run.notes]
     shown.append(run.evaluation_report().signature)
     assert not [text for text in shown if "geheim" in text]
@@ -123,10 +75,10 @@ def test_the_key_is_sent_and_never_shown(server, address, monkeypatch):
 
 def test_a_busy_server_is_asked_again(server, address):
     busy = {"status": 503, "body": {}, "headers": {"Retry-After": "2"}}
-    server.answers[SPANS] = [busy, server.answers[SPANS]]
+    server.answers[SETS] = [busy, server.answers[SETS]]
     waits = []
-    opened = phoenix.open_phoenix(split_address(f"{address}?project=rag"), sleep=waits.append)
-    assert len(opened.sources) == 1
+    opened = servers.open_phoenix(split_address(f"{address}?dataset=gold"), sleep=waits.append)
+    assert len(opened.sources) == 2
     assert len(waits) == 1
     assert 2 <= waits[0] <= 3
 
@@ -139,13 +91,11 @@ def test_without_a_host_the_variable_names_it(server, monkeypatch):
 @pytest.mark.parametrize(
     ("tail", "message"),
     [
-        ("?project=nope", "there is no project 'nope'; there is 'evaluators', 'rag', 'default'"),
         ("?dataset=nope", "there is no data set 'nope'; there is 'gold'"),
-        ("?project=default", "the project 'default' has no span"),
         ("?experiment=zzz", "answered 422"),
-        ("", "name one of project, dataset and experiment"),
-        ("?project=rag&dataset=gold", "name one of project, dataset and experiment"),
-        ("?projct=rag", r"no parameter is named 'projct'. Did you mean 'project'\?"),
+        ("", "name a dataset or an experiment"),
+        ("?experiment=x&dataset=gold", "name a dataset or an experiment"),
+        ("?datset=gold", r"no parameter is named 'datset'. Did you mean 'dataset'\?"),
     ],
 )
 def test_a_wrong_address_says_what_there_is(address, tail, message):
@@ -155,22 +105,23 @@ def test_a_wrong_address_says_what_there_is(address, tail, message):
 
 
 def test_a_page_that_asks_for_itself_ends(server, address):
-    answer = server.answers[SPANS]["body"]
-    server.answers[f"{SPANS}&cursor={answer['next_cursor']}"] = {"status": 200, "body": answer}
+    answer = {**server.answers[SETS]["body"], "next_cursor": "U3Bhbjoy"}
+    server.answers[SETS] = {"status": 200, "body": answer}
+    server.answers[f"{SETS}?cursor={answer['next_cursor']}"] = {"status": 200, "body": answer}
     with pytest.raises(ReaderError, match="repeats a page"):
-        read_scores(f"{address}?project=rag")
+        read_scores(f"{address}?dataset=gold")
 
 
 @pytest.mark.parametrize("body", [[], {"rows": []}, {"data": "x"}, {"data": [1]}])
 def test_an_answer_of_another_service_is_said(server, address, body):
-    server.answers[SPANS] = {"status": 200, "body": body}
+    server.answers[SETS] = {"status": 200, "body": body}
     with pytest.raises(ReaderError, match="is this the address of the service"):
-        read_scores(f"{address}?project=rag")
+        read_scores(f"{address}?dataset=gold")
 
 
 def test_a_host_that_does_not_answer_and_a_password_are_said():
     with pytest.raises(ReaderError, match="no host is named"):
-        read_scores("phoenix:/?project=rag")
+        read_scores("phoenix:/?dataset=gold")
     with pytest.raises(ReaderError, match="do not put credentials in a URL") as caught:
-        read_scores("phoenix://eva:geheim@127.0.0.1:1?project=rag")
+        read_scores("phoenix://eva:geheim@127.0.0.1:1?dataset=gold")
     assert "geheim" not in str(caught.value)

@@ -132,7 +132,7 @@ def test_a_line_in_an_error_is_that_of_the_remote_file(memory):
 
 
 def test_scores_are_not_written_through_fsspec(memory):
-    with pytest.raises(DataError, match="can be read from memory, but not written; save to a file"):
+    with pytest.raises(ReaderError, match="saved to a file"):
         evaluation("hybrid", [1]).save("memory://hybrid.csv")
 
 
@@ -153,7 +153,7 @@ def test_without_fsspec_the_extra_is_named(monkeypatch):
 
     monkeypatch.setattr("importlib.import_module", missing)
     with pytest.raises(MissingDependencyError, match=r"rageval-report\[remote\]"):
-        remote_files.optional_package("fsspec.core")
+        remote_files.load("fsspec.core")
 
 
 def test_the_copies_are_removed_with_the_evaluations(memory, monkeypatch):

@@ -93,21 +93,6 @@ def test_queries_that_one_rater_left_out_do_not_count(nothing):
     assert krippendorff_alpha(table, n_resamples=9).notes == ("one query",)
 
 
-@pytest.mark.parametrize("measure", [cohen_kappa, gwet_ac2])
-def test_the_order_of_the_queries_does_not_matter(measure):
-    order = np.random.default_rng(0).permutation(20)
-    shuffled = measure(np.array(A)[order], np.array(B)[order], "linear")
-    assert shuffled.low == pytest.approx(measure(A, B, "linear").low, rel=1e-12)
-
-
-def test_places_of_names_are_their_distances():
-    grades, order = ["low", "mid", "high"], [1.0, 2.0, 3.0]
-    number = dict(zip(grades, order, strict=True))
-    a, b = ["low", "high", "mid", "low", "mid"], ["low", "mid", "mid", "high", "mid"]
-    by_name = cohen_kappa(a, b, "quadratic", categories=grades)
-    assert by_name == cohen_kappa([number[x] for x in a], [number[x] for x in b], "quadratic")
-
-
 def test_full_agreement_has_no_interval_and_one_category_shows_nothing():
     for found in (cohen_kappa(A, A), krippendorff_alpha(np.column_stack([A, A]))):
         assert (found.estimate, len(found.notes)) == (pytest.approx(1.0), 1)
@@ -123,22 +108,15 @@ def test_full_agreement_has_no_interval_and_one_category_shows_nothing():
     ("call", "message"),
     [
         (lambda: cohen_kappa([1, 2], [1]), "same order"),
-        (lambda: cohen_kappa([[1, 2]], [[1, 2]]), "one rating per query"),
         (lambda: cohen_kappa([NAN], [1.0]), "rated by both"),
         (lambda: cohen_kappa([1, 3], [1, 2], categories=(1, 2)), "among the categories 1.0, 2.0"),
-        (lambda: cohen_kappa([1, 2], [1, 2], categories=(1, 2, 1)), "one appears twice"),
         (lambda: cohen_kappa([1, math.inf], [1, 2]), "finite numbers or missing; 1 are infinite"),
         (lambda: cohen_kappa(A, B, confidence_level=95), r"did you mean 0\.95"),
         (lambda: fleiss_kappa([[2, 0], [1, 2]]), "same number of raters"),
         (lambda: fleiss_kappa([3, 0]), "one row per query and one column per category"),
-        (lambda: fleiss_kappa([[1.5, 1.5]]), "integers >= 0"),
         (lambda: fleiss_kappa([[-1, 4]]), "integers >= 0"),
-        (lambda: krippendorff_alpha([1, 2]), "one row per query and one column per rater"),
         (lambda: krippendorff_alpha([[1, NAN]]), "two ratings"),
         (lambda: krippendorff_alpha([["a", "b"]], "interval"), "needs numbers"),
-        (lambda: krippendorff_alpha([[-1, 2]], "ratio"), "needs numbers >= 0"),
-        (lambda: krippendorff_alpha([[1, math.inf]]), "finite numbers"),
-        (lambda: krippendorff_alpha([[1, 2]], n_resamples=0), "n_resamples"),
         (lambda: krippendorff_alpha(np.arange(52).reshape(26, 2), "ordinal"), "52 different"),
     ],
 )
@@ -184,30 +162,17 @@ def test_the_interval_of_alpha_is_that_of_a_plain_bootstrap(level):
     assert [found.low, found.high] == pytest.approx(expected, abs=5 * 0.07 * np.std(draws))
 
 
-def test_the_seed_and_the_queries_give_the_interval_whatever_their_order():
-    one, two, other = (krippendorff_alpha(RATINGS, n_resamples=199, seed=s) for s in (3, 3, 4))
-    assert one == two != other
-    assert krippendorff_alpha(RATINGS[::-1], n_resamples=199, seed=3) == one
-
-
-@pytest.mark.parametrize("unit", [1e-9, 1e-6, 1e6, 1e9])
-def test_alpha_does_not_depend_on_the_unit_of_the_ratings(unit):
-    options = {"level": "interval", "n_resamples": 99, "seed": 1}
-    here, there = (krippendorff_alpha(scale * RATINGS, **options) for scale in (1, unit))
-    assert (there.estimate, there.low, there.high) == pytest.approx(
-        (here.estimate, here.low, here.high), rel=1e-9
-    )
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_ratings_that_are_all_equal_show_nothing_of_chance(level):
-    found = krippendorff_alpha(np.full((2, 5), 3.0), level, n_resamples=9)
-    assert np.isnan([found.estimate, found.low, found.high]).all()
-
-
 def test_resamples_without_a_difference_are_left_out_and_counted():
     ratings = np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 2.0]])  # the third query has a difference
     (note,) = krippendorff_alpha(ratings, n_resamples=2700, seed=5).notes
     assert note.endswith(" resamples in which all ratings are the same are left out")
     # (2/3)**3 of the resamples leave the third query out: 800 of 2700, give or take 6 deviations.
     assert abs(int(note.split()[0]) - 800) < 6 * np.sqrt(2700 * 8 / 27 * 19 / 27)
+
+
+def test_places_of_names_are_their_distances():
+    grades, order = ["low", "mid", "high"], [1.0, 2.0, 3.0]
+    number = dict(zip(grades, order, strict=True))
+    a, b = ["low", "high", "mid", "low", "mid"], ["low", "mid", "mid", "high", "mid"]
+    by_name = cohen_kappa(a, b, "quadratic", categories=grades)
+    assert by_name == cohen_kappa([number[x] for x in a], [number[x] for x in b], "quadratic")

@@ -114,17 +114,6 @@ def test_the_interval_excludes_zero_exactly_where_its_test_rejects(method, test,
         assert -1 <= found.low <= found.estimate <= found.high <= 1
 
 
-def test_a_higher_level_has_a_wider_interval_and_exchanging_the_sides_mirrors_it():
-    for wins, losses in all_tables(7):
-        narrow, wide = (
-            paired_interval(of_counts(7, wins, losses), confidence_level=level)
-            for level in (0.8, 0.95)
-        )
-        assert wide.low <= narrow.low <= narrow.high <= wide.high
-        mirrored = paired_interval(of_counts(7, losses, wins), confidence_level=0.95)
-        assert (mirrored.low, mirrored.high) == pytest.approx((-wide.high, -wide.low), abs=1e-9)
-
-
 @pytest.mark.parametrize("n", [5, 60, 10**9])
 def test_identical_answers_leave_room_for_what_so_few_may_miss(n):
     found = paired_interval(of_counts(n, 0, 0))
@@ -145,19 +134,10 @@ def test_the_default_interval_covers(n, worst, usual):
             assert covered >= (usual if changed <= 0.6 else worst)
 
 
-def test_many_pairs_give_the_interval_of_the_normal_law():
-    pairs = of_counts(10**7, 30_000, 28_000)
-    found = paired_interval(pairs)
-    reach = scipy_stats.norm.ppf(0.975) * found.standard_error
-    assert (found.low, found.high) == pytest.approx((2e-4 - reach, 2e-4 + reach), rel=1e-3)
-
-
 # -- at a margin
 
 
-@pytest.mark.parametrize(
-    ("n", "margins"), [(10, (0.01, 0.02, 0.05, 0.1)), (20, (0.02, 0.1)), (30, (0.05,))]
-)
+@pytest.mark.parametrize(("n", "margins"), [(10, (0.02, 0.1)), (20, (0.02, 0.1))])
 def test_a_pipeline_worse_by_the_margin_passes_in_at_most_five_and_a_half_percent(n, margins):
     for margin in margins:
         passes = np.array(
@@ -178,11 +158,6 @@ def test_without_a_change_non_inferiority_is_the_product_of_not_losing(n, margin
     found = equivalence_test(of_counts(n, 0, 0), None, margin, alternative="non-inferior")
     assert found.pvalue == pytest.approx((1 - margin) ** n, rel=1e-9)
     assert found.method == "mcnemar"
-
-
-def test_a_margin_near_zero_is_the_exact_test():
-    found = equivalence_test(table(30, 9, 2, 20), None, 1e-9, alternative="non-inferior")
-    assert found.pvalue == pytest.approx(scipy_stats.binomtest(9, 11, alternative="greater").pvalue)
 
 
 def test_what_the_interval_shows_the_claim_shows_too():
@@ -219,22 +194,6 @@ def test_newcombes_method_10_reproduces_his_table(cells, low, high):
 def test_published_intervals_are_reproduced(method, cells, level, low, high, half_a_digit):
     found = paired_interval(table(*cells), method=method, confidence_level=level)
     assert (found.low, found.high) == pytest.approx((low, high), abs=half_a_digit)
-
-
-@pytest.mark.parametrize("n", [3, 14])
-def test_tangos_interval_is_closed_form_without_a_change_and_for_a_clean_sweep(n):
-    z2 = scipy_stats.norm.ppf(0.975) ** 2
-    same = paired_interval(of_counts(n, 0, 0), method="tango")
-    assert (same.low, same.high) == pytest.approx((-z2 / (n + z2), z2 / (n + z2)), rel=1e-12)
-    sweep = paired_interval(of_counts(n, n, 0), method="tango")
-    assert (sweep.low, sweep.high) == (pytest.approx((n - z2) / (n + z2), rel=1e-12), 1.0)
-
-
-@pytest.mark.parametrize("method", SHARES)
-@pytest.mark.parametrize("cells", [(0, 20, 0, 0), (0, 0, 20, 0), (3, 4, 1, 2), (20, 0, 0, 0)])
-def test_intervals_of_shares_hold_the_estimate_within_minus_one_and_one(method, cells):
-    found = paired_interval(table(*cells), method=method)
-    assert -1.0 <= found.low <= found.estimate <= found.high <= 1.0
 
 
 @pytest.mark.parametrize("method", SHARES)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rageval_report.errors import DataError
 from rageval_report.stats.bootstrap import (
     bootstrap_counts,
     bootstrap_interval,
@@ -144,37 +143,6 @@ def test_clusters_are_drawn_whole():
     assert np.unique(drawn).tolist() == [0.5, 2.5, 3.5]
 
 
-@pytest.mark.parametrize("clusters", [None, [0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 6]])
-def test_the_order_of_the_queries_and_the_names_of_clusters_do_not_matter(clusters):
-    order = np.random.default_rng(0).permutation(11)
-    renamed = None if clusters is None else (7 - np.array(clusters))[order] % 7
-    whole, shuffled = (
-        resampled_statistics([rows, rows**2], [None, 0.95], clusters=codes, n_resamples=40)
-        for rows, codes in ((SCORES, clusters), (SCORES[order], renamed))
-    )
-    np.testing.assert_allclose(shuffled, whole, rtol=1e-12)
-
-
-def test_a_resample_without_a_scored_row_is_undefined():
-    block = np.full((3, 2), np.nan)
-    block[0] = 1.0
-    for name in (None, 0.5):
-        drawn = resampled_statistics([block], [name], n_resamples=200)[:, 0]
-        undefined = np.isnan(drawn).all(axis=1)
-        assert 0.2 < undefined.mean() < 0.4  # (2 / 3) ** 3 = 0.296
-        assert (drawn[~undefined] == 1.0).all()
-        assert np.isnan(resampled_statistics([block * np.nan], [name], n_resamples=2)).all()
-
-
-@pytest.mark.parametrize(
-    "blocks",
-    [[], [np.ones((3, 2)), np.ones((3, 1))], [np.ones(3)], [np.ones((0, 2))], [np.ones((3, 0))]],
-)
-def test_blocks_must_have_one_shape_of_queries_and_pipelines(blocks):
-    with pytest.raises(DataError, match="expected blocks of one shape"):
-        resampled_statistics(blocks, [None] * len(blocks), n_resamples=3)
-
-
 # -- expanded percentiles
 
 
@@ -193,8 +161,3 @@ def test_the_pvalue_belongs_to_the_interval_and_rises_with_the_threshold(n):
     thresholds = [-1.0, float(low) - 0.05, float(low) + 0.05, 1.0, 3.0]
     pvalues = [bootstrap_pvalue(draws, n, threshold) for threshold in thresholds]
     assert 0 < pvalues[0] <= pvalues[1] < 0.025 < pvalues[2] < pvalues[3] < pvalues[4] <= 1
-
-
-def test_one_query_and_no_resamples_say_nothing():
-    assert np.isnan([bootstrap_pvalue([1.0, 2.0], 1), bootstrap_pvalue([], 30)]).all()
-    assert np.isnan(expanded_limits(np.ones((5, 2)), 1)).all()

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats.columns import Column
 from rageval_report.stats.sequential import ChangeBets, combine_growth
 
 
@@ -57,30 +56,6 @@ def test_a_change_after_a_long_good_time_is_found_and_dated():
     assert evidence.evalues[:40].max() < 20
     assert evidence.evalues[-1] > 1e3
     assert abs(int(evidence.starts[-1]) - 40) <= 1
-
-
-def test_the_other_side_is_the_mirror():
-    rng = np.random.default_rng(3)
-    batches = [rng.random(20) for _ in range(6)]
-    less = change_evalues(batches, 0.6, bounds=(0, 1))
-    mirrored = [4 - 4 * batch for batch in batches]
-    greater = change_evalues(mirrored, 1.6, bounds=(0, 4), alternative="greater")
-    np.testing.assert_allclose(less.evalues, greater.evalues)
-
-
-def test_neither_the_order_nor_missing_scores_nor_counts_nor_a_division_moves_the_growth():
-    scores = np.random.default_rng(6).integers(1, 6, 500).astype(float)
-    bets = ChangeBets(3.1, (1, 5), variance=2.0)
-    whole = bets.growth(scores)
-    assert bets.growth(np.append(scores[::-1], math.nan)).tolist() == whole.tolist()
-    assert bets.growth(Column.of(scores)).tolist() == whole.tolist()
-    np.testing.assert_allclose(bets.growth(scores[:99]) + bets.growth(scores[99:]), whole)
-
-
-def test_without_a_score_there_is_no_evidence():
-    assert change_evalues([], 0.5, bounds=(0, 1)).evalues.size == 0
-    assert combine_growth([]).starts.size == 0
-    assert change_evalues([[], [math.nan]], 0.5, bounds=(0, 1)).evalues == pytest.approx([1, 1])
 
 
 def test_a_limit_beyond_the_scale_is_never_crossed():

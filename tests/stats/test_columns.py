@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from rageval_report.errors import DataError
-from rageval_report.stats.columns import Column, condense, difference_column, merge_ties
+from rageval_report.stats.columns import Column, condense, difference_column
 
 RNG = np.random.default_rng(5)
 
@@ -26,36 +25,12 @@ def test_a_column_has_the_moments_of_its_numbers() -> None:
     np.testing.assert_array_equal(column.listed(), np.sort(numbers))
 
 
-def test_no_order_of_the_rows_moves_a_column() -> None:
-    numbers = RNG.random(1_000)
-    shuffled = Column.of(RNG.permutation(numbers))
-    assert (shuffled.mean, shuffled.std) == (Column.of(numbers).mean, Column.of(numbers).std)
-
-
-def test_counts_of_two_are_rows_that_occur_twice() -> None:
-    numbers = RNG.random(50)
-    twice = Column.of(np.repeat(numbers, 2))
-    counted = Column.of_counts(np.sort(numbers), np.full(50, 2))
-    assert (twice.mean, twice.std, twice.n) == (counted.mean, counted.std, counted.n)
-    np.testing.assert_array_equal(twice.values, counted.values)
-
-
 def test_missing_numbers_are_left_out_and_infinite_ones_are_errors() -> None:
     assert Column.of([0.5, math.nan]).n == 1
     with pytest.raises(DataError, match="finite"):
         Column.of([0.5, math.inf])
     with pytest.raises(DataError, match="one-dimensional"):
         Column.of([[0.5]])
-
-
-def test_an_empty_column_has_no_mean() -> None:
-    column = Column.of([])
-    assert column.n == 0
-    assert math.isnan(column.mean)
-    assert math.isnan(column.std)
-    assert math.isnan(column.minimum)
-    assert math.isnan(column.maximum)
-    assert column.step is None
 
 
 @pytest.mark.parametrize("scale", [1e300, 1.0, 1e-300, 5e-310])
@@ -127,20 +102,6 @@ def test_differences_that_only_rounding_separates_are_one_value() -> None:
     assert column.values[1] == pytest.approx(0.2, rel=1e-12)
 
 
-def test_swapped_sides_reverse_the_sign_of_each_difference() -> None:
-    before, after = RNG.random(200).round(2), RNG.random(200).round(2)
-    there, back = difference_column(before, after), difference_column(after, before)
-    np.testing.assert_array_equal(there.values, -back.values[::-1])
-    assert there.mean == -back.mean
-
-
-def test_merged_ties_keep_the_total() -> None:
-    values = np.sort(np.concatenate([np.full(3, 0.2), [0.7 - 0.5, 1.0]]))
-    merged, counts = merge_ties(values, np.ones(5), 1e-12)
-    np.testing.assert_allclose(merged, [0.2, 1.0])
-    np.testing.assert_array_equal(counts, [4, 1])
-
-
 @pytest.mark.parametrize("numbers", [RNG.normal(size=20_000), RNG.lognormal(0, 2, 20_000)])
 def test_a_condensed_column_keeps_number_mean_and_variance(numbers: np.ndarray) -> None:
     column = Column.of(numbers)
@@ -151,10 +112,3 @@ def test_a_condensed_column_keeps_number_mean_and_variance(numbers: np.ndarray) 
     mean = values @ counts / 20_000
     assert mean == pytest.approx(numbers.mean(), rel=1e-12)
     assert (values - mean) ** 2 @ counts / 20_000 == pytest.approx(numbers.var(), rel=1e-12)
-
-
-def test_a_grid_has_no_step_and_cannot_be_listed() -> None:
-    grid = replace(Column.of([0.2, 0.4, 0.4]), is_exact=False)
-    assert grid.step is None
-    with pytest.raises(DataError, match="collect"):
-        grid.listed()

@@ -52,23 +52,6 @@ def test_equivalence_is_shown_exactly_when_the_interval_lies_within_the_margin(m
         assert found.equivalent == within == (found.pvalue <= alpha)
 
 
-@pytest.mark.parametrize("method", EQUIVALENCE_METHODS)
-def test_exchanging_the_sides_changes_the_sign_and_nothing_else(method):
-    there, back = (
-        equivalence_test(*sides, 0.02, method=method, bounds=(0, 1))
-        for sides in (SCORES, SCORES[::-1])
-    )
-    assert (there.low, there.high) == pytest.approx((-back.high, -back.low), rel=1e-6)
-    assert there.pvalue == pytest.approx(back.pvalue, rel=1e-9)
-
-
-def test_an_interval_wholly_beyond_the_margin_is_recognised():
-    worse = equivalence_test(BEFORE, AFTER - 0.3, 0.1)
-    better = equivalence_test(BEFORE, AFTER + 0.3, 0.1)
-    assert (worse.is_below, better.is_below) == (True, False)
-    assert worse.pvalue > 0.99
-
-
 def test_a_worse_candidate_can_be_shown_not_inferior_but_not_equivalent():
     claims = ("non-inferior", "equivalence")
     found = [equivalence_test(BEFORE, AFTER + 0.1, 0.05, alternative=claim) for claim in claims]
@@ -89,16 +72,6 @@ def test_strict_on_whole_losses_is_clopper_pearson(n, losses):
         before, after, 0.2, method="strict", bounds=(0, 1), alternative="non-inferior"
     )
     assert below.pvalue == pytest.approx(scipy_stats.binom.cdf(losses, n, 0.2), rel=1e-6)
-
-
-def test_strict_on_clusters_of_one_size_is_strict_on_their_means():
-    labels = np.repeat(np.arange(4), 3)
-    means = [side.reshape(4, 3).mean(axis=1) for side in SCORES]
-    options = {"method": "strict", "bounds": (0, 1)}
-    clustered = equivalence_test(*SCORES, 0.4, clusters=labels, **options)
-    alone = equivalence_test(*means, 0.4, **options)
-    assert clustered.pvalue == pytest.approx(alone.pvalue, rel=1e-9)
-    assert (clustered.low, clustered.high) == pytest.approx((alone.low, alone.high), abs=1e-8)
 
 
 @pytest.mark.parametrize("sizes", [[4] * 12, [1, 2, 3, 4, 5, 6, 7, 8], [30, 1, 1, 1, 1, 1, 1]])
@@ -145,11 +118,6 @@ def test_a_claim_that_rare_losses_could_turn_has_a_note():
     assert "rare large gains could hide" in both.notes[0]
 
 
-def test_a_claim_on_usual_differences_has_no_note():
-    found = equivalence_test(*np.repeat(SCORES, 5, axis=1), 0.05, bounds=(0, 1))
-    assert (found.equivalent, found.notes) == (True, ())
-
-
 # -- little to go by
 
 
@@ -168,24 +136,10 @@ def test_equal_differences_within_bounds_leave_room_for_others(n, shown):
     assert (found.method, found.equivalent, found.untestable) == ("strict", shown, "")
 
 
-@pytest.mark.parametrize("method", ["t", "auto"])
-def test_equal_differences_beyond_the_margin_are_beyond_it(method):
-    found = equivalence_test([0.9] * 5, [0.5] * 5, 0.05, method=method)
-    assert (found.pvalue, found.is_below, found.untestable) == (1.0, True, "")
-
-
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_with_so_few_pairs_that_no_shift_can_be_rejected_nothing_is_shown(n):
     found = equivalence_test(BEFORE[:n], AFTER[:n], 0.5)
     assert (found.pvalue, found.equivalent, math.isnan(found.low)) == (1.0, False, True)
-
-
-def test_unscored_queries_are_left_out_by_pairs():
-    padded = [
-        np.append(side, extra)
-        for side, extra in zip(SCORES, ([np.nan, 1], [0, np.nan]), strict=True)
-    ]
-    assert equivalence_test(*padded, 0.05) == equivalence_test(*SCORES, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -201,11 +155,3 @@ def test_unscored_queries_are_left_out_by_pairs():
 def test_bad_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         equivalence_test(*SCORES, **{"margin": 0.1, **options})
-
-
-def test_huge_scores_have_the_same_pvalue():
-    for method in ("auto", "t", "strict"):
-        plain = equivalence_test(*SCORES, 0.02, method=method, bounds=(0, 1))
-        sides = [side * 1e300 for side in SCORES]
-        huge = equivalence_test(*sides, 0.02e300, method=method, bounds=(0, 1e300))
-        assert huge.pvalue == pytest.approx(plain.pvalue, rel=1e-6)

@@ -14,13 +14,10 @@ from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import (
     PAIRED_INTERVALS,
     TESTS,
-    PairedTest,
     Pairs,
-    interval_of_test,
     paired_interval,
     paired_test,
 )
-from rageval_report.stats.units import Units
 
 RIGHT_OR_WRONG = ([0, 0, 0, 1, 0, 0, 1], [1, 1, 1, 0, 1, 1, 1])
 ANY_SCORES = (
@@ -63,12 +60,6 @@ def test_clusters_are_summed_and_queries_stay_countable():
     assert pairs.by_query.is_binary
 
 
-def test_clusters_of_one_query_each_are_queries():
-    pairs = Pairs.of([0, 0, math.nan], [1, 0, 1], Units.of(["a", "b", "b"]))
-    assert pairs.clusters is None
-    assert pairs.is_binary
-
-
 @pytest.mark.parametrize("clusters", [None, ["a", "a", "b", "b", "b", "c", "d", "e"]])
 def test_exchanging_the_sides_exchanges_everything(clusters):
     pairs = Pairs.of(*ANY_SCORES, clusters)
@@ -76,11 +67,6 @@ def test_exchanging_the_sides_exchanges_everything(clusters):
     assert (swapped.wins, swapped.losses, swapped.mean) == (back.wins, back.losses, back.mean)
     assert np.allclose(swapped.units.values, back.units.values, rtol=1e-12)
     assert np.allclose(swapped.sizes, back.sizes)
-
-
-def test_rounding_noise_is_a_tie():
-    noisy = Pairs.of(np.full(5, 0.1) + 0.2, np.full(5, 0.3))
-    assert (noisy.n_changed, noisy.ties, noisy.mean, noisy.std) == (0, 5, 0.0, 0.0)
 
 
 def test_counts_may_stand_beside_differences_on_a_grid():
@@ -125,12 +111,6 @@ def test_t_and_wilcoxon_are_those_of_scipy(alternative):
             assert (found.statistic, found.pvalue) == pytest.approx(tuple(expected))
 
 
-def test_ranks_tie_where_only_rounding_separates_magnitudes():
-    after = [0.1 + 0.2, 0.3, -0.3, 0.6 - 0.3, 0.25, -0.1]
-    expected = scipy_stats.wilcoxon([0.3, 0.3, -0.3, 0.3, 0.25, -0.1])
-    assert paired_test([0.0] * 6, after, test="wilcoxon").pvalue == expected.pvalue
-
-
 @pytest.mark.parametrize("alternative", SIDES)
 def test_the_sign_test_is_binomial(alternative):
     expected = scipy_stats.binomtest(4, 5, alternative=alternative).pvalue
@@ -172,17 +152,6 @@ def test_exchanging_the_sides_turns_the_difference_and_the_alternative(name, sco
     assert (there.wins, there.losses) == (back.losses, back.wins)
 
 
-@pytest.mark.parametrize("name", TESTS)
-def test_no_order_of_the_rows_and_only_the_seed_of_those_that_draw_moves_a_number(name):
-    scores = RIGHT_OR_WRONG if "mcnemar" in name else RATINGS
-    scores = [side[:7] for side in scores]
-    order = np.random.default_rng(0).permutation(7)
-    shuffled = [np.asarray(side)[order] for side in scores]
-    assert paired_test(*scores, test=name) == paired_test(*shuffled, test=name)
-    if name not in ("sign-flip-mc", "bootstrap"):
-        assert paired_test(*scores, test=name) == paired_test(*scores, test=name, seed=7)
-
-
 @pytest.mark.parametrize("test", ["auto", *TESTS])
 def test_identical_pipelines_have_p_one_by_every_test(test):
     result = paired_test([0, 1, 1, 0, 1], [0, 1, 1, 0, 1], test=test)
@@ -206,23 +175,6 @@ def test_one_query_gives_a_difference_and_no_test():
     assert interval.notes == ("one query in common: no interval",)
 
 
-def test_a_test_of_ones_own_takes_pairs_and_names_its_interval():
-    def largest(pairs, *, alternative, n_resamples, seed):
-        return float(pairs.units.listed()[-1]), 0.25
-
-    TESTS.add("largest", PairedTest(largest, "largest difference", interval="t"))
-    TESTS.add("bare", PairedTest(largest))
-    try:
-        result = paired_test(*ANY_SCORES, test="largest")
-        assert (round(result.statistic, 4), result.pvalue) == (0.2435, 0.25)
-        assert interval_of_test("largest") == "t"
-        with pytest.raises(DataError, match="has no interval of its own"):
-            interval_of_test("bare")
-    finally:
-        for name in ("largest", "bare"):
-            del TESTS._entries[name]
-
-
 # -- intervals
 
 
@@ -243,14 +195,6 @@ def test_the_t_interval_is_that_of_scipy():
         assert (found.low, found.high) == pytest.approx(tuple(expected), rel=1e-12)
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca", "studentised"])
-def test_bootstrap_intervals_of_many_queries_are_near_the_t_interval(method):
-    rng = np.random.default_rng(5)
-    before, after = rng.random((2, 500))
-    t, found = (paired_interval(before, after, method=name) for name in ("t", method))
-    assert (found.low, found.high) == pytest.approx((t.low, t.high), abs=0.004)
-
-
 @pytest.mark.parametrize("method", PAIRED_INTERVALS)
 def test_intervals_mirror_when_the_sides_are_exchanged(method):
     scores = RIGHT_OR_WRONG if method in OF_SHARES else ANY_SCORES
@@ -268,11 +212,6 @@ def test_equal_differences_have_an_interval_without_width_and_a_note(method):
     assert same.notes == ("identical on all 8 pairs: without spread the interval has no width",)
 
 
-def test_few_pairs_have_the_t_interval_widened_to_all_differences():
-    found = paired_interval([0, 0, 0, 0], [0.1, 0.2, 0.4, 0.9])
-    assert (found.method, found.low <= 0.1, found.high >= 0.9) == ("t", True, True)
-
-
 # -- clusters
 
 
@@ -288,21 +227,6 @@ def test_clusters_of_one_size_are_tested_by_their_means():
         clustered = paired_interval(before, after, clusters=labels, method=method)
         alone = paired_interval(*means, method=method)
         assert (clustered.low, clustered.high) == pytest.approx((alone.low, alone.high), rel=1e-6)
-
-
-def test_an_equal_shift_of_clusters_of_different_sizes_has_no_spread():
-    labels = ["a"] * 5 + ["b"] * 2 + ["c", "d", "e", "f", "g", "h"]
-    found = paired_interval(Pairs.of([0.1] * 13, [0.4] * 13, labels), method="t")
-    assert (found.low, found.high) == pytest.approx((0.3, 0.3))
-
-
-@pytest.mark.parametrize(
-    ("clusters", "message"),
-    [(["a", None], "1 have none"), (["a"], "one label per score"), ([["a"], ["b"]], "one label")],
-)
-def test_clusters_that_do_not_fit_are_an_error(clusters, message):
-    with pytest.raises(DataError, match=message):
-        paired_test([0, 1], [1, 0], clusters=clusters)
 
 
 # -- bad and extreme input
@@ -329,8 +253,8 @@ def test_misspelt_names_are_answered_with_the_known_ones():
         paired_test(*RATINGS, alternative="bigger")
 
 
-@pytest.mark.parametrize("scale", [1e300, 1e150, 1e-9])
-@pytest.mark.parametrize("test", ["auto", "t", "wilcoxon", "sign-flip-mc", "bootstrap"])
+@pytest.mark.parametrize("scale", [1e300, 1e-9])
+@pytest.mark.parametrize("test", ["auto", "t", "bootstrap"])
 def test_scores_of_any_size_have_the_same_pvalue(scale, test):
     scores = [np.array(side) for side in ANY_SCORES]
     plain = paired_test(*scores, test=test)

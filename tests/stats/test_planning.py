@@ -42,13 +42,6 @@ def test_the_power_is_that_of_statsmodels(d_z, n, alpha):
         assert power(beyond_doubt, few, alpha=0.01) == pytest.approx(1.0, abs=1e-4)
 
 
-@pytest.mark.parametrize("n", [10**11, 10**13, 10**20])
-def test_the_power_of_very_many_queries_is_that_of_the_normal_test(n):
-    z = scipy_stats.norm.ppf(0.975)
-    expected = scipy_stats.norm.sf(z - 2.8) + scipy_stats.norm.cdf(-z - 2.8)
-    assert power(2.8 / math.sqrt(n), n) == pytest.approx(expected, rel=1e-9)
-
-
 @pytest.mark.parametrize(("d_z", "target"), [(0.5, 0.8), (0.2, 0.9), (0.05, 0.8)])
 def test_the_required_number_is_that_of_statsmodels_rounded_up(d_z, target):
     exact = TTestPower().solve_power(d_z, None, 0.05, target)
@@ -58,15 +51,6 @@ def test_the_required_number_is_that_of_statsmodels_rounded_up(d_z, target):
         assert PlannedTest(sd).needed(50.0 * sd) == 6
         # 2 ** (1 - n) <= 0.0005 from n = 12 on.
         assert PlannedTest(sd).needed(50.0 * sd, alpha=0.0005) == 12
-
-
-@pytest.mark.parametrize("d_z", [1e-5, 1e-8, 1e-100])
-def test_the_required_number_for_a_tiny_effect_is_that_of_the_normal_test(d_z):
-    expected = ((scipy_stats.norm.ppf(0.975) + scipy_stats.norm.ppf(0.8)) / d_z) ** 2
-    n = required_n(d_z)
-    assert isinstance(n, int)
-    assert n == pytest.approx(expected, rel=1e-5)  # but for the other tail
-    assert required_n(1e10) == 2
 
 
 @settings(max_examples=30)
@@ -105,15 +89,6 @@ def test_the_power_of_mcnemars_test_is_the_sum_over_all_tables(p10, p01, n, alph
         expected += weight * scipy_stats.binom.pmf(wins, m, share)[midp <= alpha].sum()
     assert mcnemar_power(p10, p01, n, alpha=alpha) == pytest.approx(expected, rel=1e-9)
     assert mcnemar_power(p01, p10, n, alpha=alpha) == pytest.approx(expected, rel=1e-9)
-
-
-def test_equal_shares_are_found_different_at_most_as_often_as_the_level_says():
-    sizes = [mcnemar_power(0.1, 0.1, int(n)) for n in np.geomspace(5, 3000, 12)]
-    assert max(sizes) < 0.0525
-    assert mcnemar_power(0.1, 0.1, 100_000) == pytest.approx(0.05, abs=0.001)
-    assert mcnemar_power(0.0, 0.0, 50) == 0.0
-    rounded = mcnemar_power(0.7, 0.1 + 0.2, 30)  # together just above 1
-    assert rounded == pytest.approx(mcnemar_power(0.7, 0.3, 30), rel=1e-9)
 
 
 # The levels of the sign-flip test
@@ -170,13 +145,6 @@ def test_the_needed_units_show_the_difference_and_one_less_does_not(changed, alp
             assert plan.detectable(n, alpha=alpha) <= difference * (1 + 1e-9)
 
 
-def test_no_regression_needs_as_many_as_statsmodels_counts():
-    for margin_z in (0.2, 0.5, 0.8):
-        exact = TTestPower().solve_power(margin_z, power=0.8, alpha=0.05, alternative="larger")
-        assert PlannedTest(0.25).needed_for_margin(margin_z / 4) == math.ceil(exact)
-    assert PlannedTest(1.0).needed_for_margin(50.0) == 6
-
-
 # Shares
 
 
@@ -202,32 +170,12 @@ def test_from_the_returned_number_on_mcnemars_power_stays_above(p10, p01):
 # What cannot be planned
 
 
-@pytest.mark.parametrize(
-    ("plan", "fewest"),
-    [
-        (PlannedTest(0.5), 8),  # 2**-7 is at most 0.01
-        (PlannedTest(0.5, "sign-flip-midp"), 7),
-        (PlannedTest(0.5, "mcnemar-midp", 1.0), 7),
-    ],
-)
-def test_without_an_attainable_pvalue_no_difference_is_detectable(plan, fewest):
-    assert plan.detectable(fewest - 1, alpha=0.01) == math.inf
-    assert plan.detectable(fewest, alpha=0.01) < math.inf
-
-
 @pytest.mark.parametrize("sd", [0.0, math.nan])
 def test_differences_that_do_not_vary_plan_nothing(sd):
     plan = PlannedTest(sd)
     assert not plan.is_usable
     assert PlannedTest.of(Column.of([0.1, 0.1]), "t").sd == 0.0
     assert math.isnan(plan.detectable(20) + plan.needed(0.1) + plan.needed_for_margin(0.1))
-
-
-@pytest.mark.parametrize("difference", [1e-5, 1e-12, 1e-200])
-def test_more_than_ten_million_units_are_not_counted(difference):
-    assert math.isnan(PlannedTest(1.0).needed(difference))
-    assert math.isnan(PlannedTest(1.0).needed_for_margin(difference))
-    assert math.isnan(PlannedTest(1.0, "mcnemar", 0.3).needed(difference))
 
 
 # Clusters
@@ -241,18 +189,6 @@ def test_the_variances_of_unequal_clusters_by_hand():
     assert (known.size, known.sizes.tolist()) == (3.0, [2.0, 4.0])
     equal = ClusterVariance.of(np.full(6, 0.1), list("aabbcc"))
     assert (equal.between, equal.within, equal.share_between) == (0.0, 0.0, 0.0)
-
-
-def test_clusters_of_one_query_are_queries():
-    known = ClusterVariance.of([0.1, 0.4, 0.2, 0.9], list("abcd"))
-    variance = np.var([0.1, 0.4, 0.2, 0.9], ddof=1)
-    assert (known.between, known.within) == (0.0, pytest.approx(variance))
-    plan, queries = known.planned_test(variance, 0.0), PlannedTest(math.sqrt(variance))
-    for n in (6, 7, 12, 50):
-        assert plan.power(0.3, n) == pytest.approx(queries.power(0.3, n))
-    assert plan.needed(0.1) == queries.needed(0.1)
-    assert plan.detectable(9) == pytest.approx(queries.detectable(9))
-    assert plan.needed_for_margin(0.1) == queries.needed_for_margin(0.1)
 
 
 def test_where_only_equal_signs_reject_the_power_is_that_of_clusters_of_all_sizes():
@@ -283,36 +219,16 @@ def test_at_the_clusters_needed_the_test_shows_the_difference_as_planned(share, 
     ("name", "arguments", "message"),
     [
         ("power", (math.nan, 10), "d_z must be a finite number"),
-        ("power", (0.5, 1), "n must be an integer >= 2; got 1"),
         ("required_n", (0.5, 80), r"power must lie .*; got 80; did you mean 0\.8"),
-        ("required_n", (math.inf,), "d_z must be a finite number"),
         ("required_n", (0.0,), "d_z must not be 0: no number of queries shows such an effect"),
         ("minimum_detectable_difference", (-0.1, 9), "sd_difference must be a finite number"),
         ("non_inferiority_power", (0.0, 10), "margin_z must be a finite number > 0"),
-        ("mcnemar_power", (0.1, 0.2, 2.5), "n must be an integer >= 2"),
-        ("mcnemar_power", (-0.1, 0.2, 50), "p10 and p01 must be shares of all queries"),
         ("mcnemar_power", (0.7, 0.3001, 50), "together <= 1"),
         ("binary_queries_needed", (0.1, 0.1), "p10 and p01 must differ"),
-        ("needed", (0.0,), "difference must be a finite number > 0"),
-        ("needed", (0.5, 80), "power must lie between 0 and 1; .* mean 0.8"),
         ("needed_for_margin", (-0.1,), "margin must be a finite number > 0"),
-        ("needed_for_margin", (0.1, 2.0), "power must lie between"),
     ],
 )
 def test_what_makes_no_sense_is_refused(name, arguments, message):
     call = getattr(planning, name, None) or getattr(PlannedTest(1.0), name)
     with pytest.raises(DataError, match=message):
         call(*arguments)
-
-
-@pytest.mark.parametrize("wrong", [0.0, 1.0, math.nan])
-def test_levels_must_be_probabilities_and_clusters_at_least_two(wrong):
-    plan = PlannedTest(1.0)
-    for call in (power, minimum_detectable_difference, non_inferiority_power, plan.power):
-        with pytest.raises(DataError, match="alpha must lie between 0 and 1"):
-            call(0.5, 10, alpha=wrong)
-    for call in (required_n, plan.needed):
-        with pytest.raises(DataError, match="alpha must lie between 0 and 1"):
-            call(0.5, alpha=wrong)
-    with pytest.raises(DataError, match="clusters must be at least two"):
-        ClusterVariance.of([0.1, 0.2], ["a", "a"])

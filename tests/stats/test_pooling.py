@@ -10,10 +10,8 @@ import scipy.stats
 from rageval_report.errors import DataError
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pooling import (
-    errors_of_common_spread,
     gain_of_noise,
     heterogeneity_test,
-    partial_pooling,
 )
 
 # -- whether groups differ
@@ -63,15 +61,6 @@ def test_many_groups_change_their_sign_with_the_pvalue_of_their_binomial_mixture
     assert 0.0 < found.crossing_pvalue < 1.0
 
 
-@pytest.mark.parametrize("factor", [1, -1, 1e300])
-def test_order_sign_and_scale_of_the_differences_change_nothing(groups, factor):
-    there = heterogeneity_test(groups)
-    back = heterogeneity_test([factor * values[::-1] for values in reversed(groups)])
-    assert (back.pvalue, back.crossing_pvalue) == pytest.approx(
-        (there.pvalue, there.crossing_pvalue), rel=1e-9
-    )
-
-
 def test_unscored_queries_and_empty_groups_are_left_out(groups):
     padded = [np.append(values, math.nan) for values in groups]
     found = heterogeneity_test([*padded, [], [math.nan]])
@@ -116,96 +105,6 @@ def test_fewer_than_two_groups_are_an_error(given):
         heterogeneity_test(given)
 
 
-# -- partial pooling
-
-
-def drawn(seed, k):
-    rng = np.random.default_rng(seed)
-    errors = rng.uniform(0.05, 1.0, k)
-    return rng.normal(0.0, [0.0, 0.3, 2.0][seed % 3], k) + errors * rng.normal(size=k), errors
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_variance_between_groups_is_that_of_statsmodels(seed):
-    meta = pytest.importorskip("statsmodels.stats.meta_analysis")
-    means, errors = drawn(seed, 5 + seed)
-    expected = meta.combine_effects(means, errors**2, method_re="iterated")  # Paule & Mandel
-    pooled = partial_pooling(means, errors)
-    assert pooled.between_deviation**2 == pytest.approx(expected.tau2, rel=1e-4, abs=1e-9)
-    assert pooled.common_mean == pytest.approx(expected.mean_effect_re, rel=1e-4, abs=1e-6)
-
-
-def test_unequal_standard_errors_by_a_loop_over_morris_formulas():
-    means, errors = drawn(2, 7)
-    pooled = partial_pooling(means, errors)
-    k, between, common = 7, pooled.between_deviation**2, pooled.common_mean
-    weights = 1 / (errors**2 + between)
-    typical = np.average(errors**2, weights=weights)
-    for i, (mean, error) in enumerate(zip(means, errors, strict=True)):
-        factor = (k - 3) / (k - 1) * error**2 * weights[i]
-        leverage = k * weights[i] / weights.sum()
-        extra = 2 / (k - 3) * factor**2 * (typical + between) * weights[i]
-        square = error**2 * (1 - (k - leverage) / k * factor) + extra * (mean - common) ** 2
-        assert pooled.estimates[i] == pytest.approx((1 - factor) * mean + factor * common)
-        assert pooled.standard_errors[i] == pytest.approx(math.sqrt(square))
-    estimated = partial_pooling(means, errors, degrees=5)
-    expected = scipy.stats.t.ppf(0.975, 5) * pooled.standard_errors
-    np.testing.assert_allclose(estimated.high - estimated.estimates, expected)
-    np.testing.assert_allclose(estimated.estimates - estimated.low, expected)
-
-
-@pytest.mark.parametrize(
-    ("scale", "shift"), [(10.0, 3.0), (-1.0, 0.0), (1e-300, 0.0), (1e300, 0.0)]
-)
-def test_pooling_moves_and_scales_with_the_means(scale, shift):
-    means, errors = drawn(1, 6)
-    order = np.random.default_rng(0).permutation(6)
-    pooled = partial_pooling(means, errors)
-    moved = partial_pooling((scale * means + shift)[order], abs(scale) * errors[order])
-    np.testing.assert_allclose(moved.estimates, (scale * pooled.estimates + shift)[order], 1e-9)
-    np.testing.assert_allclose(moved.shrinkage, pooled.shrinkage[order])
-
-
-def test_tiny_errors_leave_the_means_alone_and_a_group_without_a_mean_is_left_out():
-    means = [0.1, math.nan, 0.2, 0.3, 0.5]
-    pooled = partial_pooling(means, [1e-12, math.nan, 1e-200, 1e-12, 1e-9])
-    np.testing.assert_allclose(pooled.estimates, means)
-    assert np.isfinite(pooled.standard_errors).tolist() == [True, False, True, True, True]
-
-
-def test_standard_errors_under_one_spread_are_those_of_the_analysis_of_variance():
-    rng = np.random.default_rng(3)
-    groups = [rng.normal(size=n) for n in (2, 9, 4, 1)]
-    own = np.array([g.std(ddof=1) / math.sqrt(g.size) if g.size > 1 else math.nan for g in groups])
-    sizes = np.array([g.size for g in groups], dtype=float)
-    errors, degrees = errors_of_common_spread(own, sizes, sizes - 1)
-    within = sum(((g - g.mean()) ** 2).sum() for g in groups) / (16 - 4)
-    assert degrees == 12
-    np.testing.assert_allclose(errors, np.sqrt(within / sizes))
-    nothing = errors_of_common_spread(np.full(2, math.nan), np.ones(2), np.zeros(2))
-    assert np.isnan(nothing[0]).all()
-    assert nothing[1] == 0.0
-    assert errors_of_common_spread(np.zeros(2), np.full(2, 5.0), np.full(2, 4.0))[0].max() == 0.0
-
-
-@pytest.mark.parametrize(
-    ("means", "errors", "options", "message"),
-    [
-        ([1, 2, 3, math.nan], [1, 1, 1, 1], {}, "at least 4 groups; got 3"),
-        ([1, 2, 3, 4], [1, 1, 1], {}, "two lists of equal length"),
-        ([[1, 2, 3, 4]], [[1, 1, 1, 1]], {}, "two lists of equal length"),
-        ([1, 2, 3, math.inf], [1, 1, 1, 1], {}, "means must be finite"),
-        ([1, 2, 3, 4], [1, 1, 1, 0], {}, "standard_errors must be finite numbers above 0; got 0"),
-        ([1, 2, 3, 4], [1, 1, 1, math.nan], {}, "standard_errors must be"),
-        ([1, 2, 3, 4], [1, 1, 1, 1], {"confidence_level": 95}, "did you mean 0.95"),
-        ([1, 2, 3, 4], [1, 1, 1, 1], {"degrees": 0}, "degrees must be a number above 0; got 0"),
-    ],
-)
-def test_bad_input_is_refused(means, errors, options, message):
-    with pytest.raises(DataError, match=message):
-        partial_pooling(means, errors, **options)
-
-
 # -- the best of several
 
 # Harter (1961), Biometrika 48:151-165, table 1: the largest of k normal values.
@@ -216,15 +115,6 @@ HARTER = {2: 0.56419, 3: 0.84628, 4: 1.02938, 5: 1.16296, 10: 1.53875, 20: 1.867
 def test_the_expected_maximum_is_that_of_the_published_table(k):
     assert round(gain_of_noise(1.0, k), 5) == HARTER[k]
     assert gain_of_noise(0.02, k) == pytest.approx(0.02 * HARTER[k], abs=1e-7)
-
-
-@pytest.mark.parametrize("k", [7, 1000, 100_000])
-def test_the_expected_maximum_is_the_integral_over_its_density(k):
-    def weighted(x):
-        return x * k * scipy.stats.norm.pdf(x) * math.exp((k - 1) * scipy.stats.norm.logcdf(x))
-
-    by_scipy = scipy.integrate.quad(weighted, -12, 12, points=[0, 2, 4, 6], epsabs=1e-12)[0]
-    assert gain_of_noise(1.0, k) == pytest.approx(by_scipy, abs=1e-9)
 
 
 def test_one_variant_gains_nothing_and_none_is_no_choice():

@@ -11,7 +11,7 @@ import pytest
 import scipy
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import ALTERNATIVES, Alternative
+from rageval_report.stats.base import Alternative
 from rageval_report.stats.columns import Column
 from rageval_report.stats.sign_flips import sign_flip_interval, sign_flip_pvalue
 
@@ -74,38 +74,9 @@ def test_pvalues_are_shares_of_all_patterns_of_signs(n: int, midp: bool) -> None
             assert found == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("n", [6, 10, 12])
-def test_pvalues_are_those_of_scipys_exact_permutation_test(n: int) -> None:
-    def statistic(values: np.ndarray, axis: int) -> np.ndarray:
-        return np.asarray(values.mean(axis=axis))
-
-    for values in samples(n, seed=100 + n):
-        for alternative in ALTERNATIVES:
-            scipys = scipy.stats.permutation_test(  # SciPy 1.17
-                values[np.newaxis],
-                statistic,
-                permutation_type="samples",
-                n_resamples=2**n,
-                alternative=alternative,
-                vectorized=True,
-            )
-            found = sign_flip_pvalue(values, alternative=alternative, midp=False)
-            assert found == pytest.approx(scipys.pvalue, rel=1e-9)
-
-
 def test_darwins_maize_has_fishers_pvalue() -> None:
     # Fisher (1935), The Design of Experiments, section 21: 1,726 of 32,768 patterns.
     assert sign_flip_pvalue(FISHER, midp=False) == 1726 / 32768
-
-
-def test_binary_differences_have_mcnemars_mid_pvalue() -> None:
-    wins, losses = 70, 45
-    law = scipy.stats.binom(wins + losses, 0.5)
-    expected = 2 * (law.sf(wins) + 0.5 * law.pmf(wins))
-    values = np.repeat([1.0, -1.0, 0.0], [wins, losses, 300])
-    assert sign_flip_pvalue(values) == pytest.approx(expected, rel=1e-10)
-    exact = min(1.0, 2 * law.sf(wins - 1))
-    assert sign_flip_pvalue(values, midp=False) == pytest.approx(exact, rel=1e-10)
 
 
 @pytest.mark.parametrize("n", [35, 120, 700, 3_000])
@@ -119,16 +90,6 @@ def test_lattice_tails_are_those_of_the_convolved_law(n: int) -> None:
         for midp, ties in ((False, 0.0), (True, 0.5)):
             found = sign_flip_pvalue(steps * 0.25, alternative="greater", midp=midp)
             assert found == pytest.approx(tail - ties * tie, rel=1e-9)
-
-
-def test_reciprocal_ranks_lie_on_a_fine_lattice() -> None:
-    rng = np.random.default_rng(9)
-    steps = np.rint(2520 / rng.integers(1, 11, 150) - 2520 / rng.integers(1, 11, 150)).astype(int)
-    law, top = lattice_law(steps)
-    total = int(steps.sum())
-    expected = law[top + total :].sum() - 0.5 * law[top + total]
-    found = sign_flip_pvalue(steps / 2520, alternative="greater")
-    assert found == pytest.approx(expected, rel=1e-9)
 
 
 def test_far_tails_have_full_relative_precision() -> None:
@@ -239,12 +200,6 @@ def test_shifted_tails_of_more_values_continue_those_of_few(weighted: bool) -> N
         assert found == pytest.approx(float((law * counted).sum()), rel=3e-6)
 
 
-def test_a_shift_below_all_differences_leaves_all_signs_alike() -> None:
-    ratings = np.array([1.0, 2.0, 1.0, 3.0, 2.0, 1.0, 1.0])
-    assert sign_flip_pvalue(ratings, alternative="greater", shift=0.9) == 0.5**8
-    assert sign_flip_pvalue([0.3, 0.71, 0.52], alternative="greater", shift=0.1) == 0.5**3
-
-
 @pytest.mark.parametrize("n", [6, 9, 13])
 def test_continuous_limits_are_order_statistics_of_the_means_of_subsets(n: int) -> None:
     values = np.random.default_rng(n).normal(0.2, 1.0, n)
@@ -272,7 +227,7 @@ def test_limits_are_the_shifts_at_which_the_pvalue_passes_the_level(n: int) -> N
 
 def test_the_interval_excludes_zero_exactly_if_the_test_rejects() -> None:
     rng = np.random.default_rng(21)
-    for _ in range(400):
+    for _ in range(150):
         n = int(rng.integers(6, 29))
         kind = int(rng.integers(4))
         if kind == 0:
@@ -288,17 +243,6 @@ def test_the_interval_excludes_zero_exactly_if_the_test_rejects() -> None:
         if interval.method == "sign-flip" and column.values.any():
             is_rejected = sign_flip_pvalue(column) <= 1 - level
             assert is_rejected == (not interval.low <= 0 <= interval.high)
-
-
-def test_intervals_are_nested_in_their_level() -> None:
-    for n in (5, 7, 15, 30, 400):
-        for values in samples(n, seed=n + 31):
-            levels = (0.5, 0.8, 0.9, 0.95, 0.99)
-            limits = [sign_flip_limits(values, level) for level in levels]
-            for (low, high), (lower, higher) in itertools.pairwise(limits):
-                slack = 1e-6 * (high - low)
-                assert lower <= low + slack
-                assert high - slack <= higher
 
 
 def test_few_differences_have_the_t_interval_and_a_note() -> None:
@@ -332,15 +276,6 @@ def test_bad_input_is_an_error() -> None:
         sign_flip_pvalue([0.1, math.inf])
     with pytest.raises(KeyError, match="alternative"):
         sign_flip_pvalue([0.1, 0.2], alternative="larger")  # type: ignore[arg-type]
-
-
-def test_one_dominating_difference_decides_half_of_the_patterns() -> None:
-    # The large one must keep its sign; the others are then a test of their own.
-    rng = np.random.default_rng(3)
-    others = rng.normal(0.02, 1.0, 20_000)
-    values = np.append(others, 1e9)
-    alone = sign_flip_pvalue(others, alternative="greater")
-    assert sign_flip_pvalue(values, alternative="greater") == pytest.approx(alone / 2, rel=1e-6)
 
 
 def test_several_dominating_differences_decide_by_their_patterns() -> None:
@@ -388,3 +323,13 @@ def test_differences_near_each_other_or_alike_but_for_one_are_no_trouble() -> No
     lone = np.append(np.zeros(40), 1.0)
     assert sign_flip_pvalue(lone) == 1.0
     assert sign_flip_limits(lone)[0] == 0.0
+
+
+def test_reciprocal_ranks_lie_on_a_fine_lattice() -> None:
+    rng = np.random.default_rng(9)
+    steps = np.rint(2520 / rng.integers(1, 11, 150) - 2520 / rng.integers(1, 11, 150)).astype(int)
+    law, top = lattice_law(steps)
+    total = int(steps.sum())
+    expected = law[top + total :].sum() - 0.5 * law[top + total]
+    found = sign_flip_pvalue(steps / 2520, alternative="greater")
+    assert found == pytest.approx(expected, rel=1e-9)

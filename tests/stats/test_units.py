@@ -42,14 +42,6 @@ def test_a_sum_has_all_digits_and_no_order_of_the_rows_moves_it(numbers, random)
     assert units.sums(np.array(numbers))[0] == found
 
 
-def test_without_clusters_each_row_is_a_unit():
-    values = np.array([0.5, 0.25])
-    assert QUERIES.sums(values) is QUERIES.means(values) is values
-    assert (QUERIES.count(7), QUERIES.are_clusters) == (7, False)
-    assert QUERIES.select(np.array([1])) is QUERIES.of_other_rows(None, None, 4) is QUERIES
-    assert (QUERIES.word, Units.of(["a"]).word) == ("queries", "clusters")
-
-
 def test_a_unit_of_which_no_row_is_left_is_gone():
     units = Units.of(["a", "b", "b", "c"]).select(np.array([False, True, True, True]))
     assert units.sums(np.array([1.0, 2.0, 4.0])).tolist() == [3.0, 4.0]
@@ -95,13 +87,6 @@ def test_a_row_without_a_label_is_an_error_that_says_where(labels):
     assert are_missing(np.asarray(labels, dtype=object)).tolist() == [False, True, False]
 
 
-def test_labels_that_cannot_be_told_apart_are_an_error():
-    labels = np.empty(2, dtype=object)
-    labels[:] = [["a"], ["b"]]
-    with pytest.raises(DataError, match="clusters must be texts, numbers or other plain labels"):
-        Units.of(labels)
-
-
 # Columns of units
 
 
@@ -126,27 +111,6 @@ def test_clusters_of_one_size_weigh_alike_and_sums_that_rounding_separates_are_o
         assert units.collapse(np.array([0.3, -0.1, 0.3])).counts.tolist() == [1.0, 2.0]
 
 
-def test_a_shift_of_every_query_moves_each_value_by_its_weight_and_not_the_spread():
-    differences = np.random.default_rng(2).normal(size=LABELS.size)
-    units = Units.of(LABELS)
-    here, there = units.collapse(differences), units.collapse(differences + 0.25)
-    values, weights = numbers_of(here)
-    assert np.sort(values + 0.25 * weights) == pytest.approx(numbers_of(there)[0])
-    assert there.std == pytest.approx(here.std, rel=1e-12)
-    assert units.collapse(np.full(LABELS.size, 0.1)).std == 0.0
-
-
-def test_swapped_sides_turn_the_column_around_and_shuffled_rows_leave_it():
-    rng = np.random.default_rng(4)
-    differences, order = rng.integers(-5, 6, LABELS.size) / 5, rng.permutation(LABELS.size)
-    here = Units.of(LABELS).collapse(differences)
-    swapped = Units.of(LABELS).collapse(-differences)
-    assert (swapped.mean, swapped.std) == pytest.approx((-here.mean, here.std))
-    shuffled = Units.of(LABELS[order]).collapse(differences[order])
-    assert (numbers_of(shuffled) == numbers_of(here)).all()
-    assert (shuffled.mean, shuffled.std) == (here.mean, here.std)
-
-
 def test_clusters_that_were_counted_give_the_column_of_the_clusters_one_by_one():
     sums, sizes = np.array([0.5, -1.0, 0.5, 2.0]), np.array([1, 2, 1, 3])
     one_by_one = column_of_sums(np.tile(sums, 3), np.tile(sizes, 3))
@@ -157,14 +121,3 @@ def test_clusters_that_were_counted_give_the_column_of_the_clusters_one_by_one()
 
 HUGE = np.r_[1e300, -1e300, np.zeros(10)]
 NEARLY_EQUAL = 1.0 + 1e-12 * np.arange(12)
-
-
-@pytest.mark.parametrize(
-    "differences", [HUGE, np.full(12, 1e300), np.full(12, 5e-324), NEARLY_EQUAL]
-)
-def test_extreme_differences_have_finite_columns(differences):
-    column = Units.of(list("aabbbcdefghi")).collapse(differences)
-    assert np.isfinite(column.values).all()
-    assert column.mean == pytest.approx(differences.mean(), rel=1e-12, abs=1e-12)
-    assert math.isfinite(column.std)
-    assert Units.of(list("aabbbcdefghi")).collapse(differences * math.nan).n == 0

@@ -14,7 +14,7 @@ from rageval_report.files.source import Source
 from rageval_report.files.strict_json import load_json
 from rageval_report.readers.base import ScoreFile, distinct_names
 from rageval_report.readers.cell_values import json_text, number_or_none, parse_objects
-from rageval_report.readers.delimited import cell_text, line_ends, rows
+from rageval_report.readers.delimited import is_cut, rows
 from rageval_report.readers.frameworks.format import (
     SURE,
     Format,
@@ -288,10 +288,8 @@ def _is_csv(source: Source) -> bool:
     """Whether the first line of a file is the header of promptfoo's CSV."""
     if not source.is_text or source.starts_like_json:
         return False
-    header = next(rows(source.sample, ","), None)
-    if header is not None and header.stop == len(source.sample):  # prompts in it may be long
-        header = next(rows(source.utf8, ","))
-    return header is not None and bool(_blocks([cell_text(cell) for cell in header.cells]))
+    header = next(rows(source.text, ","), None)
+    return header is not None and bool(_blocks(header.cells))
 
 
 def _blocks(header: Sequence[str]) -> list[_Block]:
@@ -351,21 +349,18 @@ def _result(test: Mapping[str, Any], output: _GradedCell) -> dict[str, Any]:
 
 def _parse_csv(source: Source) -> tuple[list[str], list[list[str]], list[int]]:
     """The header, the other rows without apostrophes before formulas, and the lines of these."""
-    every = rows(source.utf8, ",", ends=line_ends(source.utf8, ","))
-    header = [cell_text(cell) for row in islice(every, 1) for cell in row.cells]
-    table, lines = [], []
-    for row in every:
-        lines.append(source.line_of(row.offset))
-        if not row.is_closed:
-            raise source.error("a quote in this row is never closed; is the file cut?", lines[-1])
+    first, *others = rows(source.text, ",")
+    header, table = first.cells, []
+    for row in others:
+        if row is others[-1] and is_cut(row, ","):
+            raise source.error("a quote in this row is never closed; is the file cut?", row.line)
         if len(row.cells) != len(header):
             message = f"expected {len(header)} fields, as in the header; found {len(row.cells)}"
-            raise source.error(message, lines[-1])
-        texts = map(cell_text, row.cells)
-        table.append([text[1:] if _ESCAPED.match(text) else text for text in texts])
+            raise source.error(message, row.line)
+        table.append([text[1:] if _ESCAPED.match(text) else text for text in row.cells])
     if not table:
         raise source.error("the file has column names, but no rows")
-    return header, table, lines
+    return header, table, [row.line for row in others]
 
 
 def _provider_and_prompt(title: str) -> tuple[str, str]:
@@ -420,8 +415,8 @@ def _is_old_csv(source: Source) -> bool:
     """Whether a cell of the first row of a CSV file holds the results of a provider."""
     if not source.is_text or source.starts_like_json or b"] (" not in source.head:
         return False
-    first = next(islice(rows(source.utf8, ","), 1, None), None)
-    return first is not None and any(_CELL.match(cell_text(cell)) for cell in first.cells)
+    first = next(islice(rows(source.text, ","), 1, None), None)
+    return first is not None and any(map(_CELL.match, first.cells))
 
 
 def _old_outputs(source: Source, cells: Sequence[str], lines: Sequence[int]) -> list[_GradedCell]:

@@ -197,7 +197,6 @@ def test_clusters_flip_together():
         ({"missing": "zero"}, UnknownNameError),
         ({"metrics": "faithfulnes"}, UnknownNameError),
         ({"clusters": "topic"}, UnknownNameError),
-        ({"interval": "wald"}, UnknownNameError),
     ],
 )
 def test_settings_that_make_no_sense_raise(two, setting, error):

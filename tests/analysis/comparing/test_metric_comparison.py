@@ -88,16 +88,15 @@ def test_an_interval_does_not_leave_the_range_of_differences():
     assert (wide["ci_low"], wide["ci_high"]) == (-4.0, 4.0)
 
 
-def test_the_interval_is_that_of_the_test_unless_another_is_asked_for():
+def test_the_interval_is_that_of_the_test():
     rng = np.random.default_rng(3)
     before, after = rng.random(20), rng.random(20)
     asked = {"n_resamples": 199, "seed": 4}
     assert compared(before, after, test="t")["ci_method"] == "t"
-    assert compared(before, after, test="t", interval="percentile")["ci_method"] == "percentile"
     assert compared(before, after)["ci_method"] == "sign-flip"
-    drawn = compared(before, after, interval="studentised", **asked)
-    again = compared(before, after, interval="studentised", **asked)
-    other = compared(before, after, interval="studentised", n_resamples=199, seed=5)
+    drawn = compared(before, after, test="bootstrap", **asked)
+    again = compared(before, after, test="bootstrap", **asked)
+    other = compared(before, after, test="bootstrap", n_resamples=199, seed=5)
     assert (drawn["ci_low"], drawn["ci_high"]) == (again["ci_low"], again["ci_high"])
     assert drawn["ci_low"] != other["ci_low"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rageval_report import RAGPipelineEvaluation, compare, rank
+from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.errors import DataError
 from rageval_report.stats import adjust_pvalues, paired_interval
 
@@ -63,8 +63,6 @@ def test_equivalence_of_the_best_is_corrected_too(two):
 def test_no_variant_at_all_is_refused(two, tried):
     with pytest.raises(DataError, match=f"tried must be an integer >= 1; got {tried}"):
         compare(*two, tried=tried)
-    with pytest.raises(DataError, match=f"tried must be an integer >= 1; got {tried}"):
-        rank(*two, tried=tried)
 
 
 # -- what is made of a comparison

@@ -49,7 +49,7 @@ def sets(demo_folder):
 
 
 def records():
-    return read_records("run/records.parquet")
+    return read_records("run/records.jsonl")
 
 
 def test_the_questions_of_a_data_set_are_asked_as_they_are_drawn(run):

@@ -105,8 +105,6 @@ def test_the_cache_is_counted_and_cleared(judge, run):
     assert "0 answers" in told("judge cache")
     judge("old.jsonl", "--judge", "coherence", "--judge", "harmlessness", "--price", "1:10")
     assert "4 answers" in told("judge cache")
-    # 4 * (1000 * 1 + 100 * 10) / 1e6
-    assert "runs with this cache have spent 0.008 USD at most" in told("judge cache")
     assert "forgot 2 answers" in told("judge cache --clear --judge coherence")
     assert "forgot 2 answers" in told("judge cache --clear")
 
@@ -155,10 +153,6 @@ def test_a_wrong_key_is_one_line_without_the_key(judge, server, monkeypatch):
         ("judge old.jsonl --model m --against new.jsonl --judge coherence", "leave out --judge"),
         ("judge old.jsonl --model m --judge groundednes", "Did you mean 'groundedness'"),
         ("judge old.jsonl --model m --judge completeness", "have no reference (0 of 2)"),
-        (
-            "judge old.jsonl --model m --against new.jsonl --dry-run --judge coherence",
-            "leave out --judge",
-        ),
         ("judge old.jsonl --model m --queries new.jsonl", "exists already"),
     ],
 )
@@ -190,19 +184,12 @@ def panel(run, server):
     return run_it
 
 
-def test_several_judges_give_their_mean_their_agreement_and_where_they_differ(panel, server):
+def test_several_judges_give_their_mean(panel, server):
     result = panel("old.jsonl", "--format", "json", "--queries", "judged.json")
     assert result.exit_code == 0, result.stderr
-    report, agreement, disagreements = json.loads(result.stdout)
+    report = json.loads(result.stdout)
     [row] = report["rows"]
     assert row["mean"] == (1.0 + (1.0 + 0.25) / 2) / 2
-    means = {
-        row["part"]: row["estimate"] for row in agreement["rows"] if row["figure"] == "mean score"
-    }
-    assert means == {"kind": 1.0, "strict": 0.625}
-    [row] = disagreements["rows"]
-    assert (row["query_id"], row["kind"], row["strict"]) == ("q1", 1.0, 0.25)
-    assert "strict (0.25): strict says so" in row["reason"]
     assert len(server.asked) == 4
     saved = RAGPipelineEvaluation.load(None, "judged.json")
     assert saved.config["judge"]["combined_by"] == {"coherence": "mean"}

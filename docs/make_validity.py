@@ -1,7 +1,7 @@
-"""Writes the tables of docs/validation.md: it computes the numbers again, and copies what was kept.
+"""Writes the tables of docs/validity.md: computes numbers again, copies those of simulations.
 
-    python docs/make_validation.py            # everything: compares with the other programs
-    python docs/make_validation.py --copied   # only what other pages and files keep
+    python docs/make_validity.py            # everything: compares with the other programs
+    python docs/make_validity.py --copied   # only the tables of simulations
 
 Each table stands between ``<!-- name -->`` and ``<!-- end of name -->``. Run it from the
 repository's root with the extra ``test`` and the group ``oracles``; ``PYTHONPATH=.`` if the package
@@ -10,7 +10,6 @@ is not installed from here.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -24,16 +23,13 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
-PAGE = DOCS / "validation.md"
-MUTANTS = ROOT / "tests" / "mutation" / "measured.json"
+PAGE = DOCS / "validity.md"
+RESULTS = ROOT / "benchmarks" / "results"
 sys.path.insert(0, str(DOCS))
 
 from witnesses import WITNESSES, Witness  # noqa: E402 - beside this file
 
-from rageval_report.stats import mean_interval  # noqa: E402
-
 Rows = list[list[str]]
-_ELSEWHERE = "see [reliability.md](reliability.md)"
 _LOW = 93.0  # a coverage below this is two points short of the 95 that is promised
 _HIGH = 7.0  # a rejection rate above this is two points over the 5 that is promised
 
@@ -88,15 +84,15 @@ def witnesses() -> str:
     return f"{line}\n{markdown(header, rows, 3)}"
 
 
-# -- copied from pages and files that name their commands
+# -- copied from the results of simulations, which take hours
 
 
-def section_of(page: str, heading: str) -> str:
+def section_of(file: str, heading: str) -> str:
     """The text below a heading, up to the next heading of its level."""
-    text = (DOCS / page).read_text(encoding="utf-8")
+    text = (RESULTS / file).read_text(encoding="utf-8")
     found = re.search(rf"^## {re.escape(heading)}[^\n]*\n(.*?)(?=^## |\Z)", text, re.M | re.S)
     if found is None:
-        raise ValueError(f"docs/{page}: expected a section {heading!r}; correct the heading here")
+        raise ValueError(f"benchmarks/results/{file}: expected a section {heading!r}")
     return found[1]
 
 
@@ -119,7 +115,8 @@ def percentages(header: list[str], rows: Rows, column: str) -> list[tuple[float,
     for row in rows:
         number = re.match(r"-?\d+(\.\d+)?", row[place])
         if number:
-            found.append((float(number[0]), f"{row[0]}, n = {row[1]}"))
+            n = f", n = {row[1]}" if header[1] == "n" else ""
+            found.append((float(number[0]), f"{row[0]}{n}"))
     return found
 
 
@@ -156,99 +153,17 @@ def coverage() -> str:
     return f"{markdown(header, rows)}\n{below}\n{markdown(real_header, real, n_numbers)}"
 
 
-def false_positives() -> str:
-    """Rejections of a true null hypothesis, ours and those of others on the same comparisons."""
-    table_header, rows = tables_of(
-        section_of("coverage.md", "Rejections of a true null hypothesis at the 5 % level")
-    )[0]
-    header = ["test", "median", "worst", "where it is worst", f"rows above {_HIGH:g}"]
-    return markdown(header, digest(table_header, rows, table_header[2:], max))
-
-
-def faults() -> str:
-    """What killing, cutting and flipping found."""
-    text = (DOCS / "reliability.md").read_text(encoding="utf-8")
-    found = []
-    for header, rows in tables_of(text):
-        if header[:1] == ["script"]:
-            measured = [row for row in rows if row[-1]]
-            found.append(markdown(header, measured).replace("see below", _ELSEWHERE))
-        if header[-1:] == ["silent"]:
-            total = [sum(int(row[k].replace(",", "")) for row in rows) for k in range(1, 6)]
-            cells = ["all nine", *(f"{one:,}" for one in total)]
-            found.append(markdown(header, [*rows, cells], 5))
-    if len(found) != 2:
-        raise ValueError("docs/reliability.md: expected a table of scripts and one of flipped bits")
-    flips = "Bits flipped, and files cut (`python tests/faults/flip_bits.py --n 10000 --seed 0`):\n"
-    return f"{found[0]}\n{flips}\n{found[1]}"
-
-
-def mutants() -> str:
-    """Small changes to the code, and how many of them the tests notice."""
-    kept = json.loads(MUTANTS.read_text(encoding="utf-8"))
-    rows = []
-    for room, counts in kept["rooms"].items():
-        caught, missed = counts["killed"] + counts.get("timed out", 0), counts.get("survived", 0)
-        share = mean_interval([1.0] * caught + [0.0] * missed)
-        others = (counts.get("not covered", 0), counts.get("not run", 0))
-        limits = f"{share.estimate:.0%} ({share.low:.0%} to {share.high:.0%})"
-        rows.append([f"`{room}`", *map(str, (caught, missed, *others)), limits])
-    header = ["room", "noticed", "not noticed", "not reached", "no time left"]
-    header += ["noticed of those reached, 95 % CI"]
-    line = f"`{kept['command']}`, {kept['date']}, load {kept['load']}:\n"
-    return f"{line}\n{markdown(header, rows, 5)}"
-
-
-def speed() -> str:
-    """The table of the exact test and the whole comparison."""
-    text = (DOCS / "speed.md").read_text(encoding="utf-8")
-    machine = re.search(r"Measured on [^.]*(?:\.\d[^.]*)*\.", text)
-    load = re.search(r"\(load [^)]*\)", text)
-    if machine is None or load is None:
-        raise ValueError('docs/speed.md: expected "Measured on ..." and "(load ...)"')
-    header, rows = tables_of(section_of("speed.md", "The exact test, its interval"))[0]
-    words = " ".join(machine[0].split())
-    stated = load[0].removeprefix("(load ").removesuffix(")")
-    return f"{words} The load was {stated}.\n\n{markdown(header, rows, len(header) - 1)}"
-
-
-def kept_numbers() -> str:
-    """Numbers of programs that are not in the test environment, kept with their versions."""
-    text = (ROOT / "tests" / "golden" / "README.md").read_text(encoding="utf-8")
-    header, rows = tables_of(text)[0]
-    return markdown(header, rows)
-
-
-# Programs that tests name with their versions; several are not in the test environment.
-_PROGRAMS = (
-    *("contingencytables", "G*Power", "irrCAC", "krippendorff", "pingouin", "ppi_python"),
-    *("PropCIs", "pytrec_eval-terrier", "ranx", "rouge-score", "sacrebleu", "scikit-learn"),
-    *("scipy", "statsmodels"),
-)
-
-
-def named_programs() -> str:
-    """The programs that tests of numbers name with a version, and the folders of these tests."""
-    found: dict[str, set[str]] = {name: set() for name in _PROGRAMS}
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        text = path.read_text(encoding="utf-8")
-        for name in _PROGRAMS:
-            # "scipy 1.17.1", "SciPy's 1.17", and importorskip("arch")  # 8.0.0
-            version = r"(?:'s|\"\)  #)? \d+\.\d"
-            if re.search(rf"(?i)(?<![\w-]){re.escape(name)}{version}", text):
-                found[name].add(path.parent.relative_to(ROOT).as_posix())
-    rows = [[name, ", ".join(f"`{one}`" for one in sorted(found[name]))] for name in _PROGRAMS]
-    return markdown(["program", "tests that name it with its version"], rows)
+def rejections(file: str, heading: str, first: int) -> str:
+    """False findings of each test or rule, from the column `first` of a table on."""
+    header, rows = tables_of(section_of(file, heading))[0]
+    names = ["test", "median", "worst", "where it is worst", f"rows above {_HIGH:g}"]
+    return markdown(names, digest(header, rows, header[first:], max))
 
 
 COPIED: dict[str, Callable[[], str]] = {
-    "programs": named_programs,
-    "kept": kept_numbers,
     "coverage": coverage,
-    "false positives": false_positives,
-    "faults": faults,
-    "mutants": mutants,
-    "speed": speed,
+    "false positives": lambda: rejections("coverage.md", "Rejections of a true null hypothesis", 2),
+    "stopping": lambda: rejections("stopping.md", "False alarms, in percent", 1),
 }
 
 
@@ -256,7 +171,7 @@ def with_block(page: str, name: str, content: str) -> str:
     """The page with one of its tables replaced."""
     marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
     if len(marks.findall(page)) != 1:
-        raise ValueError(f"docs/validation.md: expected <!-- {name} --> and its end once")
+        raise ValueError(f"docs/validity.md: expected <!-- {name} --> and its end once")
     return marks.sub(lambda found: f"{found[1]}{content}{found[2]}", page)
 
 
