@@ -38,11 +38,6 @@ from rageval_report.stats.means import mean_interval
 _HEADLINE = ("figure", "value", "ci_low", "ci_high", "n", "gate", "rule", "threshold", "passed")
 # Traces are compared by equal ids, so advice on changes of their form does not apply.
 _ALIKE = "Write the ids alike in gold_citations and in retrieved_ids"
-_ADVICE = {
-    "same_retrieved": "The pipeline may not get the question: look at what is sent to it",
-    "no_retrieved": "Check the filter or the index of the pipeline, and whether traces have "
-    "retrieved_ids",
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,8 +202,9 @@ def _doubts_about_traces(scored: TraceScores) -> list[Doubt]:
         )
     ]
     return [
-        replace(doubt, advice=_ADVICE.get(doubt.check, _ALIKE))
+        replace(doubt, advice=_ALIKE)
         for doubt in doubts_about_ids(queries)
+        if doubt.check.startswith("ids_")
     ]
 
 
