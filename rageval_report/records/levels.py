@@ -86,15 +86,15 @@ def choose_level(
 ) -> LevelChoice:
     """The level at which metrics are computed: that at which gold and passages have ids."""
     check_choice("level", level, LEVEL_OPTIONS)
-    asked = None if level == "auto" else level
+    chosen = None if level == "auto" else level
     if not {SECTION_FIELDS[field], "relevant_sections"} & set(records):
-        return LevelChoice(asked)  # one id each: there is nothing to choose
+        return LevelChoice(chosen)  # one id each: there is nothing to choose
     counts = Counter[str]()
     for passages, gold in zip(sections_in(records, field), gold_sections(records), strict=True):
         counts.update(_count_row(passages or [], [item for item in gold or [] if item[2] > 0]))
     has_both = counts["gold with both"] + counts["passages with both"] > 0
-    if asked is not None or not has_both:
-        return LevelChoice(asked, has_both)
+    if chosen is not None or not has_both:
+        return LevelChoice(chosen, has_both)
     words, metrics = _WORDS[field]
     if counts["gold"] == counts["gold with both"] and (
         counts["passages"] == counts["passages with both"]
