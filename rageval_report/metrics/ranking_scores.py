@@ -386,7 +386,8 @@ def score_table_of_rankings(
     index = pd.Index(joined.query_ids, name="query_id", dtype="str")
     scores = {name: compute(hits, k) for name, (compute, k) in computed.items()}
     if no_relevant == "skip":
-        scores = {name: _without_empty(column, hits) for name, column in scores.items()}
+        applies = hits.n_relevant > 0
+        scores = {name: np.where(applies, column, np.nan) for name, column in scores.items()}
     cutoffs = dict.fromkeys(k for _, k in computed.values())
     details = pd.DataFrame(_details(joined, cutoffs), index=index)
     states = _states(scores, hits, no_relevant)
@@ -418,10 +419,6 @@ def _names(metrics: str | Sequence[str]) -> list[str]:
 
 
 # -- details and notes
-
-
-def _without_empty(scores: FloatArray, hits: Hits) -> FloatArray:
-    return np.where(hits.n_relevant > 0, scores, np.nan)
 
 
 def _details(joined: Joined, cutoffs: Iterable[int | None]) -> dict[str, Any]:
