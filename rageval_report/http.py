@@ -1,6 +1,6 @@
 """The way to the network: requests, their retries, keys and errors. Needs the extra ``http``.
 
-Everything that calls a server uses it: embeddings, judges, sources, the runner. A key is never
+Everything that calls a server uses it: judges, sources, the runner. A key is never
 written into a setting: ``${NAME}`` names the environment variable that holds it.
 """
 
