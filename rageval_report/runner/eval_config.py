@@ -302,7 +302,7 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
         if key not in _KEYS and key not in _ALIASES and key not in TARGETS:
             names = {*_KEYS, *_ALIASES, *TARGETS}
             raise UnknownNameError("key of the configuration", str(key), names)
-    settings = {
+    settings: dict[str, Any] = {
         key: [value] if key in _LISTS and isinstance(value, str) else value
         for key, value in document.items()
     }
