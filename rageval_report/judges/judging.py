@@ -109,6 +109,8 @@ class Judged(JudgeResult):
     >>> result = judge(rows, polite, ScriptedChat(["YES", "NO"]), concurrency=1)
     >>> result.scores["polite"].tolist(), int(result.usage["n_calls"].iloc[0])
     ([1.0, 0.0], 2)
+    >>> result.votes("polite").columns.tolist()
+    ['scripted']
     """
 
     scores: pd.DataFrame
