@@ -36,7 +36,6 @@ from rageval_report.readers.base import (
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.other_files import refusal_of
 from rageval_report.readers.ranking_kinds import likely_kind
-from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.table_files import FRAME, ScoreInput, TableSource, source_of
 from rageval_report.scores.pipelines import find_pipelines, split_pipelines, stated_name
 from rageval_report.scores.query_ids import QUERY_ID, NoScoresError
@@ -237,20 +236,7 @@ def read(
     ('hybrid', ['001', '002'])
     """
     reading = read_undivided(path, **keywords)
-    query_id, metrics = keywords.get("query_id"), keywords.get("metrics")
-    return divided_on_one_scale(reading, query_id, roles, totals, metrics)
-
-
-def divided_on_one_scale(
-    reading: FileReading,
-    query_id: str | None,
-    roles: Roles | None,
-    totals: Totals,
-    metrics: object,
-) -> list[ScoreFile]:
-    """The pipelines of a file, with the scores of each metric on one scale."""
-    files = divide_pipelines(reading.files, reading.source, query_id, roles, totals)
-    return share_scales(files, reading.source, query_id, roles, metrics)
+    return divide_pipelines(reading.files, reading.source, keywords.get("query_id"), roles, totals)
 
 
 @dataclass(frozen=True, eq=False)

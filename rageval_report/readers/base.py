@@ -26,7 +26,6 @@ from rageval_report.files.source import Source
 from rageval_report.metrics.ranking_options import RankingOptions
 from rageval_report.scores.catalogue.dialects import DIALECT, DialectName, dialect_of_name
 from rageval_report.scores.correct import Correct
-from rageval_report.scores.descriptions import SharedScale
 from rageval_report.scores.metric import Override, normalise_name
 from rageval_report.scores.query_ids import TEXTS
 from rageval_report.scores.query_rows import Totals, position_of_row
@@ -147,8 +146,6 @@ class ScoreFile:
         The columns that named the pipelines of the file.
     pipeline_confidence : {"certain", "likely", "doubtful"}
         How sure it is that these columns name pipelines.
-    scales : mapping of str to SharedScale
-        The scale of metrics that only all pipelines of the file show, by normalised name.
     is_one_pipeline : bool
         Whether the format itself says that all rows belong to one pipeline; otherwise a column such
         as "model" may divide them.
@@ -185,7 +182,6 @@ class ScoreFile:
     written_by: str = ""
     pipeline_columns: tuple[str, ...] = ()
     pipeline_confidence: Confidence = "certain"
-    scales: Mapping[str, SharedScale] = field(default_factory=dict)
     is_one_pipeline: bool = False
     totals: Totals = "auto"
     line_of_row: Callable[[int], int] | None = None

@@ -290,6 +290,8 @@ class _Table:
 
     def without(self, reasons: dict[int, str]) -> _Table:
         """The table with blanks in place of some lines, so that the others keep their numbers."""
+        if not reasons:
+            return self
         lines = _lines(self.body)
         for line in reasons:
             lines[line - self.line] = re.sub(r"[^\r\n]", "", lines[line - self.line])
@@ -509,6 +511,12 @@ def _described_cells(source: Source, description: TableDescription) -> pd.DataFr
 def read_as_text(source: Source) -> tuple[pd.DataFrame, list[int]]:
     """A table whose cells are all texts, without the checks of scores, and the line of each row."""
     table = _Table.of(source, source.text, best_delimiters(source)[0]).checked()
+    for row in table.rows:
+        if len(_lines(row.text)) > 1:
+            raise source.error(
+                "a field spans several lines, so rows may be swallowed; is a quote missing?",
+                line=row.line + len(_lines(row.text)) - 1,
+            )
     frame = pd.DataFrame([row.cells for row in table.rows], columns=table.header, dtype=object)
     return frame, [row.line for row in table.rows]
 

@@ -20,7 +20,7 @@ from rageval_report.errors import DataError, check_choice, named
 from rageval_report.files.source import Source
 from rageval_report.readers import (
     FileReading,
-    divided_on_one_scale,
+    divide_pipelines,
     reason_to_refuse,
     without_totals,
 )
@@ -84,7 +84,7 @@ def read(
     >>> file.frame["query_id"].tolist()
     ['q1', 'q2']
     """
-    query_id, metrics = keywords.get("query_id"), keywords.get("metrics")
+    query_id = keywords.get("query_id")
     _, readings, notes = _read_each(path, files, totals, keywords)
     labels = [str(label) for reading in readings for file in reading.files for label in file.frame]
     check_roles(roles, dict.fromkeys(labels))
@@ -92,7 +92,7 @@ def read(
     for reading in readings:
         present = {str(label) for file in reading.files for label in file.frame}
         own = roles and {column: role for column, role in roles.items() if column in present}
-        files_of = divided_on_one_scale(reading, query_id, own, totals, metrics)
+        files_of = divide_pipelines(reading.files, reading.source, query_id, own, totals)
         groups.append((reading.source, files_of))
     if len(groups) > 1:
         return _name_evaluations(groups, notes)
