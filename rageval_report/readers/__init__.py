@@ -16,7 +16,6 @@ import numpy as np
 from rageval_report._registry import Registry
 from rageval_report.errors import (
     DataError,
-    RagevalError,
     RagevalWarning,
     UnknownNameError,
     check_choice,
@@ -46,7 +45,6 @@ from rageval_report.scores.table import DUPLICATES
 __all__ = ["READERS", "Reader", "ReaderOptions", "ScoreFile", "Source", "read", "recognise"]
 
 _HERE = __name__
-_PACKAGE = _HERE.partition(".")[0]
 _RANKINGS = "rankings"
 _MOST_NEAREST = 3
 _USERS_LINE = 7  # from here through read_scores to the line that calls it
@@ -153,23 +151,14 @@ def marks_of(source: Source) -> dict[str, float]:
         try:
             marks[name] = float(reader.recognise(source))
         except Exception as exc:
-            # A broken reader from outside is skipped, aloud.
-            outsider = _outsider(name, reader)
-            if outsider is None:
+            # A broken reader of another distribution is skipped, aloud.
+            distribution = READERS.distribution_of(name)
+            if distribution is None:
                 raise
-            message = f"{outsider} failed and is skipped: {type(exc).__name__}: {exc}"
+            message = f"the reader {name!r} of {distribution} is skipped: {exc!r}"
             warnings.warn(message, RagevalWarning, stacklevel=_USERS_LINE)
             marks[name] = 0.0
     return marks
-
-
-def _outsider(name: str, reader: Reader) -> str | None:
-    """Whom to blame for an error in a reader that this package does not bring; else None."""
-    distribution = READERS.distribution_of(name)
-    if distribution is not None:
-        return f"the plug-in reader {name!r} of {distribution}"
-    module = reader.read.__module__
-    return None if module.partition(".")[0] == _PACKAGE else f"the reader {name!r} of {module}"
 
 
 def _unknown_format(source: Source, marks: dict[str, float]) -> str:
@@ -284,7 +273,7 @@ def read_undivided(
     for argument, value in arguments.items():
         if value is not None and argument in chosen.options:
             keywords[argument] = value
-    files = _read_with(name, chosen, source, keywords)
+    files = _read_with(chosen, source, keywords)
     for file in files:
         check_unique_names(source, map(str, file.frame))
     # What else a file may be is asked of plain tables only.
@@ -300,30 +289,14 @@ def read_undivided(
     return FileReading(source, name, chosen.sentence, noted)
 
 
-def _read_with(
-    name: str, reader: Reader, source: Source, keywords: Mapping[str, object]
-) -> list[ScoreFile]:
-    """The pipelines in a file; what goes wrong within a reader from outside is blamed on it."""
-    outsider = _outsider(name, reader)
+def _read_with(reader: Reader, source: Source, keywords: Mapping[str, object]) -> list[ScoreFile]:
+    """The pipelines in a file; one of another shape is refused as what it is."""
     try:
-        files = reader.read(source, **keywords)
+        return reader.read(source, **keywords)
     except ShapeError as exc:
         # A framework's reader knows more of its own format than a list of other files does.
         refusal = None if reader.header is None else refusal_of(source)
         raise source.error(refusal or str(exc)) from exc
-    except RagevalError:
-        raise
-    except Exception as exc:
-        if outsider is None:
-            raise
-        raise source.error(f"{outsider} failed: {type(exc).__name__}: {exc}") from exc
-    are_files = isinstance(files, list) and all(isinstance(file, ScoreFile) for file in files)
-    if outsider is not None and not are_files:
-        raise source.error(
-            f"{outsider} returned a {type(files).__name__}; expected a list of ScoreFile, one per "
-            "pipeline"
-        )
-    return files
 
 
 # -- pipelines

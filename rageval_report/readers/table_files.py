@@ -40,18 +40,15 @@ from rageval_report.readers.base import (
 )
 from rageval_report.readers.binary_tables import EXCEL, PARQUET
 from rageval_report.readers.delimited import CSV, TSV
-from rageval_report.readers.described import described_file
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.json_table import JSON, JSONL
 from rageval_report.readers.run_folders import results_file
 from rageval_report.scores.frames import record_dicts, to_pandas
-from rageval_report.scores.saved_tables import TableDescription
 
 # What readers take: a file, or a table in memory.
 ScoreInput = FileInput | Source | pd.DataFrame | Mapping[Any, Any] | Iterable[Any]
 
 _STEM = "pipeline"
-_NUMBER_TYPES = {"bool": np.bool_, "int64": np.int64, "float64": np.float64}
 _TEXTS = (date, time, timedelta, PurePath, UUID, np.datetime64, np.timedelta64)
 
 
@@ -67,11 +64,9 @@ class TableSource(Source):
         name: str,
         stem: str = _STEM,
         notes: Iterable[str] = (),
-        description: TableDescription | None = None,
     ):
         self._set_contents(Contents(name, stem, b""))
         self.frame = frame
-        self.description = description
         self._notes = list(notes)
 
 
@@ -170,36 +165,15 @@ def _read_frame(
     """The frame that the caller passed."""
     if not isinstance(source, TableSource):
         raise source.error("expected a frame in memory")
-    frame, description = source.frame, source.description
-    check_unique_names(source, frame.columns)
-    kept = select_columns(frame.columns, columns, query_id)
-    if description is None:
-        return single_pipeline(source, frame if kept == list(frame) else frame[kept])
-    # The cells of a saved table in a database, which may have no booleans and only one blank.
-    cells = {}
-    for name, saved in description.details.items():
-        if name in frame:
-            numbers = _NUMBER_TYPES.get(saved.dtype)
-            cells[name] = (
-                frame[name].astype(object).where(frame[name].notna(), None)
-                if numbers is None
-                else frame[name].astype(numbers)
-            )
-    raw = frame.assign(**cells)
-    return described_file(source, description, raw, columns=columns, query_id=query_id)
-
-
-def _recognise(source: Source) -> float:
-    if not isinstance(source, TableSource):
-        return 0.0
-    # As surely as a plain table in a file, if it does not describe itself.
-    return 0.9 if source.description is None else 1.0
+    check_unique_names(source, source.frame.columns)
+    kept = select_columns(source.frame.columns, columns, query_id)
+    return single_pipeline(source, source.frame if columns is None else source.frame[kept])
 
 
 FRAME = Reader(
     "frame",
     "a frame in memory",
-    _recognise,
+    lambda source: 0.9 if isinstance(source, TableSource) else 0.0,
     _read_frame,
     ("columns", "query_id"),
     lambda source: list(source.frame.columns) if isinstance(source, TableSource) else [],
