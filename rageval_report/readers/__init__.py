@@ -32,6 +32,7 @@ from rageval_report.readers.base import (
     check_options,
     check_unique_names,
 )
+from rageval_report.readers.delimited import find_misfit
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.other_files import refusal_of
 from rageval_report.readers.ranking_kinds import likely_kind
@@ -131,10 +132,10 @@ def recognise(source: Source) -> str:
     best = max(marks.values())
     winners = [name for name, mark in marks.items() if mark == best]
     if best < ACCEPTED:
-        # The nearest reader knows the row that spoils its format, which helps more than a list.
-        fault = READERS[winners[0]].fault if best > 0 else None
-        message = refusal_of(source) or _unknown_format(source, marks)
-        raise (fault and fault(source)) or source.error(message)
+        refusal = refusal_of(source)
+        if refusal is None and best > 0:
+            raise find_misfit(source) or source.error(_unknown_format(source, marks))
+        raise source.error(refusal or _unknown_format(source, marks))
     # No silent choice: two readers could give the same file different scores.
     if len(winners) > 1:
         raise source.error(

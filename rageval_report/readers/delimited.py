@@ -538,7 +538,6 @@ CSV = Reader(
     _OPTIONS,
     header_names,
     "scores.csv",
-    find_misfit,
 )
 TSV = Reader(
     "tsv",
@@ -548,5 +547,4 @@ TSV = Reader(
     _OPTIONS,
     header_names,
     "scores.tsv",
-    find_misfit,
 )

@@ -237,39 +237,14 @@ def _open_text(text: str, encoding: str | None, parameter: str) -> OpenedSources
         source = source_of(text, encoding=encoding, parameter=parameter)
         return OpenedSources((source,), source.name, source.stem)
     files, notes = list_files(text, parameter)
-    # The columns in the names of the folders below the one that the user named.
-    folders = [
-        [part for part in path.parts[:-1] if f"{part.partition('=')[0]}=" not in text]
-        for path in files
-    ]
     stem = name_of(text) if is_glob(text) else Path(text).resolve().name or _STEM
-    sources = [Source(path, encoding=encoding) for path in files]
-    return _partitioned(sources, shorten_path(str(Path(text))), stem, notes, folders)
-
-
-def _partitioned(
-    sources: Sequence[Source],
-    name: str,
-    stem: str,
-    notes: tuple[str, ...],
-    folders: Iterable[Sequence[str]],
-) -> OpenedSources:
-    """The sources, as parts of one table if their folders state columns: ``month=2026-01``."""
-    pairs = [[folder.partition("=") for folder in own] for own in folders]
-    partitions = [{key: value for key, equals, value in own if key and equals} for own in pairs]
-    opened = OpenedSources(tuple(sources), name, stem, notes=notes)
-    if not any(partitions):
-        return opened
-    why = "their folders name the partitions of one table"
-    return OpenedSources(
-        opened.sources, name, stem, "parts", notes, why, partitions=tuple(partitions)
-    )
+    sources = tuple(Source(path, encoding=encoding) for path in files)
+    return OpenedSources(sources, shorten_path(str(Path(text))), stem, notes=notes)
 
 
 def _join(opened: Sequence[OpenedSources], members: Sequence[str], parameter: str) -> OpenedSources:
     sources = tuple(source for part in opened for source in part.sources)
     _check_repeats((source.path for source in sources if source.path is not None), parameter)
-    partitions = [dict(p) for part in opened for p in part.partitions or [{}] * len(part.sources)]
     facts = [f for part in opened for f in part.facts or [RunFacts()] * len(part.sources)]
     # What the names of the files begin with, without numbers at the end.
     common = os.path.commonprefix([*map(name_of, members)])  # noqa: RUF071  no paths
@@ -278,7 +253,6 @@ def _join(opened: Sequence[OpenedSources], members: Sequence[str], parameter: st
         f"a list of {len(members)}: {named(map(hide_password, members), 3)}",
         common.rstrip("-_. 0123456789") or _STEM,
         notes=tuple(dict.fromkeys(note for part in opened for note in part.notes)),
-        partitions=tuple(partitions) if any(partitions) else (),
         facts=tuple(facts),
     )
 
@@ -357,9 +331,8 @@ def open_remote_files(address: SourceAddress) -> OpenedSources:
         )
         for path, copy in copies.files.items()
     ]
-    folders = [copy.relative_to(copies.place).parts[:-1] for copy in copies.files.values()]
     stem = sources[0].stem if len(sources) == 1 else _stem_of_place(address.place)
-    return _partitioned(sources, address.name, stem, copies.notes, folders)
+    return OpenedSources(tuple(sources), address.name, stem, notes=copies.notes)
 
 
 def copy_remote_files(address: SourceAddress) -> tuple[TemporaryFolder, Path]:
