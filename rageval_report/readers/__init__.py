@@ -32,11 +32,16 @@ from rageval_report.readers.base import (
     check_options,
     check_unique_names,
 )
-from rageval_report.readers.delimited import find_misfit
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.other_files import refusal_of
 from rageval_report.readers.ranking_kinds import likely_kind
-from rageval_report.readers.table_files import FRAME, ScoreInput, TableSource, source_of
+from rageval_report.readers.table_files import (
+    FRAME,
+    ScoreInput,
+    TableSource,
+    source_of,
+    spoilt_table,
+)
 from rageval_report.scores.pipelines import find_pipelines, split_pipelines, stated_name
 from rageval_report.scores.query_ids import QUERY_ID, NoScoresError
 from rageval_report.scores.query_rows import Totals, query_rows
@@ -133,9 +138,8 @@ def recognise(source: Source) -> str:
     winners = [name for name, mark in marks.items() if mark == best]
     if best < ACCEPTED:
         refusal = refusal_of(source)
-        if refusal is None and best > 0:
-            raise find_misfit(source) or source.error(_unknown_format(source, marks))
-        raise source.error(refusal or _unknown_format(source, marks))
+        spoilt = spoilt_table(source) if best > 0 and refusal is None else None
+        raise spoilt or source.error(refusal or _unknown_format(source, marks))
     # No silent choice: two readers could give the same file different scores.
     if len(winners) > 1:
         raise source.error(

@@ -261,16 +261,6 @@ def _join(opened: Sequence[OpenedSources], members: Sequence[str], parameter: st
 
 _FORM = "SCHEME://PLACE/FILE, a folder or a glob, where the file system has folders"
 _ON_THE_WEB = ("http", "https")
-# What to install for a scheme beside fsspec, where fsspec cannot read it alone.
-_PACKAGES = {
-    **dict.fromkeys(("abfs", "abfss", "az"), "adlfs"),
-    **dict.fromkeys(("gcs", "gs"), "gcsfs"),
-    **dict.fromkeys(_ON_THE_WEB, "fsspec[http]"),
-    **dict.fromkeys(("s3", "s3a"), "s3fs"),
-    "hf": "huggingface_hub",
-    "oci": "ocifs",
-    "sftp": "paramiko",
-}
 _LONGEST_ERROR = 300
 
 
@@ -373,7 +363,8 @@ def _file_system(address: SourceAddress) -> Iterator[tuple[Any, str]]:
     except RagevalError:
         raise
     except ImportError as exc:
-        package = _PACKAGES.get(address.scheme, str(exc.name or "fsspec"))
+        # fsspec names the package: "Install s3fs to access S3".
+        package = (re.findall(r"[Ii]nstall (\w+)", str(exc)) or [exc.name or "fsspec[full]"])[0]
         line = f"{sys.executable} -m pip install '{package}'"
         raise MissingDependencyError(package, line=line) from exc
     # Each file system has errors of its own, of packages that are unknown here.
