@@ -279,7 +279,7 @@ def test_run_and_judgments_exchanged_are_refused(file, form):
         scored(qrels, run)
     other = file("b.run", trec(tag="dense"))
     with pytest.raises(
-        ReaderError, match=r"a\.run, expected judgments; this looks like a .*swapped"
+        ReaderError, match=r"a\.run: expected judgments; this looks like a .*swapped"
     ):
         scored(other, run)
 

@@ -104,7 +104,7 @@ def test_the_row_that_spoils_a_table_is_told_by_its_line(write):
         read(write(RAGGED))
     assert told.value.line == 3
     assert "Choose with" not in str(told.value)  # no list of thirty formats
-    with pytest.raises(ReaderError, match="expected 3 fields, .* found 4"):
+    with pytest.raises(ReaderError, match=r"expected 3 fields, .* found 4"):
         read_records(write(RAGGED))
 
 
