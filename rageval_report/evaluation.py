@@ -299,7 +299,6 @@ class RAGPipelineEvaluation:
                 },
                 pipeline_columns=file.pipeline_columns,
                 pipeline_confidence=file.pipeline_confidence,
-                scales=file.scales,
                 is_one_pipeline=True,
                 unreadable="failed",
                 strict=strict,

@@ -13,7 +13,6 @@ from rageval_report.evaluation import RAGPipelineEvaluation, rule_of_rows
 from rageval_report.metrics.ranking_scores import DuplicateDocs
 from rageval_report.readers import FileReading, divide_pipelines, marks_of
 from rageval_report.readers.base import Reader, ReaderOptions, ScoreFile
-from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.table_files import ScoreInput
 from rageval_report.results import Result
 from rageval_report.scores import normalise_name
@@ -105,10 +104,6 @@ def inspect(
         doubtful = exc.__cause__.columns if isinstance(exc.__cause__, PipelineDoubtError) else ()
         # If it is doubtful which pipelines there are, the rows stay together.
         pipelines = [replace(file, is_one_pipeline=True) for file in reading.files]
-    try:
-        pipelines = share_scales(pipelines, reading.source, query_id, roles, metrics)
-    except DataError as exc:
-        doubts.append(str(exc.__cause__ or exc))
     runs: list[RAGPipelineEvaluation] = []
     for file in pipelines:
         try:
