@@ -1,10 +1,8 @@
 import importlib
 import re
-import subprocess
 import sys
 import tomllib
 import types
-import zipfile
 from importlib import metadata
 from pathlib import Path
 
@@ -241,60 +239,3 @@ def test_a_face_without_its_source_is_an_error(site, monkeypatch):
     monkeypatch.setattr("importlib.machinery.SourceFileLoader.get_source", lambda *_: None)
     with pytest.raises(ImportError, match="bare_house needs its source file"):
         importlib.import_module("bare_house")
-
-
-# -- whether plug-ins are looked for at all
-
-
-def lists_with(statement, site):
-    """The names in a table whose group a package in a folder offers, and what was imported."""
-    program = (
-        f"import sys\nsys.path.append({str(site)!r})\n"
-        "from rageval_report._registry import Registry\n"
-        f"{statement}\n"
-        "names = list(Registry('colour', {'red': '#f00'}, group='test.colours'))\n"
-        "print(*names, 'importlib.metadata' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    return done.stdout.split()
-
-
-ENTRY = "[test.colours]\nteal = paints:TEAL\n"
-
-
-def test_without_plug_ins_nothing_reads_the_metadata_of_distributions(tmp_path):
-    package(tmp_path, "paints", "TEAL = 1\n", "[test.other]\nteal = paints:TEAL\n")
-    assert lists_with("", tmp_path) == ["red", "False"]
-    assert lists_with("sys.path.append('no such folder')", tmp_path) == ["red", "False"]
-
-
-def test_a_plug_in_is_found_in_every_kind_of_place(tmp_path):
-    package(tmp_path, "paints", "TEAL = 1\n", ENTRY)
-    assert lists_with("", tmp_path) == ["red", "teal", "True"]
-    (tmp_path / "paints-1.0.dist-info").rename(tmp_path / "paints.egg-info")
-    (tmp_path / "paints.egg-info" / "METADATA").rename(tmp_path / "paints.egg-info" / "PKG-INFO")
-    assert lists_with("", tmp_path) == ["red", "teal", "True"]
-
-
-def test_a_plug_in_in_an_archive_is_found(tmp_path):
-    with zipfile.ZipFile(tmp_path / "paints.zip", "w") as archive:
-        archive.writestr("paints-1.0.dist-info/METADATA", "Name: paints\nVersion: 1.0\n")
-        archive.writestr("paints-1.0.dist-info/entry_points.txt", ENTRY)
-    assert lists_with("", tmp_path / "paints.zip") == ["red", "teal", "True"]
-
-
-def test_a_plug_in_of_a_finder_of_its_own_is_found(tmp_path):
-    statement = f"""
-class Finder:
-    def find_spec(self, name, path, target=None):
-        return None
-    def find_distributions(self, context):
-        from importlib.metadata import PathDistribution
-        from pathlib import Path
-        return [PathDistribution(Path({str(tmp_path / "paints-1.0.dist-info")!r}))]
-sys.meta_path.append(Finder())
-"""
-    package(tmp_path, "paints", "TEAL = 1\n", ENTRY)
-    assert lists_with(statement, "nowhere") == ["red", "teal", "True"]

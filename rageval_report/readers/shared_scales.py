@@ -156,8 +156,7 @@ class _SharedColumn:
                 parts = [_with_numbers(*pair) for pair in zip(parts, numbers, strict=True)]
                 self._check_replaced(parts, whole.numbers)
                 notes = list(whole.notes)
-            scale = self._written_scale(alone, whole.numbers)
-        if self.bounds is None and scale is None:
+        if self.bounds is None:
             scale, note = self._fitted_scale(numbers)
             notes += [note] if note else []
         if scale is None and not notes:
@@ -190,21 +189,6 @@ class _SharedColumn:
                 f"cell at {self.places[row]!r} may be {replaced[row]:g} or {together[row]:g}. "
                 "Write all scores in one way"
             )
-
-    def _written_scale(
-        self, alone: Sequence[ParsedCells | None], together: FloatArray
-    ) -> SharedScale | None:
-        """The range that is written beside the marks of some pipelines, if all marks lie in it."""
-        written = {part.scale for part in alone if part is not None and part.scale is not None}
-        if not written or self.bounds is not None:
-            return None
-        low, high = next(iter(written))
-        outside = np.flatnonzero((together < low) | (together > high))
-        if len(written) > 1 or len(outside):
-            inside = np.flatnonzero((together >= low) & (together <= high))
-            rows = int(inside[0]), int(outside[0] if len(outside) else inside[-1])
-            refuse_two_scales(self.label, together, self.places, *rows)
-        return SharedScale("ordinal", (low, high))
 
     def _fitted_scale(self, numbers: Sequence[FloatArray]) -> tuple[SharedScale | None, str | None]:
         """The scale of all pipelines where one alone would have another one, and a note."""

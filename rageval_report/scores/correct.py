@@ -219,9 +219,9 @@ def parse_correct(document: Mapping[str, Any]) -> tuple[Correct | None, tuple[st
     rule = document.get("correct")
     if rule is None or isinstance(rule, str):
         return rule, ()
-    pairs = list(rule.items()) if isinstance(rule, dict) else [rule]
+    pairs = [*rule.items()] if isinstance(rule, dict) else [rule]
     kinds = [[*map(type, pair)] if isinstance(pair, list | tuple) else [] for pair in pairs]
-    if not kinds or any(pair not in ([str, int], [str, float]) for pair in kinds):
+    if not kinds or any(kind not in ([str, int], [str, float]) for kind in kinds):
         raise DataError(f"correct has the wrong shape: {rule!r:.60}")
     return (rule if isinstance(rule, dict) else (rule[0], rule[1])), ()
 
@@ -239,16 +239,10 @@ class CorrectNotion:
     words: str  # such as "judged answer_correctness >= 0.5"
 
     @property
-    def is_guess(self) -> bool:
-        """Whether the rule was chosen from the columns."""
-        return self.origin != "caller"
-
-    @property
     def note(self) -> str:
         """That the rule is a guess, and how to overrule it; empty for a rule of the caller."""
-        if not self.is_guess:
-            return ""
-        return f"{self.words.removeprefix('correct: ')} means correct; change it with correct="
+        is_stated = self.origin == "caller"
+        return "" if is_stated else f"{self.words} means correct; change it with correct="
 
 
 def find_notion(

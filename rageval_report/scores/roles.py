@@ -35,6 +35,8 @@ from rageval_report.types import FloatArray
 
 Role = Literal["id", "pipeline", "metric", "detail", "state", "reason", "weight"]
 ROLES: tuple[Role, ...] = get_args(Role)
+# States and reasons have the name of their metric, which a role would not say.
+_STATABLE = tuple(role for role in ROLES if role not in ("state", "reason"))
 Confidence = Literal["certain", "likely", "doubtful"]
 Unreadable = Literal["raise", "failed"]
 
@@ -90,7 +92,7 @@ def check_roles(roles: Roles | None, columns: Iterable[str]) -> dict[str, Role]:
     for column, role in roles.items():
         if column not in present:
             raise UnknownNameError("column", str(column), present)
-        check_choice(f"roles: the role of {column!r}", role, ROLES)
+        check_choice(f"roles: the role of {column!r}", role, _STATABLE)
     ids = columns_with_role(roles, "id")
     if len(ids) > 1:
         raise DataError(
@@ -277,7 +279,6 @@ class MetricColumn:
     cells: pd.Series  # numbers, named as in the table
     known: Metric | None  # the entry in the catalogue
     why: str = ""  # somebody says so; empty if nobody does
-    scale: ScoreRange | None = None  # written in the cells
     are_shares: bool = False  # whether percent were read as shares of 1
     words: frozenset[str] = frozenset()  # that were read as scores
     are_objects: bool = False
@@ -307,7 +308,6 @@ class DividedColumns:
     notes: list[str] = field(default_factory=list)  # the guesses that were made
     states: dict[str, list[Any]] = field(default_factory=dict)  # why cells hold no number
     decided: list[ColumnRole] = field(default_factory=list)  # in the order of the table
-    renamed: dict[str, str] = field(default_factory=dict)  # details that belong to a metric
 
     def add_detail(
         self, label: str, why: str, *, role: Role = "detail", confidence: Confidence = "certain"
@@ -335,21 +335,6 @@ class DividedColumns:
         confidence: Confidence = "certain" if column.why or known else "likely"
         self.decided.append(ColumnRole(label, "metric", confidence, why))
         self.metrics[name] = column
-
-    def attach_states(self) -> None:
-        """Give the columns that the caller calls states or reasons the names of their metrics."""
-        for role in self.decided:
-            if role.why != STATED or role.role not in ("state", "reason"):
-                continue
-            spelled, names = normalise_name(role.column), list(self.metrics)
-            owners = names if len(names) == 1 else [n for n in names if spelled.startswith(f"{n}_")]
-            if not owners:
-                raise DataError(
-                    f"roles: column {role.column!r} is a {role.role}, but of which metric is not "
-                    f"clear; rename it to '<metric>_{role.role}', with one of {named(names)}"
-                )
-            # The longest name: "recall@5_note" belongs to "recall@5", not to "recall".
-            self.renamed[role.column] = f"{max(owners, key=len)}_{role.role}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -410,7 +395,6 @@ def assign_roles(frame: pd.DataFrame, ids: pd.Series, facts: ColumnFacts) -> Div
         raise NoScoresError(_no_metric_message(frame[labels]))
     if only is None and not listed:
         columns.notes += _doubts_on_objects(columns)
-    columns.attach_states()
     return columns
 
 
@@ -448,7 +432,7 @@ def _read_metric(
             "empty if there is no score, or name the columns that are metrics: metrics=[...]"
         )
     read = MetricColumn(
-        *(pd.Series(parsed.numbers, name=label), known, why, parsed.scale, parsed.are_shares),
+        *(pd.Series(parsed.numbers, name=label), known, why, parsed.are_shares),
         words=frozenset(parsed.words),
         are_objects=any(isinstance(value, Mapping) for value in values),
     )

@@ -152,8 +152,8 @@ def score_table(
     strict : bool
         Whether a score slightly outside the bounds of its metric is an error, and not moved.
     totals : {"auto", "drop", "keep"}
-        What to do with rows whose ids name a total, such as "mean" or "all": leave them out if
-        their numbers are those of a total, leave them all out, or take them for queries.
+        What to do with rows whose ids name a total, such as "mean" or "all": leave them out if no
+        query is likely to have such an id, leave them all out, or take them for queries.
     place : callable
         Takes the position of a row and returns its name in notes, such as "line 7".
 
@@ -205,7 +205,7 @@ def score_table(
     with_bounds = {
         name
         for name, column in columns.metrics.items()
-        if column.scale is not None or (column.known is not None and column.known.bounds)
+        if column.known is not None and column.known.bounds
     }
     # Column-major, as every summary and comparison reads columns.
     block = np.empty((len(frame), len(columns.metrics)), dtype=np.float64, order="F")
@@ -279,7 +279,7 @@ def _with_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _make_details(frame: pd.DataFrame, columns: DividedColumns) -> pd.DataFrame:
     """The details, with the reasons why cells hold no score where the frame has none."""
-    details = frame[columns.details].rename(columns=columns.renamed)
+    details = frame[columns.details]
     for name, cells in columns.states.items():
         states = pd.Series(cells, index=frame.index, dtype=None if name in details else object)
         own = details[name].where(details[name].notna(), states) if name in details else states

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
 import pandas as pd
 
-from rageval_report._registry import import_parquet, import_pyarrow, load
-from rageval_report.errors import DataError, UnknownNameError, check_choice
+from rageval_report._registry import import_parquet, import_pyarrow
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.files.outgoing_text import neutralise_formula
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.files.writing import check_free, locked_folder, write_atomically, write_with
@@ -35,8 +36,6 @@ from rageval_report.scores.saved_tables import (
     describe_table,
 )
 from rageval_report.scores.table import Scored
-
-FrameLibrary = Literal["pandas", "polars", "pyarrow"]
 
 _RUN_FILE, _JSON_LINES, _PARQUET = ".json", ".jsonl", ".parquet"
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -124,14 +123,12 @@ def check_spreadsheet_format(suffix: str) -> None:
 
 def _check_companion(path: Path) -> None:
     """Check that no file of somebody else has the name of the companion."""
-    document: object = None
     try:
         document = parse_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return
     except (OSError, UnicodeDecodeError, NotJSONError):
-        pass
-    if not isinstance(document, dict) or document.get("format") != TABLE_FORMAT:
+        document = None
+    is_ours = isinstance(document, dict) and document.get("format") == TABLE_FORMAT
+    if path.exists() and not is_ours:
         raise DataError(
             f"{path} would be replaced by the description of the scores, but holds something else; "
             "move it, or save as .jsonl, .parquet or .json"
@@ -232,46 +229,21 @@ def _jsonl_text(evaluation: Scored, **facts: Unpack[SavedFacts]) -> str:
 
 
 def _write_parquet(evaluation: Scored, path: str | Path, **facts: Unpack[SavedFacts]) -> Path:
-    options = {"write_page_checksum": True}
     # Before the file is begun, so that a missing extra is named and nothing is written.
     arrow, parquet = import_pyarrow(), import_parquet()
-    try:
-        rows, document = describe_table(evaluation, "arrow", **facts)
-        table = arrow.Table.from_pandas(rows, preserve_index=False)
-        description = json.dumps(document).encode("ascii")
-        table = table.replace_schema_metadata(
-            {**(table.schema.metadata or {}), TABLE_KEY.encode(): description}
-        )
-        return write_with(path, lambda temporary: parquet.write_table(table, temporary, **options))
-    except (TypeError, ValueError, NotImplementedError) as exc:
-        if isinstance(exc, DataError):
-            raise
-        raise DataError(f"{path}: Parquet has no type for these cells: {exc}") from exc
-
-
-# -- frames of other libraries
+    rows, document = describe_table(evaluation, "arrow", **facts)
+    table = arrow.Table.from_pandas(rows, preserve_index=False)
+    description = json.dumps(document).encode("ascii")
+    table = table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), TABLE_KEY.encode(): description}
+    )
+    return write_with(path, partial(parquet.write_table, table, write_page_checksum=True))
 
 
 def score_rows(evaluation: Scored) -> pd.DataFrame:
     """One row per query: ``query_id``, the details, the metrics; names that clash get an ending."""
     details = evaluation.details.rename(columns=columns_of_details(evaluation))
     return pd.concat([details, evaluation.scores], axis=1).rename_axis(QUERY_ID).reset_index()
-
-
-def frame_for(evaluation: Scored, library: FrameLibrary = "pandas") -> Any:
-    """One row per query (ids, details and metrics), as a frame of pandas, polars or pyarrow."""
-    check_choice("library", library, ("pandas", "polars", "pyarrow"))
-    rows = score_rows(evaluation)
-    if library == "pandas":
-        return rows
-    arrow = import_pyarrow()
-    try:
-        table = arrow.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
-    except (arrow.ArrowException, TypeError, ValueError) as exc:
-        raise DataError(
-            f"pyarrow has no type for these cells: {exc}. Drop the column, or convert it to texts"
-        ) from exc
-    return table if library == "pyarrow" else load("polars").from_arrow(table)
 
 
 # -- sheets for people who check answers
