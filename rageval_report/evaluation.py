@@ -1203,7 +1203,6 @@ class RAGPipelineEvaluation:
         *,
         created: Created | None = None,
         force: bool = True,
-        neutralise_formulas: bool = False,
         overwrite: bool = False,
     ) -> Path | Any:
         """Write one row per query to a file, whose suffix chooses the format, or to an address.
@@ -1224,9 +1223,6 @@ class RAGPipelineEvaluation:
             ordered by it.
         force : bool
             Whether an existing file is replaced, as pandas does; False keeps it.
-        neutralise_formulas : bool, default False
-            Whether an apostrophe is put before texts that a spreadsheet would compute, because
-            they start with ``=``, ``+``, ``-`` or ``@``; of a .csv or .tsv. Reading removes them.
         overwrite : bool, default False
             Whether a table of a database is replaced, which is refused otherwise.
 
@@ -1249,7 +1245,6 @@ class RAGPipelineEvaluation:
         return save_evaluation(
             *(self, path, content),
             force=force,
-            neutralise_formulas=neutralise_formulas,
             overwrite=overwrite,
         )
 

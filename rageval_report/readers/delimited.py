@@ -529,7 +529,7 @@ def _described_cells(source: Source, description: TableDescription) -> pd.DataFr
             f"this table cannot be read by the description beside it: {exc}. Remove "
             f"{source.name}{COMPANION} to read it as any table"
         ) from exc
-    return restore_formulas(raw) if description.is_neutralised else raw
+    return raw
 
 
 def read_as_text(source: Source) -> tuple[pd.DataFrame, list[int]]:

@@ -451,8 +451,6 @@ class _ColumnScale:
             self.read_shares(shares)
         elif "time" in kinds:
             self.read_times(kinds["time"])
-        elif "money" in kinds:
-            self.read_money(kinds["money"])
 
     def shown(self, *rows: int) -> dict[int, str]:
         """The texts of some cells."""
@@ -523,17 +521,7 @@ class _ColumnScale:
         point, comma = (all(fits(row, is_comma=sign) for row in unclear) for sign in (False, True))
         return None if point == comma else comma
 
-    # -- money, times, percent and fractions
-
-    def read_money(self, rows: list[int]) -> None:
-        """Read sums of one currency."""
-        for row in rows:
-            if self.numerals[row].unit != self.numerals[rows[0]].unit:
-                raise DataError(
-                    f"{self.column.title} holds two currencies: {self.show(rows[0], row)}. "
-                    "Convert them to one"
-                )
-            self.numbers[row] = float(self.sizes[row])
+    # -- times, percent and fractions
 
     def read_times(self, rows: list[int]) -> None:
         """Convert times to the unit of the column's name, or to that of the cells."""

@@ -166,13 +166,12 @@ def _by_function(evaluation: Scored, rule: Callable[[pd.DataFrame], object]) -> 
     rows = join_details(evaluation.scores, evaluation.details)
     answers = rule(rows)
     name = getattr(rule, "__name__", "the function")
-    if isinstance(answers, pd.Series) and answers.index.sort_values().equals(
-        rows.index.sort_values()
-    ):
+    has_ids = isinstance(answers, pd.Series) and answers.index.is_unique
+    if has_ids and len(answers) == len(rows) and rows.index.isin(answers.index).all():
         # A function may sort; rows that still have their query ids are put back in order.
-        return _as_booleans(answers.loc[rows.index], name, rows.index)
+        answers = answers.loc[rows.index]
     values = np.atleast_1d(np.asarray(answers))
-    if len(values) != len(rows) or values.ndim > 1:
+    if values.shape != (len(rows),):
         raise DataError(
             f"correct: {name} must return one boolean per row ({len(rows)}); it returned "
             f"{' x '.join(map(str, values.shape))}"

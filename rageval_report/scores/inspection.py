@@ -134,17 +134,13 @@ def _roles_of(
     reading: FileReading, runs: Sequence[RAGPipelineEvaluation], doubtful: Sequence[str]
 ) -> list[ColumnRole]:
     """The role of each column of the file, as the first pipeline has it."""
-    decided = [ColumnRole(*row) for run in runs[:1] for row in run.roles.to_numpy()]
+    decided = (ColumnRole(*row) for run in runs[:1] for row in run.roles.to_numpy())
     by_column = {role.column: role for role in decided}
-    labels = [*(str(column) for file in reading.files[:1] for column in file.frame), *by_column]
-    for column in doubtful:
-        why = "it may name pipelines; the first doubt says what to type"
-        by_column[column] = ColumnRole(column, "pipeline", "doubtful", why)
+    why = "it may name pipelines; the first doubt says what to type"
+    by_column |= {name: ColumnRole(name, "pipeline", "doubtful", why) for name in doubtful}
     why = "not in this pipeline" if runs else "not decided, because reading stops before"
-    return [
-        by_column.get(label, ColumnRole(label, "detail", "doubtful", why))
-        for label in dict.fromkeys(labels)
-    ]
+    columns = dict.fromkeys((*map(str, reading.files[0].frame), *by_column))
+    return [by_column.get(name, ColumnRole(name, "detail", "doubtful", why)) for name in columns]
 
 
 def _row_of(

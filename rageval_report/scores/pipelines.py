@@ -181,7 +181,7 @@ class _DividedTable:
     def query_keys(self) -> Iterator[_QueryKey]:
         """The ids, then the questions, in which repeats may show if the ids number the rows."""
         if self.ids is not None:
-            yield _QueryKey(self.ids, _hashable(self.frame[self.ids]))
+            yield _QueryKey(self.ids, self.frame[self.ids].astype(str))
         elif self.question is None and not isinstance(self.frame.index, pd.RangeIndex):
             yield _QueryKey("index", self.frame.index.to_series().astype(str))
         if self.question is not None:
@@ -278,13 +278,6 @@ def _rank_of_name(column: str) -> int:
     """The place of a name among the usual ones, the surest first; -1 if it is none of them."""
     name = normalise_name(column)
     return _PIPELINE_NAMES.index(name) if name in _PIPELINE_NAMES else -1
-
-
-def _hashable(cells: pd.Series) -> pd.Series:
-    """The cells; as texts if one is a list or an object."""
-    if cells.dtype == object and not all(map(pd.api.types.is_hashable, cells.tolist())):
-        return cells.astype(str)
-    return cells
 
 
 def _are_names(cells: pd.Series) -> bool:

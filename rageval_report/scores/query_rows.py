@@ -32,15 +32,8 @@ _SAMPLE = 400
 
 _DASHES = re.compile(r"[\s|+:=\-_─━═]*[-=_─━═]{2,}[\s|+:=\-_─━═]*|\s*:?-:?\s*")
 _COMMENT = re.compile(r"\s*(#|//|--\s|%\s)")
-_FOOTER = re.compile(
-    r"""\s* \(? \s*
-    (?: \d[\d,]* \s+ rows? (?:\s+(?:selected|affected|returned|fetched|in\ set))?
-      | rows? \s* : \s* \d[\d,]*
-      | query\ ok .*
-      | time \s* : \s* [\d.,]+ \s* \w* )
-    \s* (?:\( [\d.,]+ \s* \w+ \))? \s* \)? [.;]? \s*""",
-    re.IGNORECASE | re.VERBOSE,
-)
+# "(107 rows)", "12 rows in set (0.01 sec)", "Time: 3.2 ms"
+_FOOTER = re.compile(r"\s*\(?\d[\d,]* rows?\b[^,;|]*|\s*time: [\d.]+ \w+\s*", re.IGNORECASE)
 _CERTAIN, _BESIDE = (frozenset(WORDS["rows"][key].split()) for key in ("certain", "beside"))
 
 

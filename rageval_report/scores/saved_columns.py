@@ -114,20 +114,15 @@ class SavedColumn:
             If a part is of another type.
         """
         try:
-            fields: dict[str, Any] = dict(document)  # type: ignore[call-overload]
-            exceptions = [(value, (*map(str, ids),)) for value, ids in fields.get("exceptions", ())]
+            fields: dict[str, Any] = {"name": column, **document}  # type: ignore[dict-item]
+            pairs = [(value, (*map(str, ids),)) for value, ids in fields.get("exceptions", ())]
+            saved = cls(**{**fields, "exceptions": tuple(pairs)})
         except (TypeError, ValueError) as exc:
             raise DataError(f"the description of detail {column!r} is not valid") from exc
-        name, dtype, cells = (
-            fields.get(key, usual)
-            for key, usual in (("name", column), ("dtype", "object"), ("cells", "plain"))
-        )
-        if not all(isinstance(part, str) for part in (name, dtype)) or cells not in _RULES:
+        are_texts = isinstance(saved.name, str) and isinstance(saved.dtype, str)
+        if not are_texts or saved.cells not in ("plain", "json"):
             raise DataError(f"the description of detail {column!r} is not valid")
-        return cls(name, dtype, cells, tuple(exceptions))
-
-
-_RULES = ("plain", "json")
+        return saved
 
 
 def save_column(

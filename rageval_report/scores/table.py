@@ -32,6 +32,9 @@ from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
 from rageval_report.scores.query_rows import PlaceOfRow, Totals, position_of_row, query_rows
 from rageval_report.scores.roles import (
+    DESCRIBED,
+    IN_FORMAT,
+    NAMED,
     STATED,
     ColumnFacts,
     ColumnRole,
@@ -186,27 +189,24 @@ def score_table(
     ids, id_column, id_notes, are_repeats = unit_ids(frame, query_id)
     of_file = {name: change for name, change in (known or {}).items() if name in frame}
     of_caller = metrics if isinstance(metrics, Mapping) else {}
-    if metrics is None or isinstance(metrics, Mapping):
-        listed = None if only is None else (*only, *of_caller)
+    if not isinstance(metrics, Mapping | None):
+        listed = dict.fromkeys((metrics,) if isinstance(metrics, str) else metrics, NAMED)
+    elif only is None:
+        listed = dict.fromkeys((*of_file, *of_caller), DESCRIBED)
     else:
-        listed = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+        listed = dict.fromkeys((*only, *of_caller), IN_FORMAT)
     facts = ColumnFacts(
-        id_column=id_column,
-        only=listed,
-        by_caller=not isinstance(metrics, Mapping | None),
-        also=(*of_file, *of_caller) if listed is None else (),
+        listed,
+        is_closed=only is not None or not isinstance(metrics, Mapping | None),
         bounds=stated_bounds(of_file, metrics),
         roles=stated,
         pipeline_columns=pipeline_columns,
         pipeline_confidence=pipeline_confidence,
         unreadable=unreadable,
     )
-    columns = assign_roles(frame, ids, facts)
-    with_bounds = {
-        name
-        for name, column in columns.metrics.items()
-        if column.known is not None and column.known.bounds
-    }
+    columns = assign_roles(frame.drop(columns=id_column or []), ids, facts)
+    metric_columns = columns.metrics.items()
+    with_bounds = {name for name, own in metric_columns if own.known and own.known.bounds}
     # Column-major, as every summary and comparison reads columns.
     block = np.empty((len(frame), len(columns.metrics)), dtype=np.float64, order="F")
     for position, column in enumerate(columns.metrics.values()):
@@ -223,8 +223,14 @@ def score_table(
     index = pd.Index(ids, name=QUERY_ID)
     scores = pd.DataFrame(block, index, list(descriptions), copy=False)
     details = _make_details(frame, columns).set_axis(index, axis=0)
-    doubtful = (doubt.note for doubt in doubts)
-    notes = (*doubtful, *rows.notes, *id_notes, *columns.notes, *kind_notes, *bound_notes)
+    notes = (
+        *(doubt.note for doubt in doubts),
+        *rows.notes,
+        *id_notes,
+        *columns.notes,
+        *kind_notes,
+        *bound_notes,
+    )
     decided = (*_id_role(id_column, id_notes, stated), *columns.decided)
     table = ScoreTable(data, scores, details, descriptions, notes, decided)
     if all_different(index):

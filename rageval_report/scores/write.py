@@ -28,8 +28,6 @@ from rageval_report.scores.run_file import SavedFacts, run_document
 from rageval_report.scores.saved_columns import plain_value, text_cell
 from rageval_report.scores.saved_tables import (
     COMPANION,
-    NEUTRALISED,
-    NEUTRALISED_VERSION,
     TABLE_FORMAT,
     TABLE_KEY,
     columns_of_details,
@@ -58,7 +56,6 @@ def save_scores(
     path: str | Path,
     *,
     force: bool = True,
-    neutralise_formulas: bool = False,
     **facts: Unpack[SavedFacts],
 ) -> Path:
     """Write one row per query, and a description with which it reads back as the same evaluation.
@@ -73,9 +70,6 @@ def save_scores(
         description of a .csv or .tsv is a second file, which ends in ".meta.json".
     force : bool
         Whether an existing file is replaced, as pandas does; False keeps it.
-    neutralise_formulas : bool, default False
-        Whether an apostrophe is put before texts that a spreadsheet would compute, of a .csv or
-        .tsv; the description says so, and reading removes them.
     **facts
         ``config``, ``notes``, ``created``, ``correct`` and ``results`` of the evaluation. A
         function as the rule for a correct answer is named only, as a file cannot hold it.
@@ -91,8 +85,6 @@ def save_scores(
     suffix = Path(path).suffix.lower()
     if suffix not in _SUFFIXES:
         raise UnknownNameError("format of a score file", suffix or str(path), sorted(_SUFFIXES))
-    if neutralise_formulas:
-        check_spreadsheet_format(suffix)
     check_free(path, force=force)
     if suffix == _PARQUET:
         return _write_parquet(evaluation, path, **facts)
@@ -103,9 +95,14 @@ def save_scores(
     companion = Path(f"{path}{COMPANION}")
     check_free(companion, force=force)
     _check_companion(companion)
-    text, document = _delimited_table(
-        evaluation, suffix, path, neutralise_formulas=neutralise_formulas, **facts
-    )
+    rows, document = describe_table(evaluation, "text", **facts)
+    document["delimiter"] = _DELIMITERS[suffix]
+    text = csv_text(rows, _DELIMITERS[suffix])
+    if "\x00" in text:
+        raise DataError(
+            f"{path}: a cell holds a NUL character, which delimited text cannot hold; save as "
+            ".jsonl or .json"
+        )
     with locked_folder(companion.parent):  # two writers would mix their tables and descriptions
         # First, so that a table never stands beside a description that is not known to be its own.
         write_atomically(companion, json.dumps(document, **_INDENTED) + "\n")
@@ -157,10 +154,8 @@ def scores_text(
         return json.dumps(run_document(evaluation, **facts), **_INDENTED) + "\n"
     if suffix == _JSON_LINES:
         return _jsonl_text(evaluation, **facts)
-    place = f"the {suffix} text"
-    return _delimited_table(
-        evaluation, suffix, place, neutralise_formulas=neutralise_formulas, **facts
-    )[0]
+    rows, _ = describe_table(evaluation, "text", **facts)
+    return csv_text(rows, _DELIMITERS[suffix], neutralise_formulas=neutralise_formulas)
 
 
 def csv_text(rows: pd.DataFrame, delimiter: str = ",", *, neutralise_formulas: bool = False) -> str:
@@ -171,16 +166,11 @@ def csv_text(rows: pd.DataFrame, delimiter: str = ",", *, neutralise_formulas: b
     >>> csv_text(pd.DataFrame({"id": ["a"], "contexts": [["x", "y"]]}))
     'id,contexts\na,"[""x"", ""y""]"\n'
     """
-    is_plain = (pd.api.types.is_numeric_dtype, pd.api.types.is_datetime64_any_dtype)
-    others = [
-        str(name)
-        for name, dtype in rows.dtypes.items()
-        if not any(is_of(dtype) for is_of in is_plain)
-    ]
-    objects = [name for name in others if not isinstance(rows[name].dtype, pd.StringDtype)]
+    objects = [str(name) for name in rows if rows[name].dtype == object]
     cells = rows.assign(**{name: rows[name].map(text_cell) for name in objects})
     if neutralise_formulas:
-        neutral = {n: cells[n].map(neutralise_formula, na_action="ignore") for n in others}
+        texts = [name for name in cells if not pd.api.types.is_numeric_dtype(cells[name].dtype)]
+        neutral = {n: cells[n].map(neutralise_formula, na_action="ignore") for n in texts}
         cells = cells.assign(**neutral).rename(columns=lambda name: neutralise_formula(str(name)))
 
     def write(quoting: Literal[0, 2]) -> str:
@@ -191,30 +181,6 @@ def csv_text(rows: pd.DataFrame, delimiter: str = ",", *, neutralise_formulas: b
     text = write(csv.QUOTE_MINIMAL)
     # The writer does not quote it, but readers take it for the end of a line.
     return write(csv.QUOTE_NONNUMERIC) if "\r" in text else text
-
-
-def _delimited_table(
-    evaluation: Scored,
-    suffix: str,
-    path: str | Path,
-    *,
-    neutralise_formulas: bool,
-    **facts: Unpack[SavedFacts],
-) -> tuple[str, dict[str, Any]]:
-    """The text of a table, and its description."""
-    rows, document = describe_table(evaluation, "text", **facts)
-    delimiter = _DELIMITERS[suffix]
-    text = csv_text(rows, delimiter, neutralise_formulas=neutralise_formulas)
-    if "\x00" in text:
-        raise DataError(
-            f"{path}: a cell holds a NUL character, which delimited text cannot hold; save as "
-            ".jsonl or .json"
-        )
-    document["delimiter"] = delimiter
-    if neutralise_formulas:
-        # Versions that do not know them would read the apostrophes as part of the texts.
-        document |= {"format_version": NEUTRALISED_VERSION, "formulas": NEUTRALISED}
-    return text, document
 
 
 def _jsonl_text(evaluation: Scored, **facts: Unpack[SavedFacts]) -> str:

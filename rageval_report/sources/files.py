@@ -313,18 +313,12 @@ def save_evaluation(
     content: SavedContent,
     *,
     force: bool = True,
-    neutralise_formulas: bool = False,
     overwrite: bool = False,
 ) -> Path | str:
     """Write an evaluation to a file or an address."""
     address = address_of(path)
     if address is None:
-        return save_scores(
-            *(evaluation, path),
-            **vars(content),
-            force=force,
-            neutralise_formulas=neutralise_formulas,
-        )
+        return save_scores(evaluation, path, **vars(content), force=force)
     save = SOURCES[address.scheme].save
     if save is None:
         writable = [name for name in SOURCES if _can_be_written(name)]
