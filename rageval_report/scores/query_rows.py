@@ -93,22 +93,17 @@ def query_rows(
     2
     """
     check_choice("totals", totals, TOTALS)
-    by_form = rows_without_content(frame, query_id, place=place)
-    reasons: dict[str, list[str]] = {}
-    for row, reason in by_form:
-        reasons.setdefault(reason, []).append(place(row))
-    notes = [left_out_note(places, reason) for reason, places in reasons.items()]
+    left_out = rows_without_content(frame, query_id, place=place)
     labels = _label_cells(frame, query_id)
-    if totals == "keep" or labels is None or not len(frame):
-        return QueryRows(tuple(by_form), tuple(notes))
-    is_open = np.ones(len(frame), dtype=bool)
-    is_open[[row for row, _ in by_form]] = False
-    by_name = _total_rows(frame, labels, is_open, totals, place)
-    notes += [f"left out {place(row)}: {reason}" for row, reason in by_name[:MOST_NAMED]]
-    if len(by_name) > MOST_NAMED:
-        others = named([place(row) for row, _ in by_name[MOST_NAMED:]]).replace("'", "")
-        notes.append(f"left out for the same reason: {others}")
-    return QueryRows(tuple(sorted((*by_form, *by_name))), tuple(notes))
+    if totals != "keep" and labels is not None and len(frame):
+        is_open = np.ones(len(frame), dtype=bool)
+        is_open[[row for row, _ in left_out]] = False
+        left_out = sorted((*left_out, *_total_rows(frame, labels, is_open, totals, place)))
+    reasons: dict[str, list[str]] = {}
+    for row, reason in left_out:
+        reasons.setdefault(reason, []).append(place(row))
+    notes = (left_out_note(places, reason) for reason, places in reasons.items())
+    return QueryRows(tuple(left_out), tuple(notes))
 
 
 def left_out_note(places: Iterable[str], reason: str) -> str:
@@ -226,7 +221,7 @@ def _lines_of_texts(
             reasons[row] = "the header once more"
         elif all(map(_DASHES.fullmatch, filled)) and any(len(cell) > 1 for cell in filled):
             reasons[row] = "a line of dashes"
-        elif numeric and not _n_numbers(cells[position] for position in numeric):
+        elif numeric and filled and not _n_numbers(cells[position] for position in numeric):
             own = cells[names.index(label)] if label in names else ""
             if own == label or (len(filled) > 1 and {*filled} <= {*names}):
                 raise DataError(
@@ -310,7 +305,7 @@ def _total_rows(
             f"{place(row)} is labelled {cells[row]!r}: is it a query or a total? Pass "
             'totals="drop" to leave it out, or totals="keep" to count it as a query'
         )
-    reason = '{!r} names a total, not a query; to count it, pass totals="keep"'
+    reason = '{!r} names a total; to count it, pass totals="keep"'
     return [LeftOutRow(row, reason.format(cells[row])) for row in named_so]
 
 
