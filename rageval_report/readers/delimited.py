@@ -515,7 +515,7 @@ def _described_cells(source: Source, description: TableDescription) -> pd.DataFr
     types = {name: kind if kind in numbers else "str" for name, kind in saved.items()}
     types |= dict.fromkeys(description.metrics, "float64")
     try:
-        raw = pd.read_csv(
+        raw: pd.DataFrame = pd.read_csv(
             io.BytesIO(source.utf8),
             sep=description.delimiter,
             # By position, so that no name of a column is changed.

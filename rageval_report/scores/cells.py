@@ -178,7 +178,8 @@ def _read_odd_cells(
                     numerals[row], reals[row] = numeral, math.nan
     texts = {row: str(inner[row]) for row in sorted(numerals)}
     scaled = _ColumnScale(column, texts, numerals, reals)
-    numbers, states, reasons = scaled.numbers, states_of(scaled.numbers), [None] * len(values)
+    numbers, states = scaled.numbers, states_of(scaled.numbers)
+    reasons: list[str | None] = [None] * len(values)
     fields: list[dict[str, Any] | None] = [None] * len(values)
     unread: list[int] = []
     for row, content in contents.items():

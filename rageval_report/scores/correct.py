@@ -166,10 +166,10 @@ def _by_function(evaluation: Scored, rule: Callable[[pd.DataFrame], object]) -> 
     rows = join_details(evaluation.scores, evaluation.details)
     answers = rule(rows)
     name = getattr(rule, "__name__", "the function")
-    has_ids = isinstance(answers, pd.Series) and answers.index.is_unique
-    if has_ids and len(answers) == len(rows) and rows.index.isin(answers.index).all():
+    if isinstance(answers, pd.Series) and len(answers) == len(rows):
         # A function may sort; rows that still have their query ids are put back in order.
-        answers = answers.loc[rows.index]
+        has_ids = answers.index.is_unique and rows.index.isin(answers.index).all()
+        answers = answers.loc[rows.index] if has_ids else answers
     values = np.atleast_1d(np.asarray(answers))
     if values.shape != (len(rows),):
         raise DataError(
@@ -185,7 +185,9 @@ def _as_booleans(column: pd.Series, name: str, index: pd.Index) -> pd.Series:
     present = [cell for cell in cells if not is_missing(cell)]
     numbers = read_cells(cells).numbers if any(isinstance(c, str) for c in present) else None
     if numbers is None and all(isinstance(cell, bool | Real | np.bool_) for cell in present):
-        numbers = np.array([np.nan if is_missing(cell) else float(cell) for cell in cells])
+        numbers = np.array(
+            [math.nan if cell is None or is_missing(cell) else float(cell) for cell in cells]
+        )
     if (
         numbers is None
         or not is_binary(numbers)

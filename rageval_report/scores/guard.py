@@ -272,8 +272,8 @@ def unscore_missing(
     for position, rows in _empty_composites(block):
         if names[position] not in stated:
             block[rows, position] = np.nan
-            facts = {"name": names[position], "n": int(rows.sum())}
-            doubts.append(Doubt.of("empty_composite", (), **facts))
+            n = int(rows.sum())
+            doubts.append(Doubt.of("empty_composite", (), name=names[position], n=n))
     return doubts
 
 

@@ -169,7 +169,9 @@ def csv_text(rows: pd.DataFrame, delimiter: str = ",", *, neutralise_formulas: b
     objects = [str(name) for name in rows if rows[name].dtype == object]
     cells = rows.assign(**{name: rows[name].map(text_cell) for name in objects})
     if neutralise_formulas:
-        texts = [name for name in cells if not pd.api.types.is_numeric_dtype(cells[name].dtype)]
+        texts = [
+            str(name) for name in cells if not pd.api.types.is_numeric_dtype(cells[name].dtype)
+        ]
         neutral = {n: cells[n].map(neutralise_formula, na_action="ignore") for n in texts}
         cells = cells.assign(**neutral).rename(columns=lambda name: neutralise_formula(str(name)))
 

@@ -134,8 +134,7 @@ class Dialect:
         known = Catalogue().find(name)
         stem, _, cutoff = ("" if known is None else known.known_as).partition("@")
         own = (m for m in self.metrics if m.metric == stem and m.has_cutoff == bool(cutoff))
-        metric = next(own, None)
-        return None if metric is None else self._entry(metric, int(cutoff or 0))
+        return next((self._entry(metric, int(cutoff or 0)) for metric in own), None)
 
     def _entry(self, metric: DialectMetric, k: int) -> Metric | None:
         return metric.entry(k, self.name) if k or not metric.has_cutoff else None
