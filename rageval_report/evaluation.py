@@ -87,8 +87,8 @@ class RAGPipelineEvaluation:
     correct : str, (str, float), mapping of str to float, or callable, optional
         The rule for a correct answer: a metric, a metric and a threshold, thresholds that must all
         hold, a column of yes and no, or a function of the frame of rows. If omitted, the first of
-        these that the rows have: a person's label, a judge of correctness, a metric of correctness,
-        an exact match with short references. Reports say which it is.
+        these that the rows have: a person's label, a metric of correctness, an exact match with
+        short references. Reports say which it is.
     duplicates : {"error", "mean"}
         What to do if a query has several rows: raise an error, or average its scores.
     totals : {"auto", "drop", "keep"}

@@ -1,8 +1,8 @@
 """What a correct answer is, in all reports alike: what the caller says, else the best evidence.
 
-In this order: the rule of the caller; a person's label; a judge of correctness; a known metric of
-correctness; an exact match, if references are short and there is nothing else. A question without
-an answer is answered correctly by a refusal.
+In this order: the rule of the caller; a person's label; a metric of correctness; an exact match, if
+references are short and there is nothing else. A question without an answer is answered correctly
+by a refusal.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Correct = (
     | Mapping[str, float]
     | Callable[[pd.DataFrame], "pd.Series | np.ndarray"]
 )
-Origin = Literal["caller", "people", "judge", "metric", "exact match"]
+Origin = Literal["caller", "people", "metric", "exact match"]
 
 HOW_TO_SAY = (
     "Pass the rule for a correct answer: correct='exact_match', correct=('faithfulness', 0.8), "
@@ -237,7 +237,7 @@ class CorrectNotion:
     rule: Correct
     origin: Origin
     column: str  # that decides; empty for a rule of the caller
-    words: str  # such as "judged answer_correctness >= 0.5"
+    words: str  # such as "answer_correctness >= 0.5"
 
     @property
     def note(self) -> str:
@@ -317,7 +317,7 @@ def correctness(evaluation: Scored, correct: Correct | CorrectNotion | None = No
         A metric (correct means its best score), a metric and a threshold, thresholds that must all
         hold, a detail column of yes and no, or a function of the frame of scores and details that
         returns one boolean per row. If omitted, the rule of the evaluation, else a person's label,
-        a judge of correctness, a metric of correctness, or an exact match.
+        a metric of correctness, or an exact match.
 
     Returns
     -------
@@ -448,11 +448,9 @@ def _guesses(evaluation: Scored) -> Iterator[CorrectNotion]:
     yield from _labels(evaluation)
     metrics = _correctness_metrics(evaluation)
     usable = [m for m in metrics if m.bounds and evaluation.scores[m.name].notna().any()]
-    for metric in sorted(usable, key=lambda metric: not _is_judged(evaluation, metric)):
+    for metric in usable:
         rule, words = (metric.name, _middle(metric)), _condition(metric, _middle(metric))
-        is_judged = _is_judged(evaluation, metric)
-        origin: Origin = "judge" if is_judged else "metric"
-        yield CorrectNotion(rule, origin, metric.name, f"judged {words}" if is_judged else words)
+        yield CorrectNotion(rule, "metric", metric.name, words)
     exact = _metric_known_as(evaluation, EXACT_MATCHES)
     if exact is not None and not metrics and _words_of_references(evaluation) <= _MOST_WORDS:
         yield CorrectNotion((exact.name, 1.0), "exact match", exact.name, f"{exact.name} = 1")
@@ -494,13 +492,6 @@ def _middle(metric: Metric) -> float:
     """The middle of the scale: 0.5 between 0 and 1."""
     low, high = metric.bounds or (0.0, 1.0)
     return (low + high) / 2
-
-
-def _is_judged(evaluation: Scored, metric: Metric) -> bool:
-    """Whether a judge of this library gave the scores."""
-    settings = getattr(evaluation, "config", {}).get("judge")
-    rubrics = settings.get("rubrics", ()) if isinstance(settings, Mapping) else ()
-    return metric.source == "judged" or metric.name in rubrics
 
 
 # -- refusals and references

@@ -316,12 +316,6 @@ def _convert_ids(column: pd.Series) -> pd.Series:
     except UnicodeError as exc:  # half characters, or bytes that are not UTF-8
         shown = getattr(exc, "object", b"")
         raise DataError(f"query ids must be valid texts; got {shown!r}: {exc}") from exc
-    if kind != "string" and texts.nunique() < column.nunique():
-        repeated = sorted(set(texts[texts.duplicated()]))
-        raise DataError(
-            "query ids of different types must not look the same, as 1 and '1' do: "
-            f"{named(repeated)}; make them all texts"
-        )
     return texts
 
 
