@@ -435,7 +435,7 @@ def _described_cells(source: Source, description: TableDescription) -> pd.DataFr
     types = {name: kind if kind in numbers else "str" for name, kind in saved.items()}
     types |= dict.fromkeys(description.metrics, "float64")
     try:
-        raw = pd.read_csv(
+        raw: pd.DataFrame = pd.read_csv(
             io.BytesIO(source.utf8),
             sep=description.delimiter,
             # By position, so that no name of a column is changed.
@@ -449,7 +449,7 @@ def _described_cells(source: Source, description: TableDescription) -> pd.DataFr
             f"this table cannot be read by the description beside it: {exc}. Remove "
             f"{source.name}{COMPANION} to read it as any table"
         ) from exc
-    return restore_formulas(raw) if description.is_neutralised else raw
+    return raw
 
 
 def read_as_text(source: Source) -> tuple[pd.DataFrame, list[int]]:

@@ -334,7 +334,7 @@ def score_file_of_ranking(
         # The settings that can move a number, if they are not the usual ones.
         settings = ", ".join(f"{name} {value}" for name, value in chosen.items())
         notes.append(f"scored with {settings}")
-    notes += [*_doubts(run, judgments, ranked), *ranked.notes]
+    notes += [*_doubts(ranked), *ranked.notes]
     config = {} if run.tag is None else {"tag": run.tag}
     if system is not None:
         config[DIALECT] = system.name
@@ -364,11 +364,9 @@ def _judgments(qrels: object, run: Source) -> RankingFile:
 # -- doubts
 
 
-def _doubts(run: RankingFile, judgments: RankingFile, ranked: RankedScores) -> Iterator[str]:
+def _doubts(ranked: RankedScores) -> Iterator[str]:
     """What looks wrong, although every line can be read."""
-    doubts = doubts_about_rankings(
-        run.content, judgments.content, ranked.hits, list(ranked.scores.index)
-    )
+    doubts = doubts_about_rankings(ranked.joined)
     yield from (doubt.note for doubt in doubts)
     judged = [column for column in ranked.details if str(column).startswith("n_judged")]
     if not doubts and judged and not ranked.details[judged].to_numpy().any():

@@ -152,7 +152,6 @@ PIPELINES = [("a", "x", 0.5), ("b", "x", 0.25), ("a", "y", 0.75), ("b", "y", 1.0
         ["mean,all,0.625"],
         ["mean,x,0.375", "mean,y,0.875"],
         ["Average,x,0.375", "Average,y,0.875", "All,-,0.625"],
-        [",,0.625"],
     ],
 )
 def test_totals_of_a_table_of_several_pipelines_are_no_pipeline(write, totals):
@@ -163,15 +162,6 @@ def test_totals_of_a_table_of_several_pipelines_are_no_pipeline(write, totals):
         "y": ["a", "b"],
     }
     assert any("line 6" in note for note in every["x"].notes)
-
-
-def test_a_doubtful_row_of_the_second_pipeline_is_named_by_its_line(write):
-    rows = [",".join(map(str, row)) for row in PIPELINES]
-    path = write("\n".join(["query_id,model,recall", *rows, "mean,y,0.1"]) + "\n")
-    with pytest.raises(ReaderError, match="line 6 is labelled 'mean'"):
-        read_scores(path)
-    assert read_scores(path, totals="keep")["y"].n_queries == 3
-    assert read_scores(path, totals="drop")["y"].n_queries == 2
 
 
 def test_a_run_file_keeps_what_was_saved(tmp_path):
@@ -217,8 +207,6 @@ def test_lines_are_counted_for_each_line_end(evaluation, end):
         "---,---,---",
         "# query_id, recall, hit",
         "// ids, from 0 to 1, yes or no",
-        ",ratio,%",
-        "varchar,double,integer",
         ",,",
         "QUERY_ID,Recall,Hit",
     ],
@@ -264,14 +252,6 @@ def test_questions_may_begin_like_comments(evaluation, mark):
 def test_a_broken_row_that_begins_like_a_comment_is_refused(evaluation):
     with pytest.raises(ReaderError, match="line 3: expected 3 fields"):
         evaluation([*lines()[:2], "#hash, or not,0.5,1", *lines()[2:]])
-
-
-def test_the_doubt_names_the_line_and_the_option(evaluation):
-    table = [*lines(), "mean,0.9,0.1"]
-    with pytest.raises(ReaderError, match=r'line 7 is labelled .*totals="drop".*totals="keep"'):
-        evaluation(table)
-    assert evaluation(table, totals="drop").n_queries == 5
-    assert evaluation(table, totals="keep").n_queries == 6
 
 
 def test_any_order_of_the_rows_gives_the_same_means(evaluation):
