@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from walk import REPOSITORY, walk
 
 from rageval_report.demo.server import ExtractiveRag, ReferenceServer, demo_documents
 
-pytestmark = pytest.mark.docs
 
-
-@pytest.mark.walked
 def test_every_block_runs_in_order_in_one_folder(tmp_path, judge_server, monkeypatch):
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)

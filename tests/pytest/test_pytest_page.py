@@ -16,8 +16,6 @@ from rageval_report.demo import write_demo_files
 # Sessions in this process forget what they import, and compiled modules load only once.
 from rageval_report.pytest import rule_items
 
-pytestmark = pytest.mark.docs
-
 pytest_plugins = ["pytester"]
 
 REPOSITORY = Path(__file__).parents[2]
