@@ -226,3 +226,10 @@ QUERIES, RUNS = np.tile(np.arange(5), 3), np.repeat([0, 1, 2], 5)
 def test_cells_that_show_nothing_are_refused(arguments, message):
     with pytest.raises(DataError, match=message):
         crossed_components(*arguments)
+
+
+def test_equal_scores_have_no_noise():
+    found = crossed_components(*cells(np.full((5, 3), 0.1)))
+    assert found.standard_error() == 0
+    assert found.interval().low == found.interval().high == found.mean
+    assert math.isnan(found.degrees_of_freedom())
