@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast, overload
 
 import pandas as pd
 
@@ -239,7 +239,7 @@ class RAGPipelineEvaluation:
         from rageval_report.readers import pick_pipeline
 
         if path is None:
-            name, path = None, name
+            name, path = None, cast("ScoreInput", name)
         score_files, own = _read_files(path, reader, files, options)
         file = pick_pipeline(score_files, pipeline, path)
         return cls.from_score_file(None if name is None else str(name), file, path, **own)
