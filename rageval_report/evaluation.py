@@ -324,7 +324,6 @@ class RAGPipelineEvaluation:
         strict: bool = False,
         allow: str | Iterable[str] = (),
         memory_limit: str | None = None,
-        delimiter: str | None = None,
     ) -> EvaluationScan:
         r"""The scores of one pipeline beyond memory: the same methods, counted by an engine.
 
@@ -342,8 +341,6 @@ class RAGPipelineEvaluation:
             As in the constructor.
         memory_limit : str, optional
             The memory that DuckDB may use before it writes to disk, such as "2GB"; 1 GB if omitted.
-        delimiter : str, optional
-            The character that separates the fields of CSV files; recognised if omitted.
 
         Examples
         --------
@@ -358,16 +355,19 @@ class RAGPipelineEvaluation:
         (0.75, 'duckdb')
         """
         from rageval_report.scale.scan import open_scan
-        from rageval_report.scale.tables import ScanOptions
 
-        options = ScanOptions(name, query_id, metrics, correct, roles, strict, allow)
         return open_scan(
             source,
-            options,
             cls.from_score_file,
+            name=name,
             engine=engine,
             memory_limit=memory_limit,
-            delimiter=delimiter,
+            query_id=query_id,
+            metrics=metrics,
+            correct=correct,
+            roles=roles,
+            strict=strict,
+            allow=allow,
         )
 
     def _with_rule(self, correct: Correct | None) -> Self:

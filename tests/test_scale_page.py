@@ -41,7 +41,7 @@ def test_the_example_runs_as_it_stands(capsys):
     printed = capsys.readouterr().out
     assert "Evaluation of bm25" in printed
     assert "hybrid is worse than bm25 on 1 of 1 metric" in printed
-    assert len(pd.read_parquet("failures.parquet")) == 34
+    assert "34 of 100 scored queries" in printed
 
 
 def test_each_command_runs_and_names_its_engine():
@@ -54,7 +54,6 @@ def test_each_command_runs_and_names_its_engine():
         is_listed = any(word in command for word in (" regressions ", " plot "))
         whole = CliRunner().invoke(rageval_report, [*shlex.split(command)[1:], "--verbose"])
         assert "engine:duckdb" in result.stdout + whole.stdout or is_listed
-    assert len(pd.read_parquet("all_failures.parquet")) == 34
     assert Path("forest.svg").stat().st_size > 1000
 
 

@@ -78,13 +78,6 @@ _WORDS = (
 _MOST_NOTES = 3
 
 
-class ChangedKeywords(TypedDict, total=False):
-    """How many of the changed queries are returned, and the file that all of them go to."""
-
-    k: int | None
-    path: str | Path | None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result):
     """Candidates against a baseline: one row per metric and candidate.
@@ -212,7 +205,7 @@ class Comparison(Result):
         return pd.Series(after - before, index=index, name="difference").dropna()
 
     def regressions(
-        self, metric: str, candidate: str | None = None, **options: Unpack[ChangedKeywords]
+        self, metric: str, candidate: str | None = None, *, k: int | None = None
     ) -> pd.DataFrame:
         """The queries on which the candidate is worse, the largest change first.
 
@@ -224,8 +217,6 @@ class Comparison(Result):
             The candidate; required if there are several.
         k : int, optional
             The most queries of the table; if omitted, all of them, of scans 1,000.
-        path : str or Path, optional
-            A Parquet file for all of them, without details.
 
         Returns
         -------
@@ -243,10 +234,10 @@ class Comparison(Result):
         >>> compare(old, new).regressions("recall@5").loc["a"].to_dict()
         {'old_recall@5': 1.0, 'new_recall@5': 0.5, 'difference': -0.5}
         """
-        return self._changed_queries(metric, candidate, False, options)
+        return self._changed_queries(metric, candidate, k, better=False)
 
     def improvements(
-        self, metric: str, candidate: str | None = None, **options: Unpack[ChangedKeywords]
+        self, metric: str, candidate: str | None = None, *, k: int | None = None
     ) -> pd.DataFrame:
         """The queries on which the candidate is better, the largest change first.
 
@@ -260,7 +251,7 @@ class Comparison(Result):
         >>> compare(old, new).improvements("recall@5").index.tolist()
         ['b']
         """
-        return self._changed_queries(metric, candidate, True, options)
+        return self._changed_queries(metric, candidate, k, better=True)
 
     def slices(
         self, by: str, metrics: str | Iterable[str] | None = None, correction: str = "holm"
@@ -387,13 +378,12 @@ class Comparison(Result):
         return plot(self, kind, *args, ax=ax, **options)
 
     def _changed_queries(
-        self, metric: str, candidate: str | None, better: bool, options: ChangedKeywords
+        self, metric: str, candidate: str | None, k: int | None, *, better: bool
     ) -> pd.DataFrame:
-        k, path = options.get("k"), options.get("path")
         if k is not None:
             arguments.check_count("k", k)
         pairing, *pair = self._pair(metric, candidate)
-        changed: pd.DataFrame = pairing.changed(tuple(pair), k, path, better=better)
+        changed: pd.DataFrame = pairing.changed(tuple(pair), k, better=better)
         return changed
 
     # Any: a pairing of scans has the names of a `Pairing`.

@@ -335,7 +335,8 @@ def failing_queries(outcome: Outcome) -> Result | None:
     behind = RowsBehind(request, outcome.is_evaluated)
     description, rows = behind.description, None
     if not request.is_pair:
-        rows = run.select_rows(behind) if description else None
+        # Of scans no rows are fetched.
+        rows = behind(run) if description and not is_scan(run.evaluation) else None
     elif request.metric is not None and run.comparison is not None:
         frame = run.comparison.regressions(request.metric.name, run.name)
         description = f"worse on {request.metric.name}"
@@ -460,11 +461,8 @@ def gate(
         (evaluation,), "gate(evaluation, *rules)"
     )
     settings = gate_figures.GateSettings(**keywords)
-    gated = (
-        run.gated(settings)
-        if is_scan(run)
-        else gate_figures.GatedRun(run, settings, arguments.resolve_units(run, settings.clusters))
-    )
+    units = arguments.resolve_units(run, settings.clusters)
+    gated = gate_figures.GatedRun(run, settings, units)
     notes = (*doubts_of((run,)), *arguments.unnamed_clusters(run, settings.clusters))
     result = _check_rules(f"Gates of {run.name}", [gated], rules, notes)
     return replace(result, settings={**result.settings, **arguments.engine_setting(run)})
@@ -481,12 +479,8 @@ def gate_comparison(
     settings = gate_figures.GateSettings(*draws, missing, correct)
     for pairing in pairings:
         run: Any = pairing.candidate
-        own = (
-            run.gated(settings, with_clusters=plan.units.are_clusters)
-            if is_scan(run)
-            else gate_figures.GatedRun(run, settings, pairing.units_of_candidate(plan.units))
-        )
-        gated.append(replace(own, comparison=comparison, pairing=pairing))
+        units = pairing.units_of_candidate(plan.units)
+        gated.append(gate_figures.GatedRun(run, settings, units, comparison, pairing))
     runs = [run for pairing in pairings for run in (pairing.baseline, pairing.candidate)]
     hints = arguments.unnamed_clusters(runs[0], comparison.settings.get("clusters"))
     choice = () if plan.tried == 1 else (f"corrected for the best of {plan.tried} variants",)

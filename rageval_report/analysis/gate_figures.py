@@ -208,10 +208,6 @@ class GatedRun:
         """The evaluation, or some rows of a scan with the metrics of all."""
         return tables.table_of(self.evaluation).sample
 
-    def select_rows(self, select: Callable[[GatedRun], Any]) -> Any:
-        """What a function selects of the queries of the run."""
-        return select(self)
-
     def pair(self, metric: Metric) -> ComparedPair:
         """The row of the comparison that a metric has."""
         if self.comparison is None or self.pairing is None:

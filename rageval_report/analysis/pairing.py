@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, Self, cast, get_args
 
 import numpy as np
@@ -190,11 +189,9 @@ class PairedRuns:
         """The names of the runs."""
         return self.baseline.name, self.candidate.name
 
-    def changed(
-        self: Any, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
-    ) -> pd.DataFrame:
+    def changed(self: Any, pair: MetricPair, k: int | None, *, better: bool) -> pd.DataFrame:
         """The queries that changed in one direction; see `Comparison.regressions`."""
-        frame, (before, after), n = self._changed(pair, k, path, better=better)
+        frame, (before, after), n = self._changed(pair, k, better=better)
         both = merge_details(self.names, before, after, frame.index)
         changed = QueryFrame(join_details(frame, both))
         changed.attrs["n"] = n
@@ -291,7 +288,7 @@ class Pairing(PairedRuns):
         )
 
     def _changed(
-        self, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
+        self, pair: MetricPair, k: int | None, *, better: bool
     ) -> tuple[pd.DataFrame, tuple[pd.DataFrame, pd.DataFrame], int]:
         before, after = self.both(*pair)
         difference = after - before
@@ -300,15 +297,12 @@ class Pairing(PairedRuns):
         tolerance = 1e-12 * np.nanmax(np.abs(np.concatenate([before, after, [1.0]])))
         rows = np.flatnonzero(change > tolerance)
         every = rows[np.argsort(-np.abs(difference[rows]), kind="stable")]
-        places = every if path is not None else every[:k]
+        places = every[:k]
         columns = [f"{name}_{pair[0].name}" for name in self.names]
         frame = pd.DataFrame(
             dict(zip([*columns, "difference"], (before, after, difference), strict=True))
         )
         frame = frame.iloc[places].set_axis(self.alignment.ids[places].rename("query_id"))
-        if path is not None:
-            frame.reset_index().to_parquet(path, index=False)
-            places, frame = places[:k], frame[:k]
         ours, theirs = (
             _details_at(run, known, places, frame.index)
             for run, known in (

@@ -37,7 +37,6 @@ ScanSource: TypeAlias = Any
 
 AUTO = "auto"
 _KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json"}
-_PARQUET_MAGIC = b"PAR1"
 _DUCKDB_OPTIONS = {
     "parquet": "hive_partitioning = true, hive_types_autocast = false",
     "csv": "all_varchar = true, header = true, hive_partitioning = false",
@@ -56,14 +55,12 @@ class OpenedFrame:
     engine : str
         What computes it: "duckdb", "dask", "spark", "polars", "ibis" or another of narwhals.
     place, name : str
-        The files, for messages; the name of the pipeline, if nobody states one.
-    metadata : mapping, optional
-        What the first Parquet file states, such as a description of metrics.
-    partitions : tuple of str
-        The columns that the folders of the files state.
+        The files, for messages; the name of the pipeline.
     kind : str
         The kind of the files: parquet, json, or csv, in which every column is text; of a database
         its scheme.
+    metadata : mapping, optional
+        What the first Parquet file states, such as a description of metrics.
     copies : object, optional
         Holds the copies of remote files, which last as long as this.
     """
@@ -72,15 +69,12 @@ class OpenedFrame:
     engine: str
     place: str
     name: str = "pipeline"
-    metadata: Any = None
-    partitions: tuple[str, ...] = ()
     kind: str = ""
+    metadata: Any = None
     copies: object = None
 
 
-def open_frame(
-    source: ScanSource, *, engine: str, memory_limit: str | None, delimiter: str | None
-) -> OpenedFrame:
+def open_frame(source: ScanSource, engine: str, memory_limit: str | None) -> OpenedFrame:
     """Open files or a table of a database, or take a lazy frame; see `RAGPipelineEvaluation.scan`.
 
     Raises
@@ -91,14 +85,13 @@ def open_frame(
         If the files are of several kinds.
     """
     errors.check_choice("engine", engine, (AUTO, "duckdb", "dask", "spark"))
-    address, copies = address_of(source), None
-    is_path = isinstance(source, str | Path | list | tuple) or hasattr(source, "__fspath__")
-    if address is None and not is_path:
+    if not isinstance(source, str | Path | list | tuple) and not hasattr(source, "__fspath__"):
         if hasattr(source, "map_partitions") and source.index.name is not None:  # ids of Dask
             source = source.reset_index()
         frame = lazy_frame(source)
         own = frame.implementation.value.replace("pyspark", "spark")
         return OpenedFrame(frame, own, f"the frame of {own}")
+    address, copies = address_of(source), None
     if address is not None and address.scheme not in REMOTE_SCHEMES:
         return _open_table(address)
     if address is not None:
@@ -111,30 +104,18 @@ def open_frame(
     while is_partition_name(folder.name):
         folder = folder.parent
     place = paths[0] if len(paths) == 1 else f"{len(paths)} files of {folder}"
-    wanted = "duckdb" if engine == AUTO else engine
-    if wanted == "duckdb":
-        try:
-            _connection().execute(f"set memory_limit = {_quoted(memory_limit or '1GB')}")
-        except _library("duckdb").Error as exc:
-            what = f"memory_limit must be a size such as 500MB or 2GB; got {memory_limit!r}"
-            raise DataError(what) from exc
-    separator = delimiter or ("\t" if ".tsv" in files[0].suffixes else "")
+    wanted, is_parquet = "duckdb" if engine == AUTO else engine, kind == "parquet"
     try:
-        native = _open_files(wanted, kind, paths, separator)
+        native = _open_files(wanted, kind, paths, memory_limit or "1GB")
+        metadata = import_parquet().read_schema(files[0]).metadata if is_parquet else None
     except MissingDependencyError:
         raise
     except Exception as exc:
         raise ReaderError(f"{wanted} cannot open the file: {exc}", place) from exc
-    stated = [part.partition("=")[0] for part in files[0].parts if is_partition_name(part)]
     is_one = len(files) == 1 and folder == files[0].parent
-    return OpenedFrame(
-        *(lazy_frame(native), wanted, place),
-        name=(files[0].name.partition(".")[0] if is_one else folder.name) or "pipeline",
-        metadata=import_parquet().read_schema(files[0]).metadata if kind == "parquet" else None,
-        partitions=tuple(stated) if kind == "parquet" else (),
-        kind=kind,
-        copies=copies,
-    )
+    name = files[0].name.partition(".")[0] if is_one else folder.name
+    known = name or "pipeline", kind, metadata, copies
+    return OpenedFrame(lazy_frame(native), wanted, place, *known)
 
 
 def lazy_frame(native: object) -> LazyTable:
@@ -175,16 +156,16 @@ def kept_rows(rows: LazyTable) -> Iterator[LazyTable]:
     Other engines see by themselves that it is the same, or read it once.
     """
     native: Any = rows.to_native()
-    if hasattr(native, "set_alias"):  # a relation of DuckDB
-        name = f"kept_{uuid4().hex}"
-        with _errors_of(rows):
-            native.query("wide", f"create temp table {name} as select * from wide")  # noqa: S608
-        try:
-            yield lazy_frame(native.query("wide", f"select * from {name}"))  # noqa: S608
-        finally:
-            native.query("wide", f"drop table {name}")
-    else:
+    if not hasattr(native, "set_alias"):  # no relation of DuckDB
         yield rows
+        return
+    name = f"kept_{uuid4().hex}"
+    with _errors_of(rows):
+        native.query("wide", f"create temp table {name} as select * from wide")  # noqa: S608
+    try:
+        yield lazy_frame(native.query("wide", f"select * from {name}"))  # noqa: S608
+    finally:
+        native.query("wide", f"drop table {name}")
 
 
 def count_rows(rows: LazyTable) -> int:
@@ -199,34 +180,25 @@ def _kind_of(path: Path) -> str:
     """The kind of a file: parquet, csv or json."""
     if not path.exists():
         raise ReaderError(f"there is no such file{hint_for_missing(path)}", path)
-    with path.open("rb") as file:
-        is_parquet = file.read(4) == _PARQUET_MAGIC
-    kind = next((_KINDS[s] for s in map(str.lower, path.suffixes) if s in _KINDS), None)
-    if kind == "parquet" and not is_parquet:
-        raise ReaderError("the file is damaged: it does not begin as Parquet files do", path)
-    if kind is None and not is_parquet:
-        raise DataError(
-            f"source must be Parquet, CSV or JSON-lines files; {path} is none of these. Read it "
-            "whole with read_scores, or save it as Parquet"
-        )
-    return "parquet" if is_parquet or kind is None else kind
-
-
-def _library(name: str) -> Any:
-    """A library of an engine; without it, the error names the extra."""
-    return load(name)
+    for suffix in path.suffixes:
+        if suffix.lower() in _KINDS:
+            return _KINDS[suffix.lower()]
+    raise DataError(
+        f"source must be Parquet, CSV or JSON-lines files; {path} is none of these. Read it whole "
+        "with read_scores, or save it as Parquet"
+    )
 
 
 @cache
 def _connection() -> Any:
     """The connection of all that DuckDB opens, so that it can be joined."""
-    connection = _library("duckdb").connect()
-    connection.execute(f"set temp_directory = {_quoted(_temporary_folder() / 'spilled')}")
+    connection = load("duckdb").connect()
+    connection.execute(f"set temp_directory = {_quoted(temporary_folder() / 'spilled')}")
     return connection
 
 
 @cache
-def _temporary_folder() -> Path:
+def temporary_folder() -> Path:
     """A folder for what engines write; it is removed when Python ends."""
     folder = Path(tempfile.mkdtemp(prefix="rageval-scan-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -237,22 +209,22 @@ def _quoted(text: object) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def _open_files(engine: str, kind: str, paths: list[str], delimiter: str) -> object:
+def _open_files(engine: str, kind: str, paths: list[str], memory_limit: str) -> object:
     """Files of one kind as a lazy frame of an engine; every column of CSV files is text."""
+    separator = "\t" if ".tsv" in Path(paths[0]).suffixes else ","
     if engine == "dask":
-        dask = _library("dask.dataframe")
+        dask = load("dask.dataframe")
         if kind == "csv":
-            return dask.read_csv(paths, dtype=str, sep=delimiter or ",")
+            return dask.read_csv(paths, dtype=str, sep=separator)
         return dask.read_parquet(paths) if kind == "parquet" else dask.read_json(paths, lines=True)
     if engine == "spark":
-        reader = _library("pyspark.sql").SparkSession.builder.getOrCreate().read
+        reader = load("pyspark.sql").SparkSession.builder.getOrCreate().read
         if kind == "csv":
-            return reader.option("header", True).option("sep", delimiter or ",").csv(paths)
+            return reader.option("header", True).option("sep", separator).csv(paths)
         return reader.parquet(*paths) if kind == "parquet" else reader.json(paths)
-    options, listed = _DUCKDB_OPTIONS[kind], ", ".join(map(_quoted, paths))
-    if delimiter and kind == "csv":
-        options += f", delim = {_quoted(delimiter)}"
-    return _connection().sql(f"select * from read_{kind}([{listed}], {options})")  # noqa: S608
+    _connection().execute(f"set memory_limit = {_quoted(memory_limit)}")
+    listed = ", ".join(map(_quoted, paths))
+    return _connection().sql(f"select * from read_{kind}([{listed}], {_DUCKDB_OPTIONS[kind]})")  # noqa: S608
 
 
 def _open_table(address: SourceAddress) -> OpenedFrame:
@@ -264,22 +236,20 @@ def _open_table(address: SourceAddress) -> OpenedFrame:
     table = address.parameters.get("table")
     if table is None or len(address.parameters) > 1:
         raise address.error("a scan of a database needs ?table=NAME, and nothing else")
-    *schema, own = table.rsplit(".", 1)
     engine = "duckdb" if address.scheme == "duckdb" else "ibis"
-    library = _library(engine)
+    library = load(engine)
     try:
         if engine == "duckdb":
-            connection = library.connect(address.place, read_only=True)
-            quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (*schema, own))
-            native = connection.sql(f"select * from {quoted}")  # noqa: S608
+            native = library.connect(address.place, read_only=True).table(table)
         else:
             place = address.text.partition("?")[0].replace("postgresql:", "postgres:")
+            *schema, own = table.rsplit(".", 1)
             native = library.connect(place).table(own, database=next(iter(schema), None))
     except Exception as exc:
         # From nothing: the message of a driver may repeat the password of the address.
         raise address.error(f"{type(exc).__name__}: {table!r} cannot be opened") from None
-    frame, name = lazy_frame(native), name_of(address.text)
-    return OpenedFrame(frame, engine, address.name, name, kind=address.scheme)
+    name = name_of(address.text)
+    return OpenedFrame(lazy_frame(native), engine, address.name, name, address.scheme)
 
 
 # -- tables in memory
@@ -289,45 +259,15 @@ def open_beside(opened: OpenedFrame, table: pd.DataFrame) -> OpenedFrame:
     """A table in memory as a lazy frame that can be joined with another one."""
     native: Any = opened.frame.to_native()
     if opened.engine == "duckdb":
-        path = _temporary_folder() / f"table-{id(table)}-{len(table)}.parquet"
+        path = temporary_folder() / f"{uuid4().hex}.parquet"
         table.to_parquet(path, index=False)
         beside = native.query("beside", f"select * from read_parquet({_quoted(path)})")  # noqa: S608
     elif opened.engine == "polars":
-        beside = _library("polars").from_pandas(table).lazy()
+        beside = load("polars").from_pandas(table).lazy()
     elif opened.engine == "dask":
-        beside = _library("dask.dataframe").from_pandas(table, npartitions=1)
+        beside = load("dask.dataframe").from_pandas(table, npartitions=1)
     elif opened.engine == "spark":
         beside = native.sparkSession.createDataFrame(table)
     else:
-        beside = _library("ibis").memtable(table)
-    return replace(opened, frame=lazy_frame(beside), place="a table in memory")
-
-
-def write_rows(rows: LazyTable, path: str | Path) -> None:
-    """Write rows to a file by the engine's own writer; half a file is never left behind.
-
-    A .parquet file is written part by part; a .csv or .jsonl file by DuckDB, or from memory.
-
-    Raises
-    ------
-    DataError
-        If the file has another suffix, or the engine writes folders only.
-    """
-    target = Path(path)
-    if target.suffix not in (".parquet", ".csv", ".jsonl"):
-        raise DataError(f"path must be a .parquet, .csv or .jsonl file; got {target.name!r}")
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as folder:
-        file = Path(folder, target.name)
-        native: Any = rows.to_native()
-        if target.suffix == ".parquet":
-            rows.sink_parquet(file)
-        elif hasattr(native, "set_alias"):  # a relation of DuckDB
-            how = "format csv, header" if target.suffix == ".csv" else "format json"
-            native.query("rows", f"copy rows to {_quoted(file)} ({how})")
-        elif target.suffix == ".csv":
-            collect(rows).to_csv(file, index=False)
-        else:
-            collect(rows).to_json(file, orient="records", lines=True)
-        if not file.is_file():
-            raise DataError(f"{target}: this engine writes folders only; leave out path=")
-        file.replace(target)
+        beside = load("ibis").memtable(table)
+    return replace(opened, frame=lazy_frame(beside), place="a table in memory", kind="")

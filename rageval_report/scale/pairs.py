@@ -6,14 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis import breakdown as outcomes
 from rageval_report.analysis import lineup, pairing
 from rageval_report.analysis.arguments import Clusters, unnamed_clusters
 from rageval_report.analysis.history import SameQueries
@@ -21,30 +19,25 @@ from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparis
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
-from rageval_report.scale.counted import OTHER_GROUP, SideBySide, difference, grid_notes
-from rageval_report.scale.frames import LazyTable, collect, count_rows, write_rows
+from rageval_report.scale.counted import SideBySide, difference, grid_notes
+from rageval_report.scale.frames import LazyTable, collect, count_rows
 from rageval_report.scale.tables import MOST_WORST, ScannedTable
-from rageval_report.scores import Correct, Metric
+from rageval_report.scores import Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.run_file import reference_column
-from rageval_report.stats import many_pairs, units
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import Pairs
+from rageval_report.stats.units import ClusteredStandardError, Units
 from rageval_report.types import IntArray
 
 if TYPE_CHECKING:
     from rageval_report.scale.scan import EvaluationScan
 
 
-def first_ids(rows: LazyTable, k: int) -> list[str]:
-    """The first ids of some rows, in their order."""
-    return [str(query_id) for query_id in collect(rows.sort(QUERY_ID).head(k))[QUERY_ID]]
-
-
 def lone_ids(own: LazyTable, other: LazyTable, k: int = 5) -> list[str]:
     """The first ids, in their order, that another table does not have."""
     alone = own.select(QUERY_ID).join(other.select(QUERY_ID), on=QUERY_ID, how="anti")
-    return first_ids(alone, k)
+    return [str(query_id) for query_id in collect(alone.sort(QUERY_ID).head(k))[QUERY_ID]]
 
 
 # -- comparisons
@@ -59,15 +52,15 @@ class CountedPairing(pairing.PairedRuns):
     @classmethod
     def of(
         cls,
-        scans: tuple[EvaluationScan, EvaluationScan],
+        scans: Sequence[EvaluationScan],
         metrics: str | Iterable[str] | None,
-        missing: pairing.MissingTreatment,
+        missing: str,
         clusters: Clusters | None,
     ) -> Self:
         """Two scans with the metrics that they share, as `pair_runs`, whose errors it raises."""
         heads = scans[0].head, scans[1].head
         agreed: list[Any] = pairing.on_one_scale(heads, pairing.shared_metrics(*heads, metrics))
-        sides = SideBySide([scan.table for scan in scans], agreed, missing).clustered(clusters)
+        sides = SideBySide.of([scan.table for scan in scans], agreed, missing, clusters)
         if not sides.n_common:
             first, second = (named(head.scores.index, 3) for head in heads)
             raise AlignmentError(
@@ -84,11 +77,15 @@ class CountedPairing(pairing.PairedRuns):
     @property
     def n_alone(self) -> int:
         """The number of queries that one of them has alone."""
-        return sum(table.n_rows for table in self.sides.tables) - 2 * self.n_common
+        return sum(table.n_queries for table in self.sides.tables) - 2 * self.n_common
 
     def measured(self, ours: Metric, *_: object) -> pairing.MetricPairs:
         """The pairs of a metric; the settings are those of the sides."""
         return self.sides.measured([own.name for own, _ in self.metrics].index(ours.name))
+
+    def units_of_candidate(self, units: Units) -> Units:
+        """The same units; figures of clusters need the rows of the candidate."""
+        return units
 
     def __getattr__(self, name: str) -> Any:
         if name in ("both", "alignment"):
@@ -110,7 +107,7 @@ class CountedPairing(pairing.PairedRuns):
             [(label, label) for label in labels],
             pairs,
             sides.groups.get(NO_GROUP, 0),
-            sum(sides.n(OTHER_GROUP, label) for label in labels),
+            0,  # queries that the candidate puts into another group are not counted
             sides.shared_clusters(),
         )
 
@@ -122,14 +119,14 @@ class CountedPairing(pairing.PairedRuns):
         """What only one has, bounds that do not hold, and grids."""
         tables, lone = self.sides.tables, []
         for own, other in (tables, tables[::-1]):
-            n = own.n_rows - self.n_common
+            n = own.n_queries - self.n_common
             lone.append((lone_ids(own.frame, other.frame) if n else [], n))
         columns = {ours.name: self.measured(ours).pairs.units for ours, _ in self.metrics}
         heads = [table.head for table in tables]
         return (*pairing.notes_on_sides(heads, self.metrics, lone), *grid_notes(columns))
 
     def _changed(
-        self, pair: tuple[Metric, Metric], k: int | None, path: str | Path | None, *, better: bool
+        self, pair: tuple[Metric, Metric], k: int | None, *, better: bool
     ) -> tuple[pd.DataFrame, tuple[pd.DataFrame, pd.DataFrame], int]:
         first, second = tables = self.sides.tables
         known = [t.ranges.get(m.name) for t, m in zip(tables, pair, strict=True)]
@@ -138,55 +135,13 @@ class CountedPairing(pairing.PairedRuns):
         scores = [
             nw.col(f"r0_{p}").alias(f"{name}_{pair[0].name}") for p, name in enumerate(self.names)
         ]
-        rows = (
-            SideBySide(tables, [pair])
-            .rows.with_columns(moved.alias("difference"))
-            .filter(change > 0 if rises else change < 0)
-            .select(QUERY_ID, *scores, change)
-            .sort("difference", QUERY_ID, descending=[rises, False])
-        )
-        if path is not None:
-            write_rows(rows, path)
+        rows = SideBySide(tables, [pair]).rows.with_columns(moved.alias("difference"))
+        rows = rows.filter(change > 0 if rises else change < 0).select(QUERY_ID, *scores, change)
         most = MOST_WORST if k is None else k
-        listed = collect(rows.head(most)).set_index(QUERY_ID).astype("float64")
+        ordered = rows.sort("difference", QUERY_ID, descending=[rises, False])
+        listed = collect(ordered.head(most)).set_index(QUERY_ID).astype("float64")
         n = len(listed) if len(listed) < most else count_rows(rows)
         return listed, (first.details_of(listed.index), second.details_of(listed.index)), n
-
-
-def outcomes_of_scans(
-    runs: tuple[EvaluationScan, EvaluationScan],
-    correct: Correct | None,
-    k: int,
-    path: str | Path | None,
-) -> pd.DataFrame:
-    """The ids of the queries that both, neither, or only one of two scans answers correctly."""
-    heads, tables = (runs[0].head, runs[1].head), [run.table for run in runs]
-    names = outcomes.check_two_names(*heads)
-    notions = outcomes.notions_of(heads, correct)
-    first, second = (run.answers(notion) for run, notion in zip(runs, notions, strict=True))
-    rows = first.join(second.rename({"is_right": "other"}), on=QUERY_ID, how="inner")
-    right, other = nw.col("is_right"), nw.col("other")
-    columns = outcomes.outcome_columns(*names)
-    # Unknown is 2, and decides before the rest.
-    outcome = nw.when((right > 1) | (other > 1)).then(nw.lit(columns[4]))
-    for place, (ours, theirs) in enumerate(((1, 1), (0, 0), (1, 0), (0, 1))):
-        outcome = outcome.when((right == ours) & (other == theirs)).then(nw.lit(columns[place]))
-    rows = rows.select(QUERY_ID, outcome.alias("outcome"))
-    if path is not None:
-        write_rows(rows.sort(QUERY_ID), path)
-    counted = collect(rows.group_by("outcome").agg(nw.len().alias("n")))
-    counts = dict.fromkeys(columns, 0) | dict(counted.itertuples(index=False, name=None))
-    n_common = sum(counts.values())
-    if not n_common:
-        raise AlignmentError(f"{names[0]!r} and {names[1]!r} share no query id")
-    ids = {name: first_ids(rows.filter(nw.col("outcome") == name), k) for name in columns[:5]}
-    for column, own, twin in zip(columns[5:], tables, tables[::-1], strict=True):
-        counts[column] = own.n_rows - n_common
-        ids[column] = lone_ids(own.frame, twin.frame, k) if counts[column] else []
-    notes = outcomes.notes_on_notions(heads, notions)
-    table = outcomes.outcome_frame(ids, counts, notes=notes)
-    table.attrs["engine"] = runs[0].engine
-    return table
 
 
 # -- histories
@@ -201,11 +156,11 @@ class SameScannedQueries(SameQueries):
     @cached_property
     def n_same(self) -> int:
         """The number of the queries that are the same."""
-        return SideBySide([self.tables[0], self._same], []).n_common
+        return SideBySide.of([self.tables[0], self._same], []).n_common
 
     def _changes(self) -> tuple[int, int, int]:
         n_common, (ours, theirs) = SideBySide(self.tables, []).n_common, self.tables
-        return theirs.n_rows - n_common, ours.n_rows - n_common, n_common - self.n_same
+        return theirs.n_queries - n_common, ours.n_queries - n_common, n_common - self.n_same
 
     def _paired(
         self,
@@ -214,7 +169,7 @@ class SameScannedQueries(SameQueries):
         clusters: Clusters | None,
     ) -> tuple[pairing.PairedRuns, ComparisonPlan]:
         tables = [self.tables[0], self._same]
-        sides = SideBySide(tables, metrics, plan.missing).clustered(clusters)
+        sides = SideBySide.of(tables, metrics, plan.missing, clusters)
         paired = CountedPairing(self.before, self.after, list(metrics), sides)
         return paired, replace(plan, units=sides.unit_of_rows)
 
@@ -224,17 +179,13 @@ class SameScannedQueries(SameQueries):
         ours, theirs = self.tables
         if self.before.query_set == self.after.query_set:
             return theirs
-        own = ours.frame.select(QUERY_ID, _reference_of(ours).alias("reference_before"))
-        rows = theirs.frame.with_columns(_reference_of(theirs).alias("reference_after"))
-        before, after = nw.col("reference_before"), nw.col("reference_after")
-        is_same = (before == after) | (before.is_null() & after.is_null())
-        rows = rows.join(own, on=QUERY_ID, how="inner").filter(is_same)
-        return replace(theirs, frame=rows.drop("reference_before", "reference_after"))
-
-
-def _reference_of(table: ScannedTable) -> nw.Expr:
-    column = reference_column(table.details)
-    return nw.lit(None, dtype=nw.String) if column is None else nw.col(column).cast(nw.String)
+        keys, sides = [QUERY_ID, "_reference"], []
+        for table in (ours, theirs):
+            column = reference_column(table.details)
+            own = nw.lit("") if column is None else nw.col(column).cast(nw.String).fill_null("")
+            sides.append(table.frame.with_columns(own.alias("_reference")))
+        rows = sides[1].join(sides[0].select(*keys), on=keys, how="inner")
+        return replace(theirs, frame=rows.drop("_reference"))
 
 
 # -- rankings
@@ -272,7 +223,7 @@ class CountedLineup(lineup.Lineup):
         ranked = [
             [p for p, table in enumerate(tables) if known[p].name in table.ranges] for known in own
         ]
-        sides = SideBySide(tables, own, missing, ranked=ranked).clustered(clusters)
+        sides = SideBySide.of(tables, own, missing, clusters, ranked)
         n = sides.n_common
         if not n:
             raise AlignmentError(
@@ -291,7 +242,7 @@ class CountedLineup(lineup.Lineup):
             if len(kept[i]) > 1
         }
         lone = []
-        if any(table.n_rows != n for table in tables):
+        if any(table.n_queries != n for table in tables):
             every = nw.concat([table.frame.select(QUERY_ID) for table in tables]).unique()
             alone = [query for own in tables for query in lone_ids(own.frame, sides.rows, 6)]
             alone = list(dict.fromkeys(alone))
@@ -333,15 +284,6 @@ class CountedLineup(lineup.Lineup):
             units=sides.unit_of_rows,
         )
 
-    def extreme_means(self, metric: Metric, pipeline: str) -> tuple[float, float]:
-        """The mean of all common queries if missing scores were as low, or high, as they can be."""
-        i, p = self.chosen.index(metric.name), self.names.index(pipeline)
-        parts = [self.sides.column(f"{kind}{i}_{p}") for kind in "so"]
-        total = sum(part.mean * part.n for part in parts if part.n)
-        n, n_scored = self.n_queries, sum(part.n for part in parts)
-        low, high = ((total + (n - n_scored) * end) / n for end in pairing.require_bounds(metric))
-        return low, high
-
 
 @dataclass(frozen=True, eq=False)
 class CountedColumns(lineup.RankedColumns):
@@ -367,7 +309,7 @@ class CountedColumns(lineup.RankedColumns):
         """Whether queries belong together."""
         return self.sides.unit_of_rows.are_clusters
 
-    def error(self, place: int) -> units.ClusteredStandardError | None:
+    def error(self, place: int) -> ClusteredStandardError | None:
         """The standard error of the mean of a column by clusters."""
         return self.sides.error(f"s{self.i}_{self.sides.scored(self.i)[place]}")
 
@@ -376,18 +318,9 @@ class CountedColumns(lineup.RankedColumns):
         del greater_is_better  # the queries were counted by the direction of the metric
         return np.array([self.sides.n(f"w{self.i}_{p}") for p in self.sides.scored(self.i)])
 
-    def friedman(self, *, greater_is_better: bool) -> many_pairs.FriedmanResult:
-        """Friedman's test, from the wins of all pairs and the spread of the ranks."""
-        if self.are_clusters:
-            raise self.first.needs_memory("Friedman's test of clusters")
-        k, sign = len(self.columns), 1.0 if greater_is_better else -1.0
-        sums = np.zeros(k)
-        for (first, second), pair in zip(combinations(range(k), 2), self.pairs, strict=True):
-            lead = sign * (pair.wins - pair.losses) / 2
-            sums[first] += lead
-            sums[second] -= lead
-        squares = self.sides.column(f"v{self.i}")
-        return many_pairs.friedman_of_sums(sums, squares.mean * squares.n / 4, self.n)
+    def friedman(self, **_: object) -> Any:
+        """Friedman's test takes the ranks of every query."""
+        raise self.first.needs_memory("Friedman's test")
 
 
 class CountedBlock:
