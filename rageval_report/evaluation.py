@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from rageval_report.readers.table_files import ScoreInput
     from rageval_report.reports.report import Report as ReportPage
     from rageval_report.results import Result
-    from rageval_report.scale.frames import ScanSource
     from rageval_report.scale.scan import EvaluationScan
+    from rageval_report.scale.tables import ScanSource
     from rageval_report.scores.write import FrameLibrary
     from rageval_report.sources.base import FilesArgument
     from rageval_report.stats.means import PercentileMethod
@@ -354,21 +354,20 @@ class RAGPipelineEvaluation:
         >>> report["Recall"], report.settings["engine"]
         (0.75, 'duckdb')
         """
-        from rageval_report.scale.scan import open_scan
+        from rageval_report.scale.scan import EvaluationScan
+        from rageval_report.scale.tables import RowReader, open_frame
 
-        return open_scan(
-            source,
-            cls.from_score_file,
-            name=name,
-            engine=engine,
-            memory_limit=memory_limit,
-            query_id=query_id,
-            metrics=metrics,
-            correct=correct,
-            roles=roles,
-            strict=strict,
-            allow=allow,
-        )
+        opened = open_frame(source, engine, memory_limit)
+        options = {
+            "query_id": query_id,
+            "metrics": metrics,
+            "correct": correct,
+            "roles": roles,
+            "strict": strict,
+            "allow": allow,
+        }
+        named = replace(opened, name=name or opened.name)
+        return EvaluationScan(RowReader(named, cls.load, options))
 
     def _with_rule(self, correct: Correct | None) -> Self:
         """The same evaluation with the rule of a file, if its metrics were read."""

@@ -167,7 +167,7 @@ class _MetricRows:
         evaluation = subjects.evaluation_of(subject)
         drawn, notes = _drawn_metrics(evaluation, metrics)
         summaries = subjects.summarise_metrics(evaluation, drawn)
-        drawn, total = [evaluation.metrics[name] for name in summaries], len(evaluation.scores)
+        drawn, total = [evaluation.metrics[name] for name in summaries], evaluation.n_queries
         rows = []
         for metric, own in zip(drawn, summaries.values(), strict=True):
             count = f"{own.n:,}" if own.n == total else f"{own.n:,} of {total:,}"
@@ -348,7 +348,7 @@ def _two_bars(
     ax.spines["left"].set_bounds(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     ax.set_ylabel("share of scored queries")
-    count = canvas.count_text(n, len(evaluation.scores))
+    count = canvas.count_text(n, evaluation.n_queries)
     ax.set_xlabel(canvas.plain(f"{subjects.axis_text(metric)}\n{count}"))
     canvas.note_below(ax, f"Share of 1: {summary.text}, {summary.level}.")
 
@@ -388,7 +388,7 @@ def _draw_bars(
         ax.plot(rug, np.full(n, 0.012), "|", **look)
     _tick_counts(ax, int(bars.counts.max()))
     ax.set_ylabel("queries")
-    count = canvas.count_text(n, len(evaluation.scores))
+    count = canvas.count_text(n, evaluation.n_queries)
     ax.set_xlabel(canvas.plain(f"{subjects.axis_text(metric)}, {count}"))
 
 

@@ -94,7 +94,7 @@ def result_with(subject: object, attribute: str, what: str) -> Any:
 
 def evaluation_of(subject: object) -> Evaluation:
     """The subject, if it is an evaluation; else `DataError`."""
-    if isinstance(subject, Result) or not hasattr(subject, "scores"):
+    if isinstance(subject, Result) or not hasattr(subject, "metrics"):
         raise DataError(
             "this plot draws a pipeline's scores (RAGPipelineEvaluation); got "
             f"{type(subject).__name__}"

@@ -28,8 +28,14 @@ from rageval_report.analysis import pairing
 from rageval_report.analysis.arguments import Clusters
 from rageval_report.analysis.tables import PipelineTable, order_of_groups
 from rageval_report.errors import DataError, named
-from rageval_report.scale.frames import LazyTable, collect, kept_rows
-from rageval_report.scale.tables import MOST_LISTED_ROWS, Range, ScannedTable, check_engines
+from rageval_report.scale.tables import (
+    MOST_LISTED_ROWS,
+    LazyTable,
+    Range,
+    ScannedTable,
+    collect,
+    kept_rows,
+)
 from rageval_report.scores import Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.states import NOT_APPLICABLE
@@ -79,13 +85,14 @@ def count_cells(
     ends = offset.min().alias("low"), offset.max().alias("high")
     moments = offset.mean().alias("mean"), offset.var(ddof=0).alias("variance")
 
+    keys = [*by, *(["size"] if clusters else [])]
+
     def cells_of(part: LazyTable, *column: str) -> LazyTable:
         known = part.filter(~x.is_null())
         if clusters:
             known = known.group_by(*column, *index).agg(x.sum(), nw.len().alias("size"))
-        keys = [*column, *by, *(["size"] if clusters else []), "cell"]
-        known = known.select(*keys[:-1], cell.alias("cell"), (x - cell).alias("offset"))
-        return known.group_by(*keys).agg(nw.len().alias("n"), *ends, *moments)
+        known = known.select(*column, *keys, cell.alias("cell"), (x - cell).alias("offset"))
+        return known.group_by(*column, *keys, "cell").agg(nw.len().alias("n"), *ends, *moments)
 
     if rows.implementation.is_dask() or rows.implementation.is_spark_like():
         # These have much to do for each group_by, DuckDB for each row of a key.
@@ -101,8 +108,7 @@ def count_cells(
                 for place, each in scaled.items()
             ]
         )
-    keys = ["column", *by, *(["size"] if clusters else []), "cell"]
-    frame = collect(counted).sort_values(keys, kind="stable")
+    frame = collect(counted).sort_values(["column", *keys, "cell"], kind="stable")
     frame[["low", "high", "mean"]] += frame[["cell"]].to_numpy()
     return {
         (str(key[1]) if by else "", names[int(key[0])]): own.reset_index(drop=True)
@@ -219,7 +225,10 @@ class SideBySide:
         DataError
             If a common query has no cluster, two engines hold the tables, or rows are needed.
         """
-        check_engines(list(tables))
+        engines = dict.fromkeys(table.opened.engine for table in tables)
+        if len(engines) > 1:
+            what = f"compared tables need one engine; got {named(engines)}"
+            raise DataError(f"{what}. Open them alike, or bring one into memory: scan.collect()")
         if missing == "bounds":
             raise tables[0].needs_memory('missing="bounds"')
         if clusters is None:

@@ -1,4 +1,4 @@
-"""A scanned table: a lazy frame with what its columns are, by all of its rows.
+"""A scanned table: a lazy frame of files, a database or a library, with what its columns are.
 
 The first rows are read as a file of scores is, and described as a table in memory. One pass of the
 engine gives the extremes and a score of each kind of every metric; rows that have them are added as
@@ -7,27 +7,64 @@ witnesses. Every rule that looks at the scores of a column then decides as if it
 
 from __future__ import annotations
 
+import atexit
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
+from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
+from uuid import uuid4
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import import_arrow_module, import_parquet, import_pyarrow
+from rageval_report import errors
+from rageval_report._registry import import_arrow_module, import_parquet, import_pyarrow, load
 from rageval_report.analysis.tables import NO_GROUP, no_groups
-from rageval_report.errors import MOST_NAMED, DataError, ReaderError, UnknownNameError, named
-from rageval_report.readers import ScoreFile, read
-from rageval_report.scale.frames import LazyTable, OpenedFrame, collect
+from rageval_report.errors import DataError, ReaderError, UnknownNameError, named
+from rageval_report.files.source import hint_for_missing
 from rageval_report.scores import Metric, normalise_name
 from rageval_report.scores.cells import read_cell
 from rageval_report.scores.guard import CHECK_NAMES, doubts_about_scores, notes_with_doubts
 from rageval_report.scores.query_ids import QUERY_ID, RepeatedIdsError
 from rageval_report.scores.states import MISSING, STATE
+from rageval_report.sources import REMOTE_SCHEMES
+from rageval_report.sources.base import SourceAddress
+from rageval_report.sources.files import (
+    address_of,
+    copy_remote_files,
+    is_partition_name,
+    list_files,
+    name_of,
+)
+
+LazyTable: TypeAlias = nw.LazyFrame[Any]
+# What a scan takes: paths, or a frame of another library that has not been computed.
+ScanSource: TypeAlias = Any
+
+
+_SUFFIXES = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+_DUCKDB_OPTIONS = {
+    "parquet": "hive_partitioning = true, hive_types_autocast = false",
+    "csv": "all_varchar = true, header = true, hive_partitioning = false",
+    "json": "format = 'newline_delimited', hive_partitioning = false",
+}
+
 
 # Rows that decide what the columns are; a table with no more of them is described as in memory.
 MOST_HEAD = 10_000
@@ -47,13 +84,237 @@ _KINDS: tuple[Callable[[Any], Any], ...] = (
     lambda x: x == 1.0,
 )
 
-# `RAGPipelineEvaluation.from_score_file`; this room is below that of evaluations.
-Construct: TypeAlias = Callable[..., Any]
+# `RAGPipelineEvaluation.load`; this room is below that of evaluations.
+Load: TypeAlias = Callable[..., Any]
 # Some rows as an evaluation: what analyses need of it.
 Head: TypeAlias = SimpleNamespace
 OF_HEAD = ("metrics", "notes", "roles", "config", "created", "correct_rule")
 # Cells between the least and the largest number of a column.
 MOST_CELLS = 2**16
+
+
+# -- files, databases and lazy frames
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedFrame:
+    """A lazy frame before anybody has decided what its columns are.
+
+    Parameters
+    ----------
+    frame : LazyFrame
+        The rows.
+    engine : str
+        What computes it: "duckdb", "dask", "spark", "polars", "ibis" or another of narwhals.
+    place, name : str
+        The files, for messages; the name of the pipeline.
+    kind : str
+        The kind of the files: parquet, json, or csv, in which every column is text; of a database
+        its scheme.
+    metadata : mapping, optional
+        What the first Parquet file states, such as a description of metrics.
+    copies : object, optional
+        Holds the copies of remote files, which last as long as this.
+    """
+
+    frame: LazyTable
+    engine: str
+    place: str
+    name: str = "pipeline"
+    kind: str = ""
+    metadata: Any = None
+    copies: object = None
+
+
+def open_frame(source: ScanSource, engine: str, memory_limit: str | None) -> OpenedFrame:
+    """Open files or a table of a database, or take a lazy frame; see `RAGPipelineEvaluation.scan`.
+
+    Raises
+    ------
+    ReaderError
+        If a file is missing or damaged.
+    DataError
+        If the files are of several kinds.
+    """
+    errors.check_choice("engine", engine, ("auto", "duckdb", "dask", "spark"))
+    if not isinstance(source, str | Path | list | tuple) and not hasattr(source, "__fspath__"):
+        if hasattr(source, "map_partitions") and source.index.name is not None:  # ids of Dask
+            source = source.reset_index()
+        frame = lazy_frame(source)
+        own = frame.implementation.value.replace("pyspark", "spark")
+        return OpenedFrame(frame, own, f"the frame of {own}")
+    address, copies = address_of(source), None
+    if address is not None and address.scheme not in REMOTE_SCHEMES:
+        return _open_table(address)
+    if address is not None:
+        copies, source = copy_remote_files(address)
+    files = list_files(source, "source").files
+    kinds = {_kind_of(path): path for path in files}
+    if len(kinds) > 1:
+        raise DataError(f"source must be files of one kind; got {named(map(str, kinds.values()))}")
+    [kind], paths, folder = kinds, [str(path) for path in files], files[0].parent
+    while is_partition_name(folder.name):
+        folder = folder.parent
+    place = paths[0] if len(paths) == 1 else f"{len(paths)} files of {folder}"
+    wanted, is_parquet = "duckdb" if engine == "auto" else engine, kind == "parquet"
+    try:
+        native = _open_files(wanted, kind, paths, memory_limit or "1GB")
+        metadata = import_parquet().read_schema(files[0]).metadata if is_parquet else None
+    except errors.MissingDependencyError:
+        raise
+    except Exception as exc:
+        raise ReaderError(f"{wanted} cannot open the file: {exc}", place) from exc
+    is_one = len(files) == 1 and folder == files[0].parent
+    name = (files[0].name.partition(".")[0] if is_one else folder.name) or "pipeline"
+    return OpenedFrame(lazy_frame(native), wanted, place, name, kind, metadata, copies)
+
+
+def lazy_frame(native: object) -> LazyTable:
+    """A native lazy frame as one of narwhals."""
+    with warnings.catch_warnings():
+        # That its support of Dask will move into a package of its own.
+        warnings.simplefilter("ignore", FutureWarning)
+        frame: Any = nw.from_native(native, pass_through=True)
+    if not isinstance(frame, nw.LazyFrame):
+        raise errors.ArgumentKindError(
+            "source must be files (a path, a list, a folder, a glob) or a lazy frame of DuckDB, "
+            f"Polars, Dask, Spark or Ibis; got {errors.describe_kind(native)}. For a table in "
+            "memory use RAGPipelineEvaluation(name, data)"
+        )
+    return frame
+
+
+@contextmanager
+def _errors_of(table: LazyTable) -> Iterator[None]:
+    """Errors of an engine as ours, with its message."""
+    try:
+        yield
+    except Exception as exc:
+        raise DataError(f"{table.implementation.value} cannot read the table: {exc}") from exc
+
+
+def collect(table: LazyTable, library: Literal["pandas", "pyarrow"] = "pandas") -> Any:
+    """A lazy frame in memory, as one of pandas or pyarrow; `DataError` if the engine fails."""
+    with _errors_of(table):
+        native: Any = table.collect(library).to_native()
+    return native.reset_index(drop=True) if library == "pandas" else native
+
+
+@contextmanager
+def kept_rows(rows: LazyTable) -> Iterator[LazyTable]:
+    """Rows that are read several times, computed once: by DuckDB a temporary table, on disk.
+
+    Other engines see by themselves that it is the same, or read it once.
+    """
+    native: Any = rows.to_native()
+    if not hasattr(native, "set_alias"):  # no relation of DuckDB
+        yield rows
+        return
+    name = f"kept_{uuid4().hex}"
+    with _errors_of(rows):
+        native.query("wide", f"create temp table {name} as select * from wide")  # noqa: S608
+    try:
+        yield lazy_frame(native.query("wide", f"select * from {name}"))  # noqa: S608
+    finally:
+        native.query("wide", f"drop table {name}")
+
+
+def count_rows(rows: LazyTable) -> int:
+    """The number of rows of a lazy frame."""
+    return int(collect(rows.select(nw.len().alias("n")))["n"].iloc[0])
+
+
+def _kind_of(path: Path) -> str:
+    """The kind of a file: parquet, csv or json."""
+    if not path.exists():
+        raise ReaderError(f"there is no such file{hint_for_missing(path)}", path)
+    for suffix in path.suffixes:
+        if suffix.lower() in _SUFFIXES:
+            return _SUFFIXES[suffix.lower()]
+    raise DataError(
+        f"source must be Parquet, CSV or JSON-lines files; {path} is none of these. Read it whole "
+        "with read_scores, or save it as Parquet"
+    )
+
+
+@cache
+def _connection() -> Any:
+    """The connection of all that DuckDB opens, so that it can be joined."""
+    connection = load("duckdb").connect()
+    connection.execute(f"set temp_directory = {_quoted(temporary_folder() / 'spilled')}")
+    return connection
+
+
+@cache
+def temporary_folder() -> Path:
+    """A folder for what engines write; it is removed when Python ends."""
+    folder = Path(tempfile.mkdtemp(prefix="rageval-scan-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _quoted(text: object) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _open_files(engine: str, kind: str, paths: list[str], memory_limit: str) -> object:
+    """Files of one kind as a lazy frame of an engine; every column of CSV files is text."""
+    if engine != "duckdb" and kind != "parquet":
+        raise DataError(f"only Parquet files; read {kind} files with {engine} and pass the frame")
+    if engine == "dask":
+        return load("dask.dataframe").read_parquet(paths)
+    if engine == "spark":
+        return load("pyspark.sql").SparkSession.builder.getOrCreate().read.parquet(*paths)
+    _connection().execute(f"set memory_limit = {_quoted(memory_limit)}")
+    listed = ", ".join(map(_quoted, paths))
+    return _connection().sql(f"select * from read_{kind}([{listed}], {_DUCKDB_OPTIONS[kind]})")  # noqa: S608
+
+
+def _open_table(address: SourceAddress) -> OpenedFrame:
+    """A table of a database, which its own engine counts: DuckDB, or SQLite and others by Ibis."""
+    if address.scheme not in ("duckdb", "sqlite", "postgres", "postgresql"):
+        raise DataError(
+            f"source: {address.name} is not a file or a database; read it whole by read_scores"
+        )
+    table = address.parameters.get("table")
+    if table is None or len(address.parameters) > 1:
+        raise address.error("a scan of a database needs ?table=NAME, and nothing else")
+    engine = "duckdb" if address.scheme == "duckdb" else "ibis"
+    library = load(engine)
+    try:
+        if engine == "duckdb":
+            native = library.connect(address.place, read_only=True).table(table)
+        else:
+            place = address.text.partition("?")[0].replace("postgresql:", "postgres:")
+            *schema, own = table.rsplit(".", 1)
+            native = library.connect(place).table(own, database=next(iter(schema), None))
+    except Exception as exc:
+        # From nothing: the message of a driver may repeat the password of the address.
+        raise address.error(f"{type(exc).__name__}: {table!r} cannot be opened") from None
+    name = name_of(address.text)
+    return OpenedFrame(lazy_frame(native), engine, address.name, name, address.scheme)
+
+
+def open_beside(opened: OpenedFrame, path: Path, name: str) -> OpenedFrame:
+    """A saved evaluation as a lazy frame that can be joined with another one."""
+    native: Any = opened.frame.to_native()
+    saved = import_parquet().read_table(path)
+    rows = saved.to_pandas(ignore_metadata=True)
+    if opened.engine == "duckdb":
+        beside = native.query("beside", f"select * from read_parquet({_quoted(path)})")  # noqa: S608
+    elif opened.engine == "polars":
+        beside = load("polars").from_pandas(rows).lazy()
+    elif opened.engine == "dask":
+        beside = load("dask.dataframe").from_pandas(rows, npartitions=1)
+    elif opened.engine == "spark":
+        beside = native.sparkSession.createDataFrame(rows)
+    else:
+        beside = load("ibis").memtable(rows)
+    metadata = saved.schema.metadata
+    return OpenedFrame(lazy_frame(beside), opened.engine, "memory", name, "parquet", metadata)
+
+
+# -- a table
 
 
 @dataclass(frozen=True)
@@ -169,18 +430,6 @@ class ScannedTable:
         )
 
 
-def check_engines(tables: list[ScannedTable]) -> None:
-    """Refuse tables that two engines hold, which cannot be joined."""
-    first, *others = tables
-    for other in others:
-        if other.opened.engine != first.opened.engine:
-            raise DataError(
-                f"{first.head.name!r} is a table of {first.opened.engine} and {other.head.name!r} "
-                f"one of {other.opened.engine}; open both with one engine, or bring one into "
-                "memory: scan.collect()"
-            )
-
-
 # -- what the columns are
 
 
@@ -192,11 +441,11 @@ def describe_table(reader: RowReader) -> ScannedTable:
     ReaderError
         If the rows are no table with one row per query, or a cell holds no number.
     """
-    opened, options = reader.opened, reader.options
+    opened = reader.opened
     first = collect(opened.frame.head(MOST_HEAD), "pyarrow")
     if not first.num_rows:
         raise DataError(f"{opened.place}: data must have one row per query; the table is empty")
-    file, head = reader.read(first)
+    head = reader.read(first)
     columns = _TableColumns.of(reader, head)
     columns.check_texts()
     n_queries, facts = columns.look(head)
@@ -204,7 +453,7 @@ def describe_table(reader: RowReader) -> ScannedTable:
         arrow = import_pyarrow()
         every = arrow.concat_tables([first, *rows], promote_options="permissive")
         ids = every.column(columns.id_column).to_pandas()
-        file, head = reader.read(every.filter(arrow.array(~ids.duplicated())))
+        head = reader.read(every.filter(arrow.array(~ids.duplicated())))
     n_scored, ranges, moved = {}, {}, []
     for name, metric in head.metrics.items():
         n_scored[name], low, high = int(facts[name][0]), *facts[name][1:3]
@@ -216,10 +465,10 @@ def describe_table(reader: RowReader) -> ScannedTable:
     frame = frame.with_columns(*moved) if moved else frame
     # The notes and the doubts of all rows: those of the first rows count queries.
     head.notes = notes_with_doubts(
-        (*file.notes, *(n for n in head.notes if "allowed by " not in n and " cells of " not in n)),
+        (note for note in head.notes if "allowed by " not in note and " cells of " not in note),
         doubts_about_scores(head.scores, head.metrics, n_scored=n_scored),
-        strict=options["strict"],
-        allow=options["allow"],
+        strict=reader.options["strict"],
+        allow=reader.options["allow"],
         where=f"{opened.place}: ",
     )
     return ScannedTable(frame, head, n_queries, n_scored, ranges, opened)
@@ -227,48 +476,34 @@ def describe_table(reader: RowReader) -> ScannedTable:
 
 @dataclass(frozen=True)
 class RowReader:
-    """Reads rows of an opened frame as the readers of files do; `construct` makes an evaluation."""
+    """Reads rows of an opened frame as files of scores are, by `RAGPipelineEvaluation.load`."""
 
     opened: OpenedFrame
-    construct: Construct
+    load: Load
     options: Mapping[str, Any]
 
     def collect(self) -> Any:
         """The evaluation of all rows."""
-        return self._evaluation(self._file(collect(self.opened.frame, "pyarrow")), self.options)
+        return self._evaluation(collect(self.opened.frame, "pyarrow"), self.options)
 
-    def read(self, rows: Any) -> tuple[ScoreFile, Head]:
-        """Some rows of Arrow as a file, and as an evaluation without doubts and its notes."""
-        file = self._file(rows)
+    def read(self, rows: Any) -> Head:
+        """Some rows of Arrow as an evaluation without doubts."""
         quiet = {**self.options, "strict": False, "allow": tuple(CHECK_NAMES)}
-        evaluation = self._evaluation(replace(file, notes=()), quiet)
+        evaluation = self._evaluation(rows, quiet)
         known = ("name", "scores", "details", *OF_HEAD)
-        return file, Head(**{name: getattr(evaluation, name) for name in known})
+        return Head(**{name: getattr(evaluation, name) for name in known})
 
-    def _file(self, rows: Any) -> ScoreFile:
-        options, opened, buffer = self.options, self.opened, BytesIO()
+    def _evaluation(self, rows: Any, options: Mapping[str, Any]) -> Any:
+        opened, buffer = self.opened, BytesIO()
         if opened.kind == "csv":
             import_arrow_module("csv").write_csv(rows, buffer)
         else:
             described = rows.replace_schema_metadata(opened.metadata or {})
             import_parquet().write_table(described, buffer)
-        stated: Any = {name: options[name] for name in ("query_id", "metrics", "roles")}
         try:
-            files = read(buffer.getvalue(), totals="keep", **stated)
-        except ReaderError as exc:
-            raise ReaderError(exc.message, path=opened.place) from exc
-        if len(files) != 1:
-            raise ReaderError(
-                "a scan reads the scores of one pipeline, one row per query; this table holds "
-                f"{len(files)} ({named(file.pipeline for file in files)}). Write one table of "
-                "each, or load it with read_scores",
-                path=opened.place,
-            )
-        return replace(files[0], totals="keep")
-
-    def _evaluation(self, file: ScoreFile, options: Mapping[str, Any]) -> Any:
-        opened = self.opened
-        return self.construct(opened.name, file, opened.place, totals="keep", **options)
+            return self.load(opened.name, buffer.getvalue(), totals="keep", **options)
+        except DataError as exc:
+            raise ReaderError(getattr(exc, "message", str(exc)), path=opened.place) from exc
 
 
 def _is_blank(texts: nw.Expr) -> nw.Expr:
@@ -332,8 +567,8 @@ class _TableColumns:
 
     def expressions(self) -> list[nw.Expr]:
         """The ids, the metrics and the details, by their names."""
-        named_columns = {**self.metrics, **self.details}
-        return [self.query_id, *(own.alias(name) for name, own in named_columns.items())]
+        columns = (self.metrics | self.details).items()
+        return [self.query_id, *(own.alias(name) for name, own in columns)]
 
     def check_texts(self) -> None:
         """Refuse texts that are no numbers, and do not say that a score is missing."""
@@ -362,16 +597,13 @@ class _TableColumns:
             known = head.scores[name].dropna()
             new = [holds for holds in _KINDS if not holds(known).any()]
             facts[name] = [x.count(), x.min(), x.max(), *(nw.when(h(x)).then(x).min() for h in new)]
-        looks = {f"{p} {n}": each for n, own in facts.items() for p, each in enumerate(own)}
-        looks |= {"n": nw.len(), "ids": ids.count(), "k": ids.n_unique(), "first": ids.min()}
-        wanted = [each.alias(label) for label, each in looks.items()]
-        row = collect(self.opened.frame.select(*wanted)).iloc[0]
-        if not row["n"] == row["ids"] == row["k"] or not str(row["first"]).strip():
+        looks = [nw.len(), ids.count(), ids.n_unique(), ids.min(), *chain(*facts.values())]
+        wanted = [each.alias(f"_{place}") for place, each in enumerate(looks)]
+        n, n_ids, n_distinct, least, *found = collect(self.opened.frame.select(*wanted)).iloc[0]
+        if not n == n_ids == n_distinct or not str(least).strip():
             self._refuse_ids()
-        return int(row["n"]), {
-            name: [float(row[f"{place} {name}"]) for place in range(len(own))]
-            for name, own in facts.items()
-        }
+        numbers = iter(np.array(found, dtype=np.float64).tolist())
+        return int(n), {name: [next(numbers) for _ in own] for name, own in facts.items()}
 
     def _refuse_ids(self) -> None:
         """Name rows without an id, or ids that occur twice."""
@@ -382,7 +614,7 @@ class _TableColumns:
             row = blank.iloc[0].to_dict()
             raise ReaderError(f"{what}: {row!r:.200}", self.opened.place)
         counts = frame.select(ids).group_by(QUERY_ID).agg(nw.len().alias("n"))
-        twice = collect(counts.filter(nw.col("n") > 1).sort(QUERY_ID).head(MOST_NAMED + 1))
+        twice = collect(counts.filter(nw.col("n") > 1).sort(QUERY_ID).head(errors.MOST_NAMED + 1))
         repeated = RepeatedIdsError(twice[QUERY_ID].tolist(), "Remove them, or load the table")
         raise ReaderError(repeated.args[0], self.opened.place)
 
