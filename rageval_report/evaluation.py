@@ -336,7 +336,8 @@ class RAGPipelineEvaluation:
         name : str, optional
             The name of the pipeline; if omitted, that of the file or of its folder.
         engine : {"auto", "duckdb", "dask", "spark"}
-            What opens files; "auto" is DuckDB. A lazy frame has its own engine.
+            What opens files; "auto" is DuckDB, the others open Parquet files. A lazy frame has its
+            own engine.
         query_id, metrics, correct, roles, strict, allow
             As in the constructor.
         memory_limit : str, optional

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ from matplotlib.ticker import MaxNLocator
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import canvas, subjects
-from rageval_report.plots.options import ArtistOptions
 from rageval_report.results import Result
 from rageval_report.scores.names import ShortNames, display_width, shorten_names
 from rageval_report.types import FloatArray
@@ -40,7 +39,6 @@ def pareto(
     y: str | None = None,
     *,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw two objectives against each other, and mark the pipelines that no other dominates.
 
@@ -50,8 +48,8 @@ def pareto(
         For a ranking, the result of its own `pareto`.
     x, y : str, optional
         The names of two objectives; the second and the first if omitted.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the marks.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -80,7 +78,7 @@ def pareto(
     axes = canvas.axes_for(ax, width, max(5.2, 1.8 + 0.17 * len(frame)))
     _draw_lines(axes, frame, across, up, len(front.axes))
     for _, row in frame.iterrows():
-        _draw_mark(axes, row, across, up, style)
+        _draw_mark(axes, row, across, up)
     _set_limits(axes, frame, across, up)
     axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
     _write_names(axes, frame, across, up, short)
@@ -127,9 +125,7 @@ def _draw_lines(
     ax.plot(on[across.name], on[up.name], color=canvas.BLUE, **look)
 
 
-def _draw_mark(
-    ax: Axes, row: pd.Series, across: subjects.Figure, up: subjects.Figure, style: ArtistOptions
-) -> None:
+def _draw_mark(ax: Axes, row: pd.Series, across: subjects.Figure, up: subjects.Figure) -> None:
     is_dominated = row["standing"] == _DOMINATED
     hue = canvas.GREY if is_dominated else canvas.BLUE
     center = row[across.name], row[up.name]
@@ -140,7 +136,7 @@ def _draw_mark(
             draw(center[1 - vertical], low, high, color=hue, linewidth=1.0, alpha=0.55, zorder=2)
     marker, size = ("o", 6.0) if is_dominated else ("D", 7.5)
     look: dict[str, Any] = {"marker": marker, "markersize": size, "color": hue}
-    canvas.mark(ax, *center, style, filled=bool(row["on_front"]), **look)
+    canvas.mark(ax, *center, filled=bool(row["on_front"]), **look)
 
 
 def _set_limits(
