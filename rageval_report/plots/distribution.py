@@ -327,10 +327,7 @@ def distribution(
 
 
 def _two_bars(
-    evaluation: subjects.Evaluation,
-    metric: Metric,
-    counted: subjects.ScoreCounts,
-    ax: Axes,
+    evaluation: subjects.Evaluation, metric: Metric, counted: subjects.ScoreCounts, ax: Axes
 ) -> None:
     n, ones = counted.n, int((counted.levels * counted.counts).sum())
     shares = (n - ones) / n, ones / n

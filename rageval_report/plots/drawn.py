@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import CalibrationPlot, MetricNames, PlotOptions, RunsPlot
+from rageval_report.plots.options import MetricNames, OwnPlot, PlotOptions
 from rageval_report.results import Result
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class Drawn(Result):
     """A result that draws itself: a calibration, a history, a monitoring."""
 
-    own_plot: ClassVar[CalibrationPlot | RunsPlot]
+    own_plot: ClassVar[OwnPlot]
 
     def plot(
         self,
-        kind: CalibrationPlot | RunsPlot | Plot | None = None,
+        kind: OwnPlot | Plot | None = None,
         *args: MetricNames,
         ax: Axes | None = None,
         **options: Unpack[PlotOptions],
@@ -43,5 +43,4 @@ class Drawn(Result):
         -------
         matplotlib.axes.Axes
         """
-        chosen: Plot = kind or self.own_plot  # type: ignore[assignment]
-        return plot(self, chosen, *args, ax=ax, **options)
+        return plot(self, kind or self.own_plot, *args, ax=ax, **options)

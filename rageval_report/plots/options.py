@@ -17,21 +17,13 @@ ForestScale: TypeAlias = Literal["own", "baseline"]
 
 # The built-in plots of each subject. A plot from outside is passed as its entry, `PLOTS["radar"]`.
 EvaluationPlot: TypeAlias = Literal[
-    "box",
-    "differences",
-    "distribution",
-    "forest",
-    "slices",
-    "strip",
+    "box", "differences", "distribution", "forest", "slices", "strip"
 ]
 ComparisonPlot: TypeAlias = Literal["differences", "forest", "slices", "strip"]
 RankingPlot: TypeAlias = Literal["heat", "leaderboard", "pareto"]
 FrontPlot: TypeAlias = Literal["pareto"]
-CalibrationPlot: TypeAlias = Literal["agreement"]
-HistoryPlot: TypeAlias = Literal["trends"]
-MonitorPlot: TypeAlias = Literal["monitor"]
-RunsPlot: TypeAlias = HistoryPlot | MonitorPlot
-BuiltInPlot: TypeAlias = EvaluationPlot | RankingPlot | CalibrationPlot | RunsPlot
+OwnPlot: TypeAlias = Literal["agreement", "monitor", "trends"]
+BuiltInPlot: TypeAlias = EvaluationPlot | RankingPlot | OwnPlot
 
 
 class PlotOptions(TypedDict, total=False):

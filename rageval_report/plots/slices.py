@@ -142,11 +142,7 @@ def _heads(result: Result, estimate: str) -> tuple[str, ...]:
 
 
 def _draw_block(
-    ax: Axes,
-    block: SliceBlock,
-    estimate: str,
-    places: Sequence[float],
-    alpha: float,
+    ax: Axes, block: SliceBlock, estimate: str, places: Sequence[float], alpha: float
 ) -> None:
     weights = block.frame["n"].to_numpy(dtype=np.float64)
     values = block.frame[estimate].to_numpy(dtype=np.float64)

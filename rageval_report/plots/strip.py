@@ -233,12 +233,7 @@ def _across(improvement: float, block: StripBlock) -> float:
 
 
 def _draw_row(
-    ax: Axes,
-    row: StripMetric,
-    block: StripBlock,
-    place: float,
-    *,
-    is_wide: bool,
+    ax: Axes, row: StripMetric, block: StripBlock, place: float, *, is_wide: bool
 ) -> None:
     hue = str(_MARKS[row.verdict].get("color", canvas.ink()))
     _draw_means(ax, row, block, place, hue)

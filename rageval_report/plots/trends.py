@@ -127,11 +127,7 @@ def _draw_intervals(
 
 
 def _draw_line(
-    ax: Axes,
-    stretches: Sequence[pd.DataFrame],
-    metric: Metric,
-    number: int,
-    size: float,
+    ax: Axes, stretches: Sequence[pd.DataFrame], metric: Metric, number: int, size: float
 ) -> None:
     """Draw the line of one metric, and a ring at its first regression."""
     look: dict[str, Any] = {
