@@ -107,7 +107,8 @@ def slices_of(subject: Any, by: str | None, metrics: MetricNames) -> Result:
         )
     if by is None:
         raise DataError("slices need a column of the details, such as by='topic'")
-    return subject.slices(by, metrics)
+    slices: Result = subject.slices(by, metrics)
+    return slices
 
 
 def select_metrics(known: Mapping[str, Metric], metrics: MetricNames) -> list[Metric]:
