@@ -554,9 +554,7 @@ def compare(
     )
     pairings: tuple[Any, ...]
     if arguments.is_scan(first):
-        pairings, units = first.pair_with(
-            others, metrics=metrics, missing=plan.missing, clusters=clusters, on=on
-        )
+        pairings, units = first.pair_with(others, (metrics, plan.missing, clusters, on))
     else:
         matched = others if on is None else [align.match_queries(run, first, on) for run in others]
         pairings = tuple(pair_runs(first, run, metrics) for run in matched)

@@ -15,7 +15,7 @@ distribution offers one through the entry point group ``rageval_report.plots``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rageval_report._registry import Registry, lazy_face
 from rageval_report.plots.kinds import Plot
@@ -54,7 +54,7 @@ def plot(
     kind: BuiltInPlot | Plot,
     *args: MetricNames,
     ax: Axes | None = None,
-    **options: Any,
+    **options: object,
 ) -> Axes:
     """Draw a subject.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -50,7 +49,7 @@ def save_plot(
     *args: MetricNames,
     dpi: float = 150,
     force: bool = True,
-    **options: Any,
+    **options: object,
 ) -> Path:
     """Draw a subject into a file.
 

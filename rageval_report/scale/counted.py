@@ -485,7 +485,7 @@ class CountedTable(PipelineTable):
     @classmethod
     def of(cls, table: ScannedTable, clusters: Clusters | None = None) -> Self:
         """The table of all queries."""
-        metrics = [(metric,) for metric in table.metrics.values()]
+        metrics = [(metric,) for metric in table.head.metrics.values()]
         sides = SideBySide.of([table], metrics, clusters=clusters)
         return cls(table.head, sides.unit_of_rows, sides=sides)
 

@@ -39,7 +39,7 @@ from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.roles import ColumnRole, count_roles
 from rageval_report.scores.run_file import reference_column
 from rageval_report.scores.states import ERROR, REASON, STATE
-from rageval_report.stats.columns import MOST_LISTED, Column
+from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import ClusteredStandardError, Units
 from rageval_report.types import FloatArray, IntArray
@@ -101,13 +101,14 @@ class EvaluationScan:
     report: ClassVar[Callable[..., Any]] = report_evaluation
     comparative_summary: ClassVar[Callable[..., Any]] = compare
 
-    def evaluation_report(self: Any, **settings: Any) -> reporting.EvaluationReport:
+    def evaluation_report(self: Any, **settings: object) -> reporting.EvaluationReport:
         """The report, as `RAGPipelineEvaluation.evaluation_report` with the same settings.
 
         An interval that draws random numbers from more scores than a grid has steps needs them in
         memory.
         """
-        report = reporting.evaluation_report(self, **settings)
+        known: Any = settings
+        report = reporting.evaluation_report(self, **known)
         counted = count_roles(ColumnRole(*row) for row in self.roles.itertuples(index=False))
         return report.with_notes(*self.notes, *([counted] if counted else []))
 
@@ -116,9 +117,9 @@ class EvaluationScan:
     def get_aggregated_scores(self, metric: str | None = None) -> Any:
         """The mean of one metric, or of all, as `RAGPipelineEvaluation.get_aggregated_scores`."""
         table = self.counted_table()
-        means = {name: table.column(each).mean for name, each in self.table.metrics.items()}
+        means = {name: table.column(each).mean for name, each in self.table.head.metrics.items()}
         if metric is not None:
-            return means[resolver(self.table.metrics)(metric)]
+            return means[resolver(self.table.head.metrics)(metric)]
         return pd.Series(means, name="mean").rename_axis("metric")
 
     def failures(
@@ -142,11 +143,11 @@ class EvaluationScan:
         known = arguments.choose_metrics(head, metric)[0]
         column, rule = self.counted_table().column(known), method or percentile_method(head)
         cut = arguments.threshold_value(known, column, threshold, rule)
-        score = nw.col(known.name)
-        condition = score < cut if known.greater_is_better else score > cut
+        is_wrong = operator.lt if known.greater_is_better else operator.gt
+        condition = is_wrong(nw.col(known.name), cut)
         worst = table.first_rows(condition, known.name, k, descending=not known.greater_is_better)
         n_wrong = count_rows(table.frame.filter(condition))
-        names = [known.name, *(name for name in table.metrics if name != known.name)]
+        names = [known.name, *(name for name in table.head.metrics if name != known.name)]
         rows = join_details(worst[names], worst.drop(columns=names))
         counts = reporting.FailureCounts(n_wrong, column.n, table.n_queries - column.n)
         result = reporting.failures_of_rows(head, known, rows, counts, cut, threshold, rule)
@@ -154,7 +155,7 @@ class EvaluationScan:
         settings = {**result.settings, "engine": self.engine}
         return replace(result, settings=settings).with_notes(*cut_off)
 
-    def plot(self, kind: str | Plot = "distribution", *args: Any, **options: Any) -> Axes:
+    def plot(self, kind: str | Plot = "distribution", *args: str, **options: object) -> Axes:
         """Draw the scan; see `rageval_report.plots`.
 
         Parameters
@@ -170,12 +171,12 @@ class EvaluationScan:
         entry = plot_named(kind)
         if entry.name not in ("distribution", "slices") or "other" in options:
             raise self.needs_memory(f"the plot {entry.name!r}")
-        drawn: Axes = entry(self, *args, **options)
-        return drawn
+        known: Any = options
+        return entry(self, *args, **known)
 
     def counted(self, metric: str) -> tuple[FloatArray, FloatArray]:
         """The distinct scores of a metric in ascending order, and how often each occurs."""
-        column = self.counted_table().column(self.table.metrics[metric])
+        column = self.counted_table().column(self.table.head.metrics[metric])
         return column.values, column.counts
 
     # -- rows
@@ -190,8 +191,6 @@ class EvaluationScan:
 
     def queries(self) -> EvaluationSubset:
         """The ids and references of all queries, without scores."""
-        if self.n_queries > MOST_LISTED:
-            raise self.needs_memory("a history, which compares the ids of all queries,")
         reference = reference_column(self.table.details)
         wanted = [QUERY_ID, *([reference] if reference else [])]
         rows = collect(self.table.frame.select(*wanted)).set_index(QUERY_ID)
@@ -199,7 +198,7 @@ class EvaluationScan:
 
     def worst_ids(self, metrics: Iterable[str], k: int) -> list[str]:
         """The ids of the k worst queries of each metric."""
-        first, known = self.table.first_rows, self.table.metrics
+        first, known = self.table.first_rows, self.table.head.metrics
         rows = [first(None, n, k, descending=not known[n].greater_is_better) for n in metrics]
         return list(dict.fromkeys(query_id for part in rows for query_id in part.index))
 
@@ -228,7 +227,7 @@ class EvaluationScan:
             part = collect(blank.group_by("_", *key).agg(nw.len().alias("_n")))
             part = part.sort_values(["_n", *key], ascending=False, ignore_index=True)
             times, scores = part.pop("_n"), pd.DataFrame({name: np.full(len(part), np.nan)})
-            group = EvaluationSubset(self.name, scores, part, {name: table.metrics[name]})
+            group = EvaluationSubset(self.name, scores, part, {name: table.head.metrics[name]})
             unscored = reporting.UnscoredQueries.of(group, [name], times=times)
             states |= unscored.states
             reasons |= unscored.reasons
@@ -243,7 +242,7 @@ class EvaluationScan:
             If the rule is a function, which needs every row.
         """
         table, cuts, keys = self.table, self._cuts_of(notion), dict[str, nw.Expr]()
-        for name, metric in table.metrics.items():
+        for name, metric in table.head.metrics.items():
             if name in cuts or metric.known_as in _OF_REFUSALS:
                 # Scores that reach the same cuts decide alike: any of them stands for all.
                 x, ends = nw.col(name), {*cuts.get(name, ()), 0.5, *(metric.bounds or ())}
@@ -256,8 +255,10 @@ class EvaluationScan:
         counted = table.frame.select(*known, *details, **keys).group_by(*keys, *details)
         rows = collect(counted.agg(nw.len().alias("_n"), *(nw.col(name).min() for name in known)))
         # The other metrics are there as well, for messages.
-        scores = rows.reindex(columns=list(table.metrics)).astype(np.float64)
-        subset = EvaluationSubset(self.name, scores, rows[details], table.metrics, self.head.config)
+        scores = rows.reindex(columns=list(table.head.metrics)).astype(np.float64)
+        subset = EvaluationSubset(
+            self.name, scores, rows[details], table.head.metrics, self.head.config
+        )
         right, n = answers_by(subset, notion), rows["_n"].to_numpy()
         n_right = int(n[right.fillna(value=False).to_numpy(bool)].sum())
         n_unknown = int(n[right.isna().to_numpy()].sum())
@@ -265,7 +266,7 @@ class EvaluationScan:
 
     def _cuts_of(self, notion: CorrectNotion) -> dict[str, set[float]]:
         """The metrics of a rule, each with its thresholds."""
-        rule, resolve = notion.rule, resolver(self.table.metrics)
+        rule, resolve = notion.rule, resolver(self.table.head.metrics)
         if callable(rule):
             raise self.needs_memory("correct: a function")
         if isinstance(rule, str):
@@ -275,21 +276,22 @@ class EvaluationScan:
 
     # -- the scan beside others, and in a history
 
-    def pair_with(self, others: Sequence[Any], **settings: Any) -> tuple[tuple[Any, ...], Units]:
+    def pair_with(self, others: Sequence[Any], settings: tuple[Any, ...]) -> tuple[Any, Units]:
         """The scan beside each of others, as `CountedPairing`, and what is independent."""
-        self._refuse(settings.pop("on"))
-        pairings = tuple(CountedPairing.of((self, each), **settings) for each in others)
+        known = self._without_on(settings)
+        pairings = tuple(CountedPairing.of((self, each), *known) for each in others)
         return pairings, pairings[0].sides.unit_of_rows
 
-    def line_up(self, scans: Sequence[Any], **settings: Any) -> CountedLineup:
+    def line_up(self, scans: Sequence[Any], settings: tuple[Any, ...]) -> CountedLineup:
         """Scans, of which this is the first, as the lineup of a ranking."""
-        self._refuse(settings.pop("on"))
-        check_choice("missing", settings["missing"], pairing.MISSING_TREATMENTS)
-        return CountedLineup.of(scans, **settings)
+        check_choice("missing", settings[1], pairing.MISSING_TREATMENTS)
+        return CountedLineup.of(scans, *self._without_on(settings))
 
-    def _refuse(self, on: str | None) -> None:
+    def _without_on(self, settings: tuple[Any, ...]) -> list[Any]:
+        *known, on = settings
         if on is not None:
             raise self.needs_memory("on=, which matches queries by their texts,")
+        return known
 
     def run_beside(self, before: Any, after: Any) -> SameScannedQueries:
         """Two runs of a history, the first of which is this scan."""

@@ -32,7 +32,7 @@ from rageval_report._registry import import_arrow_module, import_parquet, import
 from rageval_report.analysis.tables import NO_GROUP, no_groups
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, named
 from rageval_report.files.source import hint_for_missing
-from rageval_report.scores import Metric, normalise_name
+from rageval_report.scores import normalise_name
 from rageval_report.scores.cells import read_cell
 from rageval_report.scores.guard import CHECK_NAMES, doubts_about_scores, notes_with_doubts
 from rageval_report.scores.query_ids import QUERY_ID, RepeatedIdsError
@@ -237,10 +237,15 @@ def _kind_of(path: Path) -> str:
     )
 
 
+def _library(name: str) -> Any:
+    """A library of an engine; without it, the error names the extra."""
+    return load(name)
+
+
 @cache
 def _connection() -> Any:
     """The connection of all that DuckDB opens, so that it can be joined."""
-    connection = load("duckdb").connect()
+    connection = _library("duckdb").connect()
     connection.execute(f"set temp_directory = {_quoted(temporary_folder() / 'spilled')}")
     return connection
 
@@ -262,9 +267,9 @@ def _open_files(engine: str, kind: str, paths: list[str], memory_limit: str) -> 
     if engine != "duckdb" and kind != "parquet":
         raise DataError(f"only Parquet files; read {kind} files with {engine} and pass the frame")
     if engine == "dask":
-        return load("dask.dataframe").read_parquet(paths)
+        return _library("dask.dataframe").read_parquet(paths)
     if engine == "spark":
-        return load("pyspark.sql").SparkSession.builder.getOrCreate().read.parquet(*paths)
+        return _library("pyspark.sql").SparkSession.builder.getOrCreate().read.parquet(*paths)
     _connection().execute(f"set memory_limit = {_quoted(memory_limit)}")
     listed = ", ".join(map(_quoted, paths))
     return _connection().sql(f"select * from read_{kind}([{listed}], {_DUCKDB_OPTIONS[kind]})")  # noqa: S608
@@ -280,7 +285,7 @@ def _open_table(address: SourceAddress) -> OpenedFrame:
     if table is None or len(address.parameters) > 1:
         raise address.error("a scan of a database needs ?table=NAME, and nothing else")
     engine = "duckdb" if address.scheme == "duckdb" else "ibis"
-    library = load(engine)
+    library = _library(engine)
     try:
         if engine == "duckdb":
             native = library.connect(address.place, read_only=True).table(table)
@@ -303,13 +308,13 @@ def open_beside(opened: OpenedFrame, path: Path, name: str) -> OpenedFrame:
     if opened.engine == "duckdb":
         beside = native.query("beside", f"select * from read_parquet({_quoted(path)})")  # noqa: S608
     elif opened.engine == "polars":
-        beside = load("polars").from_pandas(rows).lazy()
+        beside = _library("polars").from_pandas(rows).lazy()
     elif opened.engine == "dask":
-        beside = load("dask.dataframe").from_pandas(rows, npartitions=1)
+        beside = _library("dask.dataframe").from_pandas(rows, npartitions=1)
     elif opened.engine == "spark":
         beside = native.sparkSession.createDataFrame(rows)
     else:
-        beside = load("ibis").memtable(rows)
+        beside = _library("ibis").memtable(rows)
     metadata = saved.schema.metadata
     return OpenedFrame(lazy_frame(beside), opened.engine, "memory", name, "parquet", metadata)
 
@@ -362,16 +367,10 @@ class ScannedTable:
     opened: OpenedFrame
 
     @property
-    def metrics(self) -> dict[str, Metric]:
-        """The description of each metric."""
-        metrics: dict[str, Metric] = self.head.metrics
-        return metrics
-
-    @property
     def details(self) -> list[str]:
         """The columns of the frame that are neither metrics nor ids."""
         own = self.frame.collect_schema().names()
-        return [name for name in own if name not in self.metrics and name != QUERY_ID]
+        return [name for name in own if name not in self.head.metrics and name != QUERY_ID]
 
     def has_gaps(self, name: str) -> bool:
         """Whether a query has no score of a metric."""
@@ -401,27 +400,27 @@ class ScannedTable:
         self, condition: nw.Expr | None, by: str | None, k: int, *, descending: bool = False
     ) -> pd.DataFrame:
         """Some rows by a column and then by id, index ``query_id``, the metrics first."""
-        rows = self.frame.select(QUERY_ID, *self.metrics, *self.details)
+        rows = self.frame.select(QUERY_ID, *self.head.metrics, *self.details)
         rows = rows if condition is None else rows.filter(condition)
         order = [QUERY_ID] if by is None else [by, QUERY_ID]
         rows = rows.sort(*order, descending=[descending, False][-len(order) :], nulls_last=True)
         fetched = collect(rows.head(k)).set_index(QUERY_ID)
-        return fetched.astype(dict.fromkeys(self.metrics, np.float64))  # type: ignore[no-any-return]
+        return fetched.astype(dict.fromkeys(self.head.metrics, np.float64))  # type: ignore[no-any-return]
 
     def details_of(self, ids: pd.Index) -> pd.DataFrame:
         """The details of some queries, in this order."""
         rows = self.first_rows(nw.col(QUERY_ID).is_in(ids.tolist()), None, max(1, len(ids)))
-        return rows.drop(columns=list(self.metrics)).reindex(ids)
+        return rows.drop(columns=list(self.head.metrics)).reindex(ids)
 
     def with_rows(self, rows: pd.DataFrame) -> Head:
         """Some rows, as `first_rows` gives them, as an evaluation."""
-        names = list(self.metrics)
+        names = list(self.head.metrics)
         own = {"scores": rows[names], "details": rows.drop(columns=names)}
         return Head(**{**vars(self.head), **own})
 
     def needs_memory(self, what: str) -> DataError:
         """The error for an analysis that needs every row in memory."""
-        n_metrics = len(self.metrics)
+        n_metrics = len(self.head.metrics)
         size = max(1, 8 * self.n_queries * (n_metrics + 1) // 10**6)
         return DataError(
             f"{what} needs every score in memory: {self.n_queries} rows with {n_metrics} "
@@ -599,10 +598,10 @@ class _TableColumns:
             facts[name] = [x.count(), x.min(), x.max(), *(nw.when(h(x)).then(x).min() for h in new)]
         looks = [nw.len(), ids.count(), ids.n_unique(), ids.min(), *chain(*facts.values())]
         wanted = [each.alias(f"_{place}") for place, each in enumerate(looks)]
-        n, n_ids, n_distinct, least, *found = collect(self.opened.frame.select(*wanted)).iloc[0]
+        n, n_ids, n_distinct, least, *rest = collect(self.opened.frame.select(*wanted)).iloc[0]
         if not n == n_ids == n_distinct or not str(least).strip():
             self._refuse_ids()
-        numbers = iter(np.array(found, dtype=np.float64).tolist())
+        numbers = iter(np.array(rest, dtype=np.float64).tolist())
         return int(n), {name: [next(numbers) for _ in own] for name, own in facts.items()}
 
     def _refuse_ids(self) -> None:
@@ -611,8 +610,7 @@ class _TableColumns:
         blank = collect(frame.filter(_is_blank(ids)).head(1))
         if len(blank):
             what = "every row needs a query id, a text or an integer; this one has none"
-            row = blank.iloc[0].to_dict()
-            raise ReaderError(f"{what}: {row!r:.200}", self.opened.place)
+            raise ReaderError(f"{what}: {blank.iloc[0].to_dict()!r:.200}", self.opened.place)
         counts = frame.select(ids).group_by(QUERY_ID).agg(nw.len().alias("n"))
         twice = collect(counts.filter(nw.col("n") > 1).sort(QUERY_ID).head(errors.MOST_NAMED + 1))
         repeated = RepeatedIdsError(twice[QUERY_ID].tolist(), "Remove them, or load the table")
