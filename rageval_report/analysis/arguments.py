@@ -183,10 +183,11 @@ def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
     """Notes on queries that seem to belong together, if no clusters were named."""
     if clusters is not None:
         return ()
-    scan: Any = run
     if is_scan(run):
-        hint = scan.cluster_hint()
-        return () if hint is None else (hint,)
+        scan: Any = run
+        run = scan.head
+        if scan.n_queries > len(run.scores):  # of which the first rows say too little
+            return ()
     return tuple(filter(None, (cluster_hint(run), _equal_questions(run))))
 
 
