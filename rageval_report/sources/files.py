@@ -148,8 +148,8 @@ def _expand_path(text: str, parameter: str) -> FileList:
             f"{parameter}: the folder {shorten_path(text)} contains no file of scores "
             f"({', '.join(SUFFIXES)}); it {_content_of(path)}"
         )
-    files = tuple(path / name for name in scores)
-    return FileList(files, _skipped_note(shorten_path(str(path)), skipped))
+    found = tuple(path / name for name in scores)
+    return FileList(found, _skipped_note(shorten_path(str(path)), skipped))
 
 
 def _expand_glob(pattern: str, parameter: str) -> FileList:
@@ -386,7 +386,7 @@ def _files_of(
         name = _safe_name(unquote(PurePosixPath(urlsplit(path).path).name)) or "file"
         return {path: PurePosixPath(name)}, []
     if MAGIC.search(path) and not system.exists(path):
-        files = {
+        files: dict[str, PurePath] = {
             file: PurePosixPath(PurePosixPath(file).name)
             for file in sorted(system.glob(path))
             if is_visible_name(PurePosixPath(file).name) and not system.isdir(file)
