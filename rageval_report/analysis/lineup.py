@@ -163,7 +163,7 @@ class Lineup:
         if not has_any.all():
             scores, is_missing = scores[:, has_any], is_missing[:, has_any]
         if is_missing.any():
-            if self.missing == "worst":
+            if self.missing == "worst" and is_unscored[:, has_any].any():
                 worst = pairing.require_bounds(metric)[0 if metric.greater_is_better else 1]
                 scores = np.where(is_unscored[:, has_any], worst, scores)
             else:

@@ -12,6 +12,7 @@ from scale_tables import assert_equal, assert_same, random_table, save_and_scan
 
 from rageval_report import compare, history, rank
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
+from rageval_report.scores.states import NOT_APPLICABLE
 
 pytest.importorskip("duckdb")
 
@@ -144,6 +145,14 @@ def test_a_pipeline_without_a_score_is_left_out(tmp_path: Path) -> None:
     runs, scans = save_and_scan(tables, tmp_path)
     options = {"metrics": ["recall@5", "mrr"]}
     assert_same(rank(*scans, **options), rank(*runs, **options))
+
+
+def test_what_does_not_apply_needs_no_worst_score(tmp_path: Path) -> None:
+    table = pd.DataFrame({"query_id": [*"abcdef"], "latency_ms": [5.0, 7.0, 6.0, 9.0, 8.0, None]})
+    table["latency_ms_state"] = [*[""] * 5, NOT_APPLICABLE]
+    tables = {name: table.assign(latency_ms=table["latency_ms"] + n) for n, name in enumerate("ab")}
+    runs, scans = save_and_scan(tables, tmp_path)
+    assert_same(rank(*scans, missing="worst"), rank(*runs, missing="worst"))
 
 
 def test_settings_of_the_test_are_those_of_memory(tmp_path: Path) -> None:
