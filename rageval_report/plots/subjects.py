@@ -59,10 +59,6 @@ class ScoreCounts:
         """The mean score."""
         return float((self.levels * self.counts).sum()) / self.n
 
-    def share_at_most(self, score: float) -> float:
-        """The share of queries with this score or less."""
-        return float(self.counts[self.levels <= score].sum()) / self.n
-
 
 def result_with(subject: object, attribute: str, what: str) -> Any:
     """The subject, if it is a result with this attribute; `DataError` says what a plot draws."""

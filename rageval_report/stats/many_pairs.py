@@ -301,11 +301,3 @@ def query_ranks(scores: FloatArray, *, greater_is_better: bool = True) -> FloatA
 def rounding_tie(largest: float) -> float:
     """The largest difference that is only rounding, of scores up to a size."""
     return TIE_TOLERANCE * max(1.0, largest)
-
-
-def count_alone_best(scores: FloatArray, *, greater_is_better: bool = True) -> IntArray:
-    """On how many queries each pipeline is better than all others, by more than rounding."""
-    tie = rounding_tie(float(np.abs(scores).max(initial=0.0)))
-    turned = scores if greater_is_better else -scores
-    is_near = turned >= turned.max(axis=1, keepdims=True) - tie
-    return np.asarray(is_near[is_near.sum(axis=1) == 1].sum(axis=0))
