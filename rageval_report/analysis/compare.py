@@ -478,6 +478,7 @@ def compare(
     0  recall@5  8        0.75  0.0156     6       0
     """
     if not candidates:
+        check_evaluations([baseline], "compare(*runs)")
         raise DataError(
             "candidates must hold at least one evaluation to compare with the baseline; got none"
         )
@@ -540,7 +541,7 @@ def compare_pairings(
     notes: Iterable[str] = (),
 ) -> Comparison:
     """Test every metric of pairs of runs, with one correction over all of them."""
-    corrections.check_correction(correction)
+    correction = corrections.check_correction(correction)
     rows = [
         paired_metric.MetricComparison.of(pairing, ours, theirs, plan)
         for pairing in pairings

@@ -80,6 +80,7 @@ class ComparisonPlan(IntervalSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "test", TESTS.name_of(self.test))
         if self.test != "auto" and self.test not in TESTS:
             raise UnknownNameError("paired test", self.test, ["auto", *TESTS])
         check_choice("missing", self.missing, MISSING_TREATMENTS)
@@ -97,9 +98,14 @@ class ComparisonPlan(IntervalSettings):
 
     def margin_of(self, metric: Metric) -> float | None:
         """The difference in a metric that is too small to matter; None if the user gave none."""
-        if isinstance(self.margin, Mapping):
-            return self.margin.get(metric.name)
-        return self.margin
+        margin = self.margin.get(metric.name) if isinstance(self.margin, Mapping) else self.margin
+        if margin is not None and metric.bounds and margin >= metric.bounds[1] - metric.bounds[0]:
+            low, high = metric.bounds
+            raise DataError(
+                f"margin {margin:g}: {metric.name} is from {low:g} to {high:g}, no difference is "
+                f"larger. Name the metrics of a margin: margin={{'latency_ms': {margin:g}}}"
+            )
+        return margin
 
     def words(self, correction: str, family_size: int) -> TestWords:
         """What sentences say of the tests."""

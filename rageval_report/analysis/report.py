@@ -111,7 +111,8 @@ def summarise(
         **table.settings,
         **arguments.clusters_setting(clusters),
     }
-    shown = (*group_notes(notes, 0), *table.notes(known))
+    questions = arguments.notes_on_small_percentiles(cuts)
+    shown = (*questions, *group_notes(notes, 0), *table.notes(known))
     return Result(f"Evaluation of {table.sample.name}", pd.DataFrame(rows), settings, shown)
 
 
@@ -404,7 +405,8 @@ def find_thresholds(
         **dialect_settings([sample]),
         **table.settings,
     }
-    notes = (*note_on_percentiles(sample, rule), *table.notes(chosen))
+    questions = arguments.notes_on_small_percentiles(checked)
+    notes = (*questions, *note_on_percentiles(sample, rule), *table.notes(chosen))
     return Result(f"Thresholds of {sample.name}", pd.DataFrame(rows), settings, notes)
 
 
