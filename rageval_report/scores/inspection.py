@@ -239,4 +239,4 @@ def _format_note(reading: FileReading, *, is_stated: bool) -> str:
     nearest = sorted(marks.items(), key=lambda item: -item[1])[:3]
     others = ", ".join(f"{name} {mark:.2f}" for name, mark in nearest if mark >= _NEAR)
     next_best = f"; the next: {others}" if others else ""
-    return f"{what}: its mark is the highest, {own:.2f} of 1{next_best}"
+    return f"{what}: the best match, {own:.2f}{next_best}"
