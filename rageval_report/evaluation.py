@@ -102,8 +102,8 @@ class RAGPipelineEvaluation:
         One row per query: ids, metrics, and any other columns. Frames of polars, pyarrow and other
         libraries, dataclasses and pydantic models are accepted too; `load` reads files.
     query_id : str
-        The column of ids. If it is missing, other usual names are tried, then an index of ids, then
-        the text of the question.
+        The column of ids. If it is missing, other usual names are tried, then the index of the
+        frame, then the text of the question.
     metrics : iterable of str, or mapping, optional
         An iterable names the columns that are metrics. A mapping describes some metrics: its values
         are a `Metric`, a dict of its fields, "higher" or "lower".
@@ -985,7 +985,7 @@ class RAGPipelineEvaluation:
         >>> old = RAGPipelineEvaluation("old", {"query_id": ids, "recall@5": [0] * 6 + [1] * 2})
         >>> new = RAGPipelineEvaluation("new", {"query_id": ids, "recall@5": [1] * 8})
         >>> old.comparative_summary(new).summary
-        'new is better than old on 1 of 1 metric; nothing is shown to be worse.'
+        'new is better than old on 1 of 1 metric; no metric is clearly worse.'
         """
         from rageval_report.analysis.compare import compare
 

@@ -128,7 +128,7 @@ class Comparison(Result):
         >>> from rageval_report.demo import demo_evaluations
         >>> comparison = compare(*demo_evaluations(), metrics="recall@5")
         >>> comparison.summary
-        'hybrid is better than bm25 on 1 of 1 metric; nothing is shown to be worse.'
+        'hybrid is better than bm25 on 1 of 1 metric; no metric is clearly worse.'
         """
         if not len(self.frame):
             return ""
