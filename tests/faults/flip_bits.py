@@ -27,6 +27,7 @@ from rageval_report.runner.run_journal import RunJournal
 
 N_ROWS = 40
 HEADER = {"id": "a", "created_at": "2026-08-01", "asked": {"seed": 0, "url": "http://localhost"}}
+PARTS = ("name", "config", "metrics", "scores", "details")  # of an evaluation
 KEYS = [n.to_bytes(16, "big") for n in range(N_ROWS)]
 Entries = dict[Any, Any]
 
@@ -83,7 +84,7 @@ def write_scores(path: Path) -> None:
 
 def read_scores(path: Path) -> tuple[Entries, list[str]]:
     loaded = RAGPipelineEvaluation.load(None, path)
-    parts = (loaded.name, loaded.config, loaded.metrics, loaded.scores, loaded.details)
+    parts = (getattr(loaded, name) for name in PARTS)
     texts = [repr(one.to_dict() if hasattr(one, "to_dict") else one) for one in parts]
     return dict(enumerate(texts)), list(loaded.notes)
 

@@ -60,3 +60,10 @@ def test_a_pvalue_at_the_level_left_is_shown_and_one_above_is_not(method, n_test
         with patch("gc.collect"):
             rejected = multipletests(family, 0.05, STATSMODELS[method])[0]
         assert rejected[n_shown] == is_shown
+
+
+def test_holm_leaves_the_error_rate_over_the_tests_that_are_not_shown():
+    assert level_left(10, 6, "holm", alpha=0.05) == pytest.approx(0.05 / 4)
+    # If all are shown, the last of them had the whole error rate.
+    assert level_left(10, 10, "holm", alpha=0.05) == pytest.approx(0.05)
+    assert level_left(0, 0, "holm", alpha=0.05) == 0.05
