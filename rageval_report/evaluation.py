@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.agreement import LabelColumns, People
     from rageval_report.analysis.arguments import Clusters, MeanKeywords, ReportKeywords
     from rageval_report.analysis.calibrate import CalibrateKeywords, Calibration
-    from rageval_report.analysis.compare import Comparison
+    from rageval_report.analysis.compare import CompareKeywords, Comparison
     from rageval_report.analysis.gate import GateResult
     from rageval_report.analysis.gate_figures import RunGateKeywords
     from rageval_report.analysis.objectives import ObjectiveMapping
@@ -967,7 +967,9 @@ class RAGPipelineEvaluation:
 
     # -- two pipelines
 
-    def comparative_summary(self, other: RAGPipelineEvaluation, **options: Any) -> Comparison:
+    def comparative_summary(
+        self, other: RAGPipelineEvaluation, **options: Unpack[CompareKeywords]
+    ) -> Comparison:
         """Compare this evaluation, the baseline, with another one, the candidate.
 
         Parameters
@@ -976,7 +978,7 @@ class RAGPipelineEvaluation:
             The candidate.
         metrics, test, correction, confidence_level, missing, clusters, seed
             As in `rageval_report.compare`.
-        interval, margin, n_resamples, on
+        margin, margin_method, n_resamples, on, tried
             As in `rageval_report.compare`.
 
         Examples

@@ -117,11 +117,8 @@ class IntervalSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, check in (
-            ("confidence_level", check_level),
-            ("n_resamples", check_resamples),
-            ("seed", check_seed),
-        ):
+        checks: dict[str, Any] = {"confidence_level": check_level, "seed": check_seed}
+        for name, check in {**checks, "n_resamples": check_resamples}.items():
             object.__setattr__(self, name, check(getattr(self, name)))
 
     @property
@@ -174,9 +171,8 @@ def cluster_labels(run: Scored, clusters: Clusters, compared: BoolArray | None =
 
 def clusters_setting(clusters: Clusters | None) -> dict[str, object]:
     """The clusters as a setting of a result; labels by query would not fit into a signature."""
-    if clusters is None:
-        return {}
-    return {"clusters": clusters if isinstance(clusters, str) else "given"}
+    name = clusters if isinstance(clusters, str) else "given"
+    return {} if clusters is None else {"clusters": name}
 
 
 def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
@@ -184,10 +180,8 @@ def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
     if clusters is not None:
         return ()
     scan: Any = run
-    if is_scan(run):
-        hint = scan.cluster_hint()
-        return () if hint is None else (hint,)
-    return tuple(filter(None, (cluster_hint(run), _equal_questions(run))))
+    hints = [scan.cluster_hint()] if is_scan(run) else [cluster_hint(run), _equal_questions(run)]
+    return tuple(filter(None, hints))
 
 
 def _equal_questions(run: Scored) -> str | None:

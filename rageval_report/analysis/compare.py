@@ -375,6 +375,23 @@ class Comparison(Result):
         return (pairing, *known[resolver(known)(metric)])
 
 
+class CompareKeywords(TypedDict, total=False):
+    """The keywords of `compare`."""
+
+    metrics: str | Iterable[str] | None
+    test: str
+    correction: str
+    confidence_level: float
+    missing: MissingTreatment
+    clusters: arguments.Clusters | None
+    seed: int
+    margin: paired_metric.Margin | None
+    margin_method: MarginMethod
+    n_resamples: int
+    on: str | None
+    tried: int
+
+
 def compare(
     baseline: arguments.ScoredOrScanned,
     *candidates: arguments.ScoredOrScanned,

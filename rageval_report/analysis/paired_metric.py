@@ -155,9 +155,9 @@ class MetricComparison:
             test = paired_test(pairs, test=plan.test, **plan.draws)
             test = replace(test, test=f"{unit}{test.test}")
             known: dict[str, Any] = {"method": plan.interval, "confidence_level": level}
-            found = paired_interval(pairs, **known, **plan.draws)
-            low, high = max(found.low, -widest), min(found.high, widest)
-            interval = replace(found, low=low, high=high, method=f"{unit}{found.method}")
+            interval = paired_interval(pairs, **known, **plan.draws)
+            low, high = max(interval.low, -widest), min(interval.high, widest)
+            interval = replace(interval, low=low, high=high, method=f"{unit}{interval.method}")
         else:
             # Pairs that are identical have a p-value of 1 all the same. Differences of the queries
             # of a cluster may cancel; these are not identical.
@@ -165,8 +165,8 @@ class MetricComparison:
             counts = pairs.n, pairs.wins, pairs.ties, pairs.losses
             test = base.PairedResult(pairs.mean, math.nan, pvalue, UNTESTED, *counts)
             interval = Interval(pairs.mean, math.nan, math.nan, math.nan, UNTESTED, level)
-        made = {"pairs": pairs, "is_tested": is_tested, "widest": widest}
-        for name, value in {**made, "test": test, "interval": interval}.items():
+        facts = {"pairs": pairs, "is_tested": is_tested, "widest": widest}
+        for name, value in {**facts, "test": test, "interval": interval}.items():
             object.__setattr__(self, name, value)
 
     @classmethod

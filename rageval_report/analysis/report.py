@@ -78,9 +78,8 @@ def summarise(
     """Describe each metric of a pipeline: one row per metric, those of one group together."""
     cuts, table = arguments.check_percentiles(percentiles), table_of(evaluation, clusters)
     rule, names = percentile_method(table.sample), [f"p{cut:g}" for cut in cuts]
-    known = sorted(
-        arguments.choose_metrics(table.sample, metrics), key=lambda m: GROUPS.index(m.group)
-    )
+    chosen = choose_metrics(table.sample, metrics)
+    known = sorted(chosen, key=lambda metric: GROUPS.index(metric.group))
     plan = arguments.IntervalSettings(confidence_level, n_resamples, seed)
     rows, notes = list[dict[str, object]](), list[tuple[str, str]]()
     for metric in known:

@@ -71,7 +71,6 @@ class PlotOptions(ArtistOptions, total=False):
 
     by: str | None
     candidate: str | None
-    group: str | None
     metric: MetricNames
     metrics: MetricNames
     other: Scored | Sequence[Scored] | None

@@ -165,7 +165,7 @@ def test_two_pipelines_are_compared_on_the_way(bm25, hyde, kind):
 @pytest.mark.parametrize(("n", "n_metrics"), [(1, 1), (8, 12), (1500, 2)])
 def test_any_number_of_queries_and_metrics_is_drawn(n, n_metrics, many):
     one, other = many("one", n, n_metrics, 1), many("other", n, n_metrics, 2)
-    compared = compare(one, other, test="t", interval="t")
+    compared = compare(one, other, test="t")
     drawn = [
         plot(one, "distribution"),
         plot(one, "box"),

@@ -59,7 +59,7 @@ def test_pairs_and_what_is_missing_are_counted(comparison):
 
 
 def test_many_pairs_are_a_filled_curve(many):
-    compared = compare(many("one", 1500, 1, 1), many("two", 1500, 1, 2), test="t", interval="t")
+    compared = compare(many("one", 1500, 1, 1), many("two", 1500, 1, 2), test="t")
     ax = plot(compared, "differences", "faithfulness")
     areas = [c for c in ax.collections if type(c).__name__ != "LineCollection"]
     assert [to_hex(c.get_facecolor()[0]) for c in areas] == [WORSE.lower(), BETTER.lower()]
