@@ -157,9 +157,7 @@ def bare(url: str, rows: list[dict[str, Any]]) -> None:
 
 def ours(url: str, rows: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder, HttpTarget(HttpSettings(url)) as target:
-        finished = collect_answers(
-            rows, target, folder, RunConfig(concurrency=THREADS)
-        )
+        finished = collect_answers(rows, target, folder, RunConfig(concurrency=THREADS))
         if finished.n_answered != len(rows):
             raise RuntimeError(f"{finished.n_failed} failed: {finished.failures}")
 

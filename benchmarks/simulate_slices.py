@@ -66,9 +66,8 @@ class Design:
 
     def compare(self, rng: np.random.Generator) -> Comparison:
         """The comparison, by document if the questions come from documents."""
-        # Only p-values are counted, so the intervals are those that take no time.
         clusters = "document" if self.questions > 1 else None
-        return compare(*self.draw(rng), clusters=clusters, interval="t")
+        return compare(*self.draw(rng), clusters=clusters)
 
 
 DESIGNS = (

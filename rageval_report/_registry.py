@@ -10,12 +10,11 @@ This is the only module that imports others by name, so all lazy loading is here
 from __future__ import annotations
 
 import importlib
-import os
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -184,7 +183,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def _add_plugins(self) -> None:
         group, self._group = self._group, None  # the installed packages are searched once
-        if group is None or not _may_have_entry_points(group):
+        if group is None:
             return
         for point in import_metadata().entry_points(group=group):
             if point.name not in self._entries:
@@ -195,46 +194,6 @@ class Registry(Mapping[str, T], Generic[T]):
 def import_metadata() -> ModuleType:
     """The module importlib.metadata: loaded late, because it brings the package email."""
     return importlib.import_module("importlib.metadata")
-
-
-def _may_have_entry_points(group: str) -> bool:
-    """Whether an installed distribution may have entry points of a group; hardly any has.
-
-    The texts in which distributions declare them are searched for the name of the group. Without
-    plug-ins that saves importing importlib.metadata, which takes as long as reading a small file.
-    """
-    if "importlib.metadata" in sys.modules or any(map(_finds_distributions, sys.meta_path)):
-        return True
-    name = group.encode()
-    for folder in dict.fromkeys(path or os.curdir for path in sys.path):
-        try:
-            entries = os.listdir(folder)  # noqa: PTH208  (pathlib is slow)
-        except FileNotFoundError:
-            continue
-        except OSError:  # an archive, in which importlib.metadata can look
-            return True
-        for entry in entries:
-            if entry.lower().endswith(_DESCRIPTIONS) and name in _entry_points_in(folder, entry):
-                return True
-    return False
-
-
-# How the folders end that describe a distribution.
-_DESCRIPTIONS = (".dist-info", "egg-info")
-
-
-def _finds_distributions(finder: object) -> bool:
-    """Whether a finder of modules has distributions besides those in the folders of sys.path."""
-    return finder is not PathFinder and hasattr(finder, "find_distributions")
-
-
-def _entry_points_in(folder: str, description: str) -> bytes:
-    """The text that declares the entry points of a distribution; empty without one."""
-    try:
-        with open(f"{folder}{os.sep}{description}{os.sep}entry_points.txt", "rb") as file:  # noqa: PTH123
-            return file.read()
-    except OSError:
-        return b""
 
 
 def _distribution_name(point: EntryPoint) -> str:

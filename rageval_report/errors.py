@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import inspect
 import shlex
 import sys
 from collections.abc import Hashable, Iterable, Mapping
@@ -432,12 +431,6 @@ def describe_kind(value: object) -> str:
         return f"the text {quote_briefly(value)}"
     if isinstance(value, type | ModuleType):
         return f"the {'class' if isinstance(value, type) else 'module'} {value.__name__}"
-    if inspect.isasyncgen(value):
-        return "an async generator, which has to be awaited first"
-    if inspect.isawaitable(value):
-        return "a coroutine, which has to be awaited first"
-    if inspect.isroutine(value):
-        return f"the function {getattr(value, '__name__', kind)}"
     if isinstance(value, list | tuple | set | frozenset | Mapping):
         thing = "key" if isinstance(value, Mapping) else "item"
         return f"{article} {kind} of {len(value)} {thing}{'s' * (len(value) != 1)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast, overload
 
 import pandas as pd
 
@@ -14,7 +14,6 @@ from rageval_report.errors import (
     DataError,
     RagevalError,
     ReaderError,
-    UnknownNameError,
     did_you_mean,
     named,
 )
@@ -22,7 +21,7 @@ from rageval_report.files.inputs import input_name
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.catalogue.dialects import recorded_dialect
 from rageval_report.scores.guard import doubts_about_scores, notes_with_doubts
-from rageval_report.scores.query_ids import QUERY_ID, NoScoresError, check_known_ids
+from rageval_report.scores.query_ids import QUERY_ID, check_known_ids
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles import Roles, count_roles, roles_frame
 from rageval_report.scores.run_file import time_of
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from rageval_report.analysis.agreement import LabelColumns, People
     from rageval_report.analysis.arguments import Clusters, MeanKeywords, ReportKeywords
-    from rageval_report.analysis.calibrate import Calibration
+    from rageval_report.analysis.calibrate import CalibrateKeywords, Calibration
     from rageval_report.analysis.compare import Comparison
     from rageval_report.analysis.gate import GateResult
     from rageval_report.analysis.gate_figures import RunGateKeywords
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     from rageval_report.results import Result
     from rageval_report.scale.frames import ScanSource
     from rageval_report.scale.scan import EvaluationScan
-    from rageval_report.scores.write import FrameLibrary
     from rageval_report.sources.base import FilesArgument
     from rageval_report.stats.means import PercentileMethod
 
@@ -72,8 +70,8 @@ if TYPE_CHECKING:
 Created = datetime | date | str
 
 # Keywords that reading takes too, and those that only make an evaluation.
-_OF_READING = ("query_id", "metrics", "duplicates", "roles", "totals")
-_OF_TABLES = ("correct", "strict", "allow")
+OF_READING = ("query_id", "metrics", "duplicates", "roles", "totals")
+OF_TABLES = ("correct", "strict", "allow")
 
 
 _NAMELESS = "pipeline"
@@ -104,30 +102,30 @@ class RAGPipelineEvaluation:
         One row per query: ids, metrics, and any other columns. Frames of polars, pyarrow and other
         libraries, dataclasses and pydantic models are accepted too; `load` reads files.
     query_id : str
-        The column of ids. If it is missing, other usual names are tried, then an index of ids, then
-        the text of the question.
+        The column of ids. If it is missing, other usual names are tried, then the index of the
+        frame, then the text of the question.
     metrics : iterable of str, or mapping, optional
         An iterable names the columns that are metrics. A mapping describes some metrics: its values
         are a `Metric`, a dict of its fields, "higher" or "lower".
     correct : str, (str, float), mapping of str to float, or callable, optional
         The rule for a correct answer: a metric, a metric and a threshold, thresholds that must all
         hold, a column of yes and no, or a function of the frame of rows. If omitted, the first of
-        these that the rows have: a person's label, a judge of correctness, a metric of correctness,
-        an exact match with short references. Reports say which it is.
+        these that the rows have: a person's label, a metric of correctness, an exact match with
+        short references. Reports say which it is.
     duplicates : {"error", "mean"}
         What to do if a query has several rows: raise an error, or average its scores.
     totals : {"auto", "drop", "keep"}
-        What to do with rows whose ids name a total, such as "mean" or "all": leave them out if
-        their numbers are those of a total, leave them all out, or take them for queries.
+        What to do with rows whose ids name a total, such as "mean" or "all": leave them out if no
+        query is likely to have such an id, leave them all out, or take them for queries.
     config : mapping, optional
         The configuration of the pipeline, such as ``{"top_k": 5, "model": "..."}``; run files keep
         it.
     created : datetime or str, optional
         When the pipeline was run, such as ``"2026-08-01T09:30:00+02:00"``; run files keep it.
     roles : mapping of str to str, optional
-        What columns are, if their names and cells mislead: "id", "pipeline", "metric", "detail",
-        "state", "reason" or "weight" by column, such as ``{"gold_rank": "metric"}``. The attribute
-        `roles` shows what was decided, and why.
+        What columns are, if their names and cells mislead: "id", "pipeline", "metric", "detail" or
+        "weight" by column, such as ``{"gold_rank": "metric"}``. The attribute `roles` shows what
+        was decided, and why.
     strict : bool
         Whether a doubt about the scores, such as a metric that is 0 for every query, is an error,
         and a score slightly outside the bounds of its metric; otherwise they are notes.
@@ -241,7 +239,7 @@ class RAGPipelineEvaluation:
         from rageval_report.readers import pick_pipeline
 
         if path is None:
-            name, path = None, name
+            name, path = None, cast("ScoreInput", name)
         score_files, own = _read_files(path, reader, files, options)
         file = pick_pipeline(score_files, pipeline, path)
         return cls.from_score_file(None if name is None else str(name), file, path, **own)
@@ -299,7 +297,6 @@ class RAGPipelineEvaluation:
                 },
                 pipeline_columns=file.pipeline_columns,
                 pipeline_confidence=file.pipeline_confidence,
-                scales=file.scales,
                 is_one_pipeline=True,
                 unreadable="failed",
                 strict=strict,
@@ -310,11 +307,6 @@ class RAGPipelineEvaluation:
             where = file.origin or input_name(path)
             reason = reason_to_refuse(exc, file.source)
             raise ReaderError(reason, where) from exc
-        except UnknownNameError:
-            # A file without any scores is another kind of file, whichever metric is named.
-            if metrics is not None:
-                cls._check_has_scores(file, path, query_id, roles)
-            raise
         table = table.with_detail_names(file.detail_names).with_notes(*file.notes)
         where = file.origin or input_name(path)
         table = _with_doubts(table, strict=strict, allow=allow, where=f"{where}: ")
@@ -327,17 +319,6 @@ class RAGPipelineEvaluation:
         if evaluation._correct == file.correct:
             evaluation._saved_results = dict(file.results)
         return evaluation
-
-    @classmethod
-    def _check_has_scores(
-        cls, file: ScoreFile, path: ScoreInput, query_id: str | None, roles: Roles | None
-    ) -> None:
-        """Say what a file is if it has no scores; other faults of it are left to the caller."""
-        try:
-            cls.from_score_file(None, file, path, query_id=query_id, roles=roles)
-        except RagevalError as exc:
-            if isinstance(exc.__cause__, NoScoresError):
-                raise
 
     @classmethod
     def scan(
@@ -951,7 +932,7 @@ class RAGPipelineEvaluation:
         metric: str,
         people: People,
         label: LabelColumns = None,
-        **options: Any,
+        **options: Unpack[CalibrateKeywords],
     ) -> Calibration:
         """Compare a judge with people who labelled some of the queries.
 
@@ -1004,7 +985,7 @@ class RAGPipelineEvaluation:
         >>> old = RAGPipelineEvaluation("old", {"query_id": ids, "recall@5": [0] * 6 + [1] * 2})
         >>> new = RAGPipelineEvaluation("new", {"query_id": ids, "recall@5": [1] * 8})
         >>> old.comparative_summary(new).summary
-        'new is better than old on 1 of 1 metric; nothing is shown to be worse.'
+        'new is better than old on 1 of 1 metric; no metric is clearly worse.'
         """
         from rageval_report.analysis.compare import compare
 
@@ -1182,13 +1163,8 @@ class RAGPipelineEvaluation:
 
         return plot_named(kind)(self, *args, ax=ax, **options)
 
-    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
-        """One row per query (ids, details and metrics), as a frame of the library.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"}
-            The library of the frame.
+    def to_frame(self) -> pd.DataFrame:
+        """One row per query: ids, details and metrics.
 
         Examples
         --------
@@ -1198,9 +1174,9 @@ class RAGPipelineEvaluation:
         0       q1       1.0
         1       q2       0.5
         """
-        from rageval_report.scores.write import frame_for
+        from rageval_report.scores.write import score_rows
 
-        return frame_for(self, library)
+        return score_rows(self)
 
     def save(
         self,
@@ -1208,7 +1184,6 @@ class RAGPipelineEvaluation:
         *,
         created: Created | None = None,
         force: bool = True,
-        neutralise_formulas: bool = False,
     ) -> Path:
         """Write one row per query to a file, whose suffix chooses the format.
 
@@ -1225,9 +1200,6 @@ class RAGPipelineEvaluation:
             ordered by it.
         force : bool
             Whether an existing file is replaced, as pandas does; False keeps it.
-        neutralise_formulas : bool, default False
-            Whether an apostrophe is put before texts that a spreadsheet would compute, because
-            they start with ``=``, ``+``, ``-`` or ``@``; of a .csv or .tsv. Reading removes them.
 
         Examples
         --------
@@ -1252,7 +1224,6 @@ class RAGPipelineEvaluation:
             correct=self._correct,
             results=self._saved_results,
             force=force,
-            neutralise_formulas=neutralise_formulas,
         )
 
 
@@ -1280,8 +1251,8 @@ def _read_files(
     from rageval_report.sources.reading import read
 
     passed: dict[str, Any] = dict(options)
-    own = {name: passed.pop(name) for name in (*_OF_READING, *_OF_TABLES) if name in passed}
-    known = {name: own[name] for name in _OF_READING if name in own}
+    own = {name: passed.pop(name) for name in (*OF_READING, *OF_TABLES) if name in passed}
+    known = {name: own[name] for name in OF_READING if name in own}
     own["duplicates"] = rule_of_rows(own.get("duplicates", "error"))
     return read(path, files=files, reader=reader, **known, **passed), own
 

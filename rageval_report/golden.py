@@ -12,6 +12,7 @@ from rageval_report.records.golden import (
     golden_records,
     highly_relevant,
     read_golden,
+    sample_golden,
     write_golden,
 )
 from rageval_report.records.golden_checks import CHECKS, check_golden
@@ -25,7 +26,6 @@ from rageval_report.records.golden_review import (
     read_review,
     review_page,
 )
-from rageval_report.records.golden_samples import sample_golden
 
 __all__ = [
     "CHECKS",

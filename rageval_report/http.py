@@ -1,6 +1,6 @@
 """The way to the network: requests, their retries, keys and errors. Needs the extra ``http``.
 
-Everything that calls a server uses it: embeddings, judges, sources, the runner. A key is never
+Everything that calls a server uses it: judges, sources, the runner. A key is never
 written into a setting: ``${NAME}`` names the environment variable that holds it.
 """
 
@@ -12,6 +12,7 @@ import json as json_format
 import logging
 import math
 import os
+import random
 import re
 import ssl
 import threading
@@ -374,8 +375,6 @@ class RequestError(RagevalError, RuntimeError):
         The HTTP status, if the server answered.
     retry_after : float, optional
         The seconds that the server asks to wait.
-    attempts : int, default 1
-        How often the request was sent.
     is_unreachable : bool, default False
         Whether no connection could be made.
 
@@ -393,13 +392,11 @@ class RequestError(RagevalError, RuntimeError):
         failure: Failure,
         status: int | None = None,
         retry_after: float | None = None,
-        attempts: int = 1,
         is_unreachable: bool = False,
     ):
         self.message, self.url = message, url
         self.failure: Failure = failure
-        self.status, self.retry_after = status, retry_after
-        self.attempts, self.is_unreachable = attempts, is_unreachable
+        self.status, self.retry_after, self.is_unreachable = status, retry_after, is_unreachable
         super().__init__(message)
 
     def __str__(self) -> str:
@@ -416,15 +413,6 @@ class RequestError(RagevalError, RuntimeError):
             return self.status == _TOO_MANY_REQUESTS or self.status in _SERVER_FAULTS
         return self.failure in ("connection", "timeout")
 
-    def after_last_attempt(self, attempts: int, max_wait: float) -> RequestError:
-        """The same error, with the number of attempts or the reason why there is no further one."""
-        end = f"given up after {attempts} attempt{'s' if attempts > 1 else ''}"
-        if self.retry_after is not None and self.retry_after > max_wait:
-            end = f"it asks to wait {self.retry_after:.0f} s, more than max_wait={max_wait:g}"
-        error = copy(self)
-        error.message, error.attempts = f"{self.message}; {end}", attempts
-        return error
-
 
 _LONGEST_MESSAGE, _LONGEST_BEGINNING = 300, 60
 _MOST_READ = 1 << 16  # bytes of a page about an error, which may be megabytes long
@@ -433,14 +421,13 @@ _MOST_READ = 1 << 16  # bytes of a page about an error, which may be megabytes l
 _MESSAGE_FIELDS = ("error", "message", "Message", "detail", "error_description", "msg")
 
 
-def _server_message(body: bytes, keys: Iterable[Key], kind: str) -> str:
+def _server_message(body: bytes, keys: Iterable[Key]) -> str:
     """The message of a server about a failure, in one line."""
     text = body.decode("utf-8", "replace")
     with contextlib.suppress(ValueError, RecursionError):
         text = _message_in(load_json(text)) or text
-    # Keys are hidden before the address is cut off, which could cut one in two.
-    parts = (redact_keys(keys, kind).partition(":")[0], redact_keys(keys, text[:_MOST_READ]))
-    return _to_line(": ".join(filter(None, parts)), _LONGEST_MESSAGE)
+    # Keys are hidden before the text is cut off, which could cut one in two.
+    return _to_line(redact_keys(keys, text[:_MOST_READ]), _LONGEST_MESSAGE)
 
 
 def _message_in(document: object) -> str:
@@ -514,9 +501,6 @@ class HttpResponse:
 
 # -- retries
 
-_FIRST_WAIT = 1.0  # seconds; each further wait is twice as long
-_JITTER = 1.0  # at most so many seconds are added, so that failed requests do not return together
-
 
 def make_retrier(
     *,
@@ -528,12 +512,16 @@ def make_retrier(
     """An object of tenacity that calls a function again while its failures are temporary."""
     tenacity = load("tenacity")
     is_last = tenacity.stop_after_attempt(max_attempts)
-    backoff = tenacity.wait_exponential_jitter(initial=_FIRST_WAIT, max=max_wait, jitter=_JITTER)
-    jitter = tenacity.wait_random(0.0, _JITTER)
+    # 1, 2, 4 ... seconds, and up to one more.
+    backoff = tenacity.wait_exponential_jitter(initial=1.0, max=max_wait, jitter=1.0)
 
     def give_up(state: Any) -> NoReturn:
-        failure = state.outcome.exception()
-        raise failure.after_last_attempt(state.attempt_number, max_wait) from failure
+        failure, n = copy(state.outcome.exception()), state.attempt_number
+        end = f"given up after {n} attempt{'s' if n > 1 else ''}"
+        if (failure.retry_after or 0.0) > max_wait:
+            end = f"it asks to wait {failure.retry_after:.0f} s, more than max_wait={max_wait:g}"
+        failure.message = f"{failure.message}; {end}"
+        raise failure from state.outcome.exception()
 
     def stop(state: Any) -> bool:
         # Asking earlier than the server allows would only be refused again.
@@ -543,7 +531,7 @@ def make_retrier(
         requested = state.outcome.exception().retry_after
         # All clients of a busy server are told the same time; the random part keeps them from
         # returning together.
-        seconds: float = backoff(state) if requested is None else requested + jitter(state)
+        seconds: float = backoff(state) if requested is None else requested + random.random()  # noqa: S311
         return seconds
 
     return tenacity.Retrying(
@@ -590,9 +578,6 @@ def _parse_date(text: str) -> datetime | None:
 # -- the client
 
 _OK = range(200, 300)
-# Amazon says in a header what kind of error it is, and with a wrong key as without a permission
-# that access is denied.
-_AWS_ERROR = "x-amzn-errortype"
 
 
 def check_limits(*, max_wait: float, **limits: float) -> None:
@@ -775,7 +760,7 @@ class Client:
         status = response.status_code
         named = {name.lower(): value for name, value in response.headers.items()}
         if status not in _OK:
-            said = _server_message(body, sent, named.get(_AWS_ERROR, ""))
+            said = _server_message(body, sent)
             message = f"answered {status}{said and f': {said}'}"
             message += _advice(status, named, has_key=bool(sent))
             raise refuse(message, "status", status=status, retry_after=retry_after_seconds(named))
@@ -859,8 +844,6 @@ def _is_about_trust(exc: BaseException | None) -> bool:
 def _advice(status: int, headers: Mapping[str, str], *, has_key: bool) -> str:
     if 300 <= status < 400 and "location" in headers:
         return f" (it has moved to {redact_url(headers['location'])}: use that address)"
-    if headers.get(_AWS_ERROR, "").startswith("AccessDenied"):
-        return " (the key is wrong, or it or its account may not use this)"
     if status in (401, 403):
         return " (the key was refused)" if has_key else " (no key was sent)"
     return " (is the address right?)" if status == 404 else ""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import count
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from rageval_report.analysis.arguments import Clusters, scans_among
 from rageval_report.analysis.history import DatedRun, History, trends
@@ -30,6 +30,7 @@ from rageval_report.sources.files import (
 from rageval_report.stats.base import check_level, check_probability, check_resamples, check_seed
 
 if TYPE_CHECKING:
+    from rageval_report.evaluation import LoadKeywords
     from rageval_report.scale.scan import EvaluationScan
 
 _MOST_NAMED = 5
@@ -251,7 +252,7 @@ def read_runs(
     folder: str | Path,
     *,
     files: FilesArgument = "auto",
-    **options: Any,
+    **options: Unpack[LoadKeywords],
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
 
@@ -325,9 +326,9 @@ def read_runs(
         # The error of a damaged run file is the one that helps.
         if others and not problems:
             return _read_other_files(folder, files, options)
-        found = f"no run file can be read; {'; '.join(problems[:_MOST_NAMED])}"
-        found = found if problems else "the folder is empty"
-        raise DataError(f'{shown}: {found}; write one with evaluation.save("runs/monday.json")')
+        problem = f"no run file can be read; {'; '.join(problems[:_MOST_NAMED])}"
+        problem = problem if problems else "the folder is empty"
+        raise DataError(f'{shown}: {problem}; write one with evaluation.save("runs/monday.json")')
     notes = [f"left out: {problem}" for problem in problems]
     if others:
         notes.append(f"skipped files that are not run files: {join_names(others, _MOST_NAMED)}")

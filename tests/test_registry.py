@@ -1,6 +1,5 @@
 import importlib
 import re
-import subprocess
 import sys
 import tomllib
 import types
@@ -181,36 +180,8 @@ def test_a_face_gives_its_names_and_no_other(site, module):
     assert not hasattr(house, "Hidden")
 
 
-# -- whether plug-ins are looked for at all
-
-
-def lists_with(statement, site):
-    """The names in a table whose group a package in a folder offers, and what was imported."""
-    program = (
-        f"import sys\nsys.path.append({str(site)!r})\n"
-        "from rageval_report._registry import Registry\n"
-        f"{statement}\n"
-        "names = list(Registry('colour', {'red': '#f00'}, group='test.colours'))\n"
-        "print(*names, 'importlib.metadata' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    return done.stdout.split()
-
-
-ENTRY = "[test.colours]\nteal = paints:TEAL\n"
-
-
-def test_without_plug_ins_nothing_reads_the_metadata_of_distributions(tmp_path):
-    package(tmp_path, "paints", "TEAL = 1\n", "[test.other]\nteal = paints:TEAL\n")
-    assert lists_with("", tmp_path) == ["red", "False"]
-    assert lists_with("sys.path.append('no such folder')", tmp_path) == ["red", "False"]
-
-
-def test_a_plug_in_is_found_in_every_kind_of_place(tmp_path):
-    package(tmp_path, "paints", "TEAL = 1\n", ENTRY)
-    assert lists_with("", tmp_path) == ["red", "teal", "True"]
-    (tmp_path / "paints-1.0.dist-info").rename(tmp_path / "paints.egg-info")
-    (tmp_path / "paints.egg-info" / "METADATA").rename(tmp_path / "paints.egg-info" / "PKG-INFO")
-    assert lists_with("", tmp_path) == ["red", "teal", "True"]
+def test_a_face_without_its_source_is_an_error(site, monkeypatch):
+    package(site, "bare_house", FACE)
+    monkeypatch.setattr("importlib.machinery.SourceFileLoader.get_source", lambda *_: None)
+    with pytest.raises(ImportError, match="bare_house needs its source file"):
+        importlib.import_module("bare_house")

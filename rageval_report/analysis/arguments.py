@@ -218,7 +218,8 @@ def pick(known: Mapping[str, T], metrics: str | Iterable[str] | None) -> list[T]
     """The members of a mapping by any names of their metrics; all of them if `metrics` is None."""
     if metrics is None:
         return list(known.values())
-    names, resolve = [metrics] if isinstance(metrics, str) else list(metrics), resolver(known)
+    several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
+    names, resolve = list(metrics) if several else [metrics], resolver(known)
     if not names:
         raise DataError("metrics must name at least one metric; got none")
     return [known[resolve(name)] for name in names]
@@ -243,8 +244,7 @@ def scale_of(metric: Metric, mean: float, sd: float) -> float:
     bounds = metric.bounds
     if bounds is not None and all(math.isfinite(bound) for bound in bounds):
         return bounds[1] - bounds[0]
-    size = abs(mean)
-    return size if size > 0.0 else sd
+    return abs(mean) if abs(mean) > 0.0 else sd
 
 
 def interval_of_mean(
@@ -302,6 +302,16 @@ def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     if wrong:
         raise DataError(f"a percentile must be between 0 and 100; got {wrong[0]:g}")
     return tuple(float(p) for p in percentiles)
+
+
+def notes_on_small_percentiles(percentiles: Sequence[float]) -> list[str]:
+    """A question about percentiles that look like shares of 1."""
+    small = [p for p in percentiles if 0 < p < 1]
+    return [
+        f"percentiles count from 0 to 100: {p:g} is less than one query in a hundred; "
+        f"{100 * p:g} may be meant"
+        for p in small[:1]
+    ]
 
 
 def is_percentile(threshold: float | str) -> bool:

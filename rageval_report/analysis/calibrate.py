@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -243,6 +243,19 @@ def _verdict(difference: Interval, figure: object, candidate: str, metric: Metri
     way = "better" if (difference.estimate > 0) == metric.greater_is_better else "worse"
     size = difference if difference.estimate > 0 else _turned(difference)
     return f"{figure}: {candidate} is {way} on {metric.name} by {_text(size)}"
+
+
+class CalibrateKeywords(TypedDict, total=False):
+    """The keywords of `calibrate`."""
+
+    scale: ScaleArgument
+    threshold: float | None
+    label_bounds: tuple[float, float] | None
+    errors: JudgeErrors | None
+    correct: Correct | None
+    confidence_level: float
+    n_resamples: int
+    seed: int
 
 
 def calibrate(

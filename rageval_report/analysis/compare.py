@@ -128,7 +128,7 @@ class Comparison(Result):
         >>> from rageval_report.demo import demo_evaluations
         >>> comparison = compare(*demo_evaluations(), metrics="recall@5")
         >>> comparison.summary
-        'hybrid is better than bm25 on 1 of 1 metric; nothing is shown to be worse.'
+        'hybrid is better than bm25 on 1 of 1 metric; no metric is clearly worse.'
         """
         if not len(self.frame):
             return ""
@@ -355,8 +355,8 @@ class Comparison(Result):
     def _changed_queries(
         self, metric: str, candidate: str | None, better: bool, options: ChangedKeywords
     ) -> pd.DataFrame:
-        if options.get("k") is not None:
-            check_integer("k", options["k"], 1)
+        if (k := options.get("k")) is not None:
+            check_integer("k", k, 1)
         pairing, *pair = self._pair(metric, candidate)
         changed: pd.DataFrame = pairing.changed(tuple(pair), better=better, **options)
         return changed
@@ -478,6 +478,7 @@ def compare(
     0  recall@5  8        0.75  0.0156     6       0
     """
     if not candidates:
+        check_evaluations([baseline], "compare(*runs)")
         raise DataError(
             "candidates must hold at least one evaluation to compare with the baseline; got none"
         )
@@ -486,7 +487,8 @@ def compare(
         runs, "compare(baseline, *candidates)"
     )
     check_unique_names(runs)
-    first, *others = runs
+    first: Any = runs[0]
+    others = runs[1:]
     if isinstance(margin, Mapping):
         resolve = resolver(first.metrics)
         margin = {resolve(name): size for name, size in margin.items()}
@@ -539,7 +541,7 @@ def compare_pairings(
     notes: Iterable[str] = (),
 ) -> Comparison:
     """Test every metric of pairs of runs, with one correction over all of them."""
-    corrections.check_correction(correction)
+    correction = corrections.check_correction(correction)
     rows = [
         paired_metric.MetricComparison.of(pairing, ours, theirs, plan)
         for pairing in pairings
@@ -628,15 +630,11 @@ def _westfall_young(
 # -- notes
 
 
-def _unchanged_notes(rows: Iterable[paired_metric.MetricComparison]) -> Iterator[str]:
+def _unchanged_notes(rows: Sequence[paired_metric.MetricComparison]) -> Iterator[str]:
     """That a candidate has the scores of the baseline on every metric, which is rarely meant."""
-    changed: dict[tuple[str, str], int] = {}
-    for row in rows:
-        if row.pairs.n:
-            changed[row.names] = changed.get(row.names, 0) + row.pairs.by_query.n_changed
-    for (baseline, candidate), n_changed in changed.items():
-        if not n_changed:
-            same = f"{candidate} and {baseline} have the same scores on every metric"
+    for names in dict.fromkeys(row.names for row in rows if row.pairs.n):
+        if not any(row.pairs.by_query.n_changed for row in rows if row.names == names):
+            same = f"{names[1]} and {names[0]} have the same scores on every metric"
             yield f"{same}: did the change reach the pipeline?"
 
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, Self, TypeAlias, Unpack, get_args
 
 import numpy as np
@@ -81,12 +81,8 @@ class Outcome:
         """How few queries a value that passes is of, if they say little about others."""
         measured, figure = self.measurement, self.request.figure
         is_known = figure.of == "pair" or (figure.queries is None and figure.of == "column")
-        if (
-            not self.passed
-            or is_known
-            or self.request.limit
-            or (measured.n_clusters or measured.n) >= units.FEWEST_UNITS
-        ):
+        n_units = measured.n_clusters or measured.n
+        if not self.passed or is_known or self.request.limit or n_units >= units.FEWEST_UNITS:
             return ""
         n, n_clusters = counted(measured.n, "query", "queries"), measured.n_clusters
         return f"only {counted(n_clusters, 'cluster') if n_clusters else n}"
@@ -127,7 +123,7 @@ class Outcome:
             f"{request.text} is {value}, {negation}{_PHRASES[request.operator]} {limit} ({basis})"
         )
         if self.state == UNDECIDED:
-            return f"not enough queries to tell: {sentence}{more}"
+            return f"too few queries to decide: {sentence}{more}"
         straddles = "the interval contains the threshold" if self.straddles else ""
         return "; ".join(filter(None, (sentence, straddles, self.few_queries)))
 
@@ -254,13 +250,10 @@ def failing_queries(outcome: Outcome) -> Result | None:
     else:
         # A share of scores has its cut in the brackets; the threshold of its rule is a share.
         cut = float(request.arguments.get("threshold", request.threshold))
-        evaluation = run.evaluation
-        found = (
-            evaluation.failures(metric.name, cut)
-            if is_scan(evaluation)
-            else report.failures(evaluation, metric.name, cut)
-        )
-        frame, notes = found.frame, found.notes[:1]
+        of_memory = partial(report.failures, run.evaluation)
+        failures = run.evaluation.failures if is_scan(run.evaluation) else of_memory
+        listed: Result = failures(metric.name, cut)
+        frame, notes = listed.frame, listed.notes[:1]
         first, where = [metric.name], f"{'below' if request.rises else 'above'} {cut:g}"
     if frame.empty:
         return None

@@ -538,9 +538,7 @@ class _Trends:
         fields = fields_of(runs)
         texts = ((pair[1].name, _changes_text(*pair, fields)) for pair in pairwise(runs))
         changed = [f"{name} ({text})" for name, text in texts if text]
-        if not fields:
-            yield "no run has a configuration: what changed between runs is unknown"
-        elif changed:
+        if changed:
             yield f"the configuration changed, or is unknown, at {join_names(changed, _MOST_NOTED)}"
         if n_tests > 1:
             yield correction_note(self.correction, n_tests, self.plan.alpha)

@@ -134,9 +134,6 @@ def monitor_batches(
     unit = "queries" if clusters is None else "clusters"
     if clusters is not None:
         _check_whole_clusters(batches, clusters)
-        notes.append(
-            "n counts clusters, and a mean is that of the clusters' means: each counts once"
-        )
     first, *tables = (table_of(run.evaluation, clusters) for run in (reference, *batches))
     watched = _watch(first, chosen, tables, alpha / 2.0, tolerance)
     evidence = [each.evidence() for each in watched]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -80,6 +80,7 @@ class ComparisonPlan(IntervalSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "test", TESTS.name_of(self.test))
         if self.test != "auto" and self.test not in TESTS:
             raise UnknownNameError("paired test", self.test, ["auto", *TESTS])
         check_choice("missing", self.missing, MISSING_TREATMENTS)
@@ -97,9 +98,14 @@ class ComparisonPlan(IntervalSettings):
 
     def margin_of(self, metric: Metric) -> float | None:
         """The difference in a metric that is too small to matter; None if the user gave none."""
-        if isinstance(self.margin, Mapping):
-            return self.margin.get(metric.name)
-        return self.margin
+        margin = self.margin.get(metric.name) if isinstance(self.margin, Mapping) else self.margin
+        if margin is not None and metric.bounds and margin >= metric.bounds[1] - metric.bounds[0]:
+            low, high = metric.bounds
+            raise DataError(
+                f"margin {margin:g}: {metric.name} is from {low:g} to {high:g}, no difference is "
+                f"larger. Name the metrics of a margin: margin={{'latency_ms': {margin:g}}}"
+            )
+        return margin
 
     def words(self, correction: str, family_size: int) -> TestWords:
         """What sentences say of the tests."""
@@ -186,12 +192,11 @@ class MetricComparison:
         if margin is None or not self.is_tested:
             return {}
         known: dict[str, Any] = {"method": plan.margin_method, "alpha": plan.alpha_of_one}
-        against = partial(compare_with_margin, metric=self.metric, margin=margin, **known)
         pairs = self.pairs if self.metric.greater_is_better else self.pairs.swapped()
-        return {
-            "equivalence": against(self.pairs),
-            "non_inferiority": against(pairs, alternative="non-inferior"),
-        }
+        equivalent = compare_with_margin(self.pairs, self.metric, margin, **known)
+        known["alternative"] = "non-inferior"
+        not_worse = compare_with_margin(pairs, self.metric, margin, **known)
+        return {"equivalence": equivalent, "non_inferiority": not_worse}
 
     def numbers(self) -> dict[str, object]:
         """The row without what needs the other rows, up to the columns of planning."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, Literal, Self, cast, get_args
 
 import numpy as np
@@ -78,10 +79,11 @@ class MetricPairs:
         if missing == "bounds" and (applies & ~complete).any():
             all_units, (low, high) = units.select(rows[applies]), require_bounds(metric)
             concerned = np.array([before[applies], after[applies]])
-            first, second = (
-                pairs_of(*np.where(np.isnan(concerned), ends, concerned), all_units)
+            filled = [
+                np.where(np.isnan(concerned), ends, concerned)
                 for ends in ([[high], [low]], [[low], [high]])
-            )
+            ]
+            first, second = (pairs_of(side[0], side[1], all_units) for side in filled)
             extremes = first, second
         return cls(
             pairs_of(ours, theirs, own),
@@ -204,6 +206,9 @@ class Pairing(PairedRuns):
     ) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Both sides' scores and where the metric applies; a missing score may be the worst one."""
         before, after = self.both(ours, theirs)
+        worst = math.nan
+        if missing == "worst":
+            worst = require_bounds(ours)[0 if ours.greater_is_better else 1]
         if not (np.isnan(before).any() or np.isnan(after).any()):
             return before, after, np.ones(before.size, dtype=bool)
         # By the states of either run.
@@ -212,11 +217,9 @@ class Pairing(PairedRuns):
             for run, metric in ((self.baseline, ours), (self.candidate, theirs))
         )
         applies = ~(self.alignment.baseline(of_ours) & self.alignment.candidate(of_theirs))
-        if missing == "worst":
-            worst = require_bounds(ours)[0 if ours.greater_is_better else 1]
-            before, after = (
-                np.where(applies & np.isnan(side), worst, side) for side in (before, after)
-            )
+        before, after = (
+            np.where(applies & np.isnan(side), worst, side) for side in (before, after)
+        )
         return before, after, applies
 
     def measured(
@@ -379,6 +382,8 @@ def check_evaluations(runs: Sequence[object], call: str) -> tuple[Scored, ...]:
         if not (hasattr(run, "scores") and hasattr(run, "metrics")):
             is_list = isinstance(run, Iterable) and not isinstance(run, str | Mapping)
             make = "Make one with RAGPipelineEvaluation(name, data); of a scan, with .collect()"
+            if isinstance(run, str | PathLike):
+                make = f"Read it first: RAGPipelineEvaluation.load({str(run)!r})"
             raise ArgumentKindError(
                 "expected one or more evaluations, each a RAGPipelineEvaluation; got "
                 f"{describe_kind(run)}. {f'Unpack the list: {call}' if is_list else make}"
@@ -393,4 +398,6 @@ def check_unique_names(runs: Iterable[Any]) -> None:
     names = [run.name for run in runs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
+        raise DataError(
+            f"two runs are named {twice[0]!r}; give one another name: run.with_name('...')"
+        )

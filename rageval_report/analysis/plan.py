@@ -30,10 +30,6 @@ _USUAL_DIFFERENCES = (0.02, 0.05, 0.1)
 # The spread between fewer clusters than this is known to a third at best.
 _FEW_CLUSTERS = 20
 _HEADLINE = (
-    *("metric", "difference", "n_needed", "n_needed_low", "n_needed_high", "n_no_regression"),
-    *("n", "power"),
-)
-_CLUSTER_HEADLINE = (
     *("metric", "difference", "n_clusters_needed", "n_needed", "n_needed_low", "n_needed_high"),
     *("n_no_regression", "n", "n_clusters", "cluster_size", "share_between", "power"),
 )
@@ -157,7 +153,7 @@ def plan(
             **arguments.clusters_setting(clusters),
         },
         (*_notes(known, tests, is_guessed=is_guessed, is_assumed=baseline is None), *hints),
-        headline=_HEADLINE if clusters is None else _CLUSTER_HEADLINE,
+        headline=_HEADLINE,
     )
 
 

@@ -374,7 +374,7 @@ def rank(
     if runs := arguments.scans_among(evaluations, "rank()"):
         lineup = runs[0].line_up(runs, metrics, missing, clusters, on)
     else:
-        runs, read_notes = arguments.read_evaluations(evaluations)  # type: ignore[arg-type]
+        runs, read_notes = arguments.read_evaluations(evaluations)
         lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
     names = choose_shared_metrics(lineup.runs[0].metrics, lineup.metrics, metrics)
     family = verdicts.CorrectionFamily.of(
@@ -551,8 +551,8 @@ class _RankedBlocks:
             order = np.argsort(-block.unscored, kind="stable")
             counts = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
             yield (
-                f"{left_out} of {n} common queries are left out, as some pipeline did not score "
-                f"them ({sentences.join_names(counts, MOST_NAMED)})"
+                f"{left_out} of {n} shared queries are left out: not scored everywhere "
+                f"({sentences.join_names(counts, MOST_NAMED)})"
             )
         if 0 < n_units < fewest and len(block.names) > 1:
             yield f"too few {block.units.word} for a test: {n_units}; at least {fewest} are needed"

@@ -111,7 +111,8 @@ def summarise(
         **table.settings,
         **arguments.clusters_setting(clusters),
     }
-    shown = (*group_notes(notes, 0), *table.notes(known))
+    questions = arguments.notes_on_small_percentiles(cuts)
+    shown = (*questions, *group_notes(notes, 0), *table.notes(known))
     return Result(f"Evaluation of {table.sample.name}", pd.DataFrame(rows), settings, shown)
 
 
@@ -214,7 +215,6 @@ def evaluation_report(
     spent: list[Any] = frame[frame["group"] == "performance"].to_dict("records")
     doubt = why_unknown(table.sample) if notion is None else notion.note
     percentiles = [name for name in map(str, frame) if name.startswith("p")]
-    units = [] if clusters is None else ["n_clusters"]
     return EvaluationReport(
         summary.title,
         frame,
@@ -227,7 +227,7 @@ def evaluation_report(
             *arguments.unnamed_clusters(evaluation, clusters),
         ),
         (
-            *("title", "n", *units, "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
+            *("title", "n", "n_clusters", "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
             *(*percentiles, "max"),
         ),
         grouped_by="group",
@@ -405,7 +405,8 @@ def find_thresholds(
         **dialect_settings([sample]),
         **table.settings,
     }
-    notes = (*note_on_percentiles(sample, rule), *table.notes(chosen))
+    questions = arguments.notes_on_small_percentiles(checked)
+    notes = (*questions, *note_on_percentiles(sample, rule), *table.notes(chosen))
     return Result(f"Thresholds of {sample.name}", pd.DataFrame(rows), settings, notes)
 
 

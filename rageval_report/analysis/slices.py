@@ -83,7 +83,6 @@ def slice_summary(
     # The parts are group by group, the table is metric by metric.
     order = np.arange(len(frame)).reshape(len(parts), -1).T.ravel()
     n_without = groups[NO_GROUP].n_queries if NO_GROUP in groups else 0
-    units = ["n_clusters"] if table.are_clusters else []
     return SliceSummary(
         f"{table.sample.name} by {by}",
         frame.iloc[order].reset_index(drop=True),
@@ -93,7 +92,7 @@ def slice_summary(
             *table.notes([table.sample.metrics[name] for name in known]),
         ),
         (
-            *(column, "n", *units, "n_unscored", "mean", "ci_low", "ci_high"),
+            *(column, "n", "n_clusters", "n_unscored", "mean", "ci_low", "ci_high"),
             *("std", "min", "p50", "max"),
         ),
         grouped_by="title",

@@ -38,11 +38,6 @@ class PipelineTable:
         return len(self.sample.scores)
 
     @property
-    def are_clusters(self) -> bool:
-        """Whether queries belong together."""
-        return self.units.are_clusters
-
-    @property
     def settings(self) -> dict[str, object]:
         """What read the scores, for the signature of a result."""
         return {}

@@ -291,13 +291,12 @@ class CorrectionFamily:
     def sizes(self) -> list[int]:
         """The number of tests in the family of each; NaN p-values are not tests."""
         counts = self.correct(lambda own: np.full(own.size, np.isfinite(self.pvalues[own]).sum()))
-        return counts.astype(int).tolist()
+        return [int(count) for count in counts]
 
     @property
     def size(self) -> int:
         """The number of tests of quality metrics."""
-        is_test = np.isfinite(self.pvalues).tolist()
-        tests = zip(self.names, is_test, strict=True)
+        tests = zip(self.names, np.isfinite(self.pvalues).tolist(), strict=True)
         return sum(tested and name in self.members for name, tested in tests)
 
     def levels_left(self, correction: str, alpha: float, hidden: float = 0.0) -> FloatArray:

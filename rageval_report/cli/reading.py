@@ -213,8 +213,8 @@ def export(options: Options) -> None:
     is_saved = path is not None and path.suffix.lower() == f".{kind}"
     if kind == "parquet" and not is_saved:
         raise DataError("Parquet is not text; name a file for it: -o scores.parquet")
-    if path is not None and is_saved and kind in ("csv", "tsv", "parquet"):
-        evaluation.save(path, force=options.force, neutralise_formulas=neutralises)
+    if path is not None and is_saved and not neutralises and kind in ("csv", "tsv", "parquet"):
+        evaluation.save(path, force=options.force)
         note(f"wrote {path}")
         return
     text = _exported(evaluation, kind, neutralise_formulas=neutralises)
@@ -224,8 +224,8 @@ def export(options: Options) -> None:
         write_file(path, text)
     if neutralises:
         note(
-            "texts that a spreadsheet would compute begin with an apostrophe; a table without its "
-            f"description is read with them: -o scores.{kind} writes the description"
+            "texts that a spreadsheet would compute begin with an apostrophe, with which they are "
+            "read again"
         )
     if kind in ("csv", "tsv"):
         note(

@@ -55,17 +55,11 @@ class DecodedText(NamedTuple):
 def binary_kind(head: bytes, encoding: str | None = None) -> str | None:
     """The binary format of a file that starts with `head`; None if it may be text."""
     for magic, kind in _BINARY:
-        # A signature of letters may also begin a CSV.
-        if head.startswith(magic) and not (magic.isascii() and magic.isalnum() and _is_text(head)):
+        if head.startswith(magic):
             return kind
     if b"\x00" in head and encoding is None and _byte_order_mark(head) is None:
         return "binary data, or UTF-16 without a byte order mark (if so, pass encoding='utf-16-le')"
     return None
-
-
-def _is_text(head: bytes) -> bool:
-    """Whether bytes that start like a signature are text nevertheless, such as "PAR1,recall"."""
-    return _CONTROLS.search(head) is None and head.isascii()
 
 
 def text_kind(head: bytes) -> str:

@@ -45,8 +45,6 @@ _INSERT = f"INSERT OR REPLACE INTO replies VALUES ({','.join('?' * len(_COLUMNS)
 # Messages of SQLite quote the damaged text, which Python then cannot decode.
 _DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 
-CachedRow = tuple[Any, ...]  # the cells of a row, in the order of the columns
-
 
 def default_cache() -> Path:
     """The cache that commands use: RAGEVAL_CACHE, else a file in the user's cache folder.
@@ -79,7 +77,7 @@ def reply_key(
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _row_digest(cells: CachedRow) -> bytes:
+def _row_digest(cells: tuple[Any, ...]) -> bytes:
     """The digest of the cells of a row; a text is not the blob of its bytes."""
     # Not as JSON: its escapes of texts beyond ASCII took most of the time of `Cache.get`.
     return digest_of_parts(map(_part, cells))
@@ -92,7 +90,7 @@ def _part(cell: object) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _is_whole(row: CachedRow) -> bool:
+def _is_whole(row: tuple[Any, ...]) -> bool:
     """Whether a row, whose last cell is its digest, is as it was written."""
     return bool(row[-1] == _row_digest(row[:-1]))
 

@@ -109,6 +109,8 @@ class Judged(JudgeResult):
     >>> result = judge(rows, polite, ScriptedChat(["YES", "NO"]), concurrency=1)
     >>> result.scores["polite"].tolist(), int(result.usage["n_calls"].iloc[0])
     ([1.0, 0.0], 2)
+    >>> result.votes("polite").columns.tolist()
+    ['scripted']
     """
 
     scores: pd.DataFrame
@@ -425,8 +427,8 @@ def estimate(
                 # An unusable answer in the cache ends the judging of this record.
                 with suppress(NoVerdictError):
                     judge_record(rubric, row, rehearsal.asker(repeat))
-            n = {"n_queries": len(rows), "n_not_judged": len(rows) - len(judged)}
-            counts = rehearsal.counts(prices)
-            counted.append({"judge_model": name, "judge": rubric.name, **n, **counts})
+            counts = {"n_queries": len(rows), "n_not_judged": len(rows) - len(judged)}
+            about = {"judge_model": name, "judge": rubric.name}
+            counted.append({**about, **counts, **rehearsal.counts(prices)})
     table = pd.DataFrame(counted)
     return table if len(models) > 1 else table.drop(columns="judge_model")

@@ -37,11 +37,7 @@ SYSTEM = (
 )
 
 _FIELD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
-_REQUIRED_FIELDS: dict[str, set[str]] = {
-    "claims": {"claims"},
-    "contexts": {"contexts"},
-    "preference": {"first", "second"},
-}
+_REQUIRED_FIELDS = {"claims": "claims", "contexts": "contexts", "preference": "first second"}
 _LINE_NUMBER = re.compile(r"^(\s*)\[(\d+)\]", re.MULTILINE)
 _EMPTY = "(empty)"
 
@@ -142,8 +138,8 @@ class Rubric:
         return tuple(dict.fromkeys(fields))
 
     def _check_prompts(self) -> None:
-        missing = sorted(_REQUIRED_FIELDS.get(self.kind, set()) - set(_FIELD.findall(self.prompt)))
-        if missing:
+        required = _REQUIRED_FIELDS.get(self.kind, "").split()
+        if missing := [name for name in required if f"{{{name}}}" not in self.prompt]:
             braced = " and ".join(f"{{{name}}}" for name in missing)
             raise DataError(
                 f"prompt of {self.name!r}: a rubric of the kind {self.kind!r} must contain {braced}"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,17 +60,6 @@ class ListedHits(Hits):
 
     retrieved: Sequence[Sequence[str]] = ()
     relevant: Sequence[Mapping[str, float]] = ()
-
-    @classmethod
-    def of(
-        cls,
-        hits: Hits,
-        retrieved: Sequence[Sequence[str]],
-        relevant: Sequence[Mapping[str, float]],
-    ) -> ListedHits:
-        """The hit table with its lists."""
-        columns = {field.name: getattr(hits, field.name) for field in fields(Hits)}
-        return cls(**columns, retrieved=retrieved, relevant=relevant)
 
 
 def precision_of_retrieved(hits: ListedHits, k: int | None = None) -> FloatArray:
@@ -164,24 +154,16 @@ def gold_and_traces(records: pd.DataFrame) -> GoldAndTraces:
     return GoldAndTraces(gold, traces, np.array(flags, dtype=bool))
 
 
-def answered_precision(view: GoldAndTraces) -> FloatArray:
-    """Whether an answer to an answerable question has a gold text and a hit, of all answers."""
-    return view.column("answered_precision")
+def _column(view: GoldAndTraces, *, metric: str) -> FloatArray:
+    return view.column(metric)
 
 
-def answered_citation_hit(view: GoldAndTraces) -> FloatArray:
-    """Whether an answer to an answerable question cites gold that was retrieved, of all answers."""
-    return view.column("answered_citation_hit")
-
-
-def under_refusal(view: GoldAndTraces) -> FloatArray:
-    """Whether a question without an answer was answered, of those questions."""
-    return view.column("hallucinated_answer")
-
-
-def over_refusal(view: GoldAndTraces) -> FloatArray:
-    """Whether an answerable question was refused, of those questions."""
-    return view.column("false_refusal")
+# Whether an answer to an answerable question has a gold text and a hit, or a hit, of all answers.
+answered_precision = partial(_column, metric="answered_precision")
+answered_citation_hit = partial(_column, metric="answered_citation_hit")
+# Whether a question without an answer was answered, or an answerable one refused, of these.
+under_refusal = partial(_column, metric="hallucinated_answer")
+over_refusal = partial(_column, metric="false_refusal")
 
 
 def full_recall(view: GoldAndTraces, k: int | None = None) -> FloatArray:

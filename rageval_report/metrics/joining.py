@@ -6,10 +6,9 @@ Ids are compared only among the documents that share the score of a judged one.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rageval_report.errors import AlignmentError, DataError, ReaderError, named
-from rageval_report.metrics.retrieval import Hits, hit_table
+from rageval_report.metrics.retrieval import Hits
 from rageval_report.scores.query_ids import first_named
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -28,9 +27,6 @@ TIES: tuple[Ties, ...] = ("docid", "input", "error")
 NumberTable = Mapping[str, Mapping[Any, Any]]
 
 Tables = list[Mapping[Any, Any]]
-
-# Queries that are read at a time.
-_AT_A_TIME = 32
 
 _NAN = float("nan")
 _NOTHING: Mapping[str, Any] = {}
@@ -208,15 +204,12 @@ def join_tables(
     if ties == "error":
         refuse_ties(query_ids, n_tied)
     judged_query = np.repeat(np.arange(len(query_ids)), n_judged)
-    retrieved = np.flatnonzero(rank >= 0)
-    hits = hit_table(
-        query=judged_query[retrieved],
-        rank=rank[retrieved],
-        grade=grades[retrieved],
-        judged_query=judged_query,
-        judged_grade=grades,
-        n_retrieved=n_retrieved,
-        relevance_level=relevance_level,
+    rows = np.flatnonzero(rank >= 0)
+    # One key instead of two sorts twice as fast.
+    rows = rows[np.argsort(judged_query[rows] * (rank.max(initial=0) + 1) + rank[rows])]
+    hits = Hits(
+        *(judged_query[rows], rank[rows], grades[rows]),
+        *(judged_query, grades, n_retrieved, float(relevance_level)),
     )
     return Joined(query_ids, hits, n_tied, missing, unjudged, run, qrels)
 
@@ -247,28 +240,17 @@ def _ranks(
 
 def _read_numbers(runs: Tables, judged: Tables) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The scores of the run, the grades, and the score of each judged document or NaN."""
-    parts = []
-    # Few queries at a time, because a number that was just read is still in the cache.
-    for first in range(0, len(runs), _AT_A_TIME):
-        scores: list[Any] = []
-        grades: list[Any] = []
-        judged_scores: list[Any] = []
-        queries = slice(first, first + _AT_A_TIME)
-        for docs, judgments in zip(runs[queries], judged[queries], strict=True):
-            # A list is extended by a whole dict at a time; to chain dicts costs a call per number.
-            scores += docs.values()
-            grades += judgments.values()
-            judged_scores += map(docs.get, judgments, repeat(_NAN))
-        parts.append([_floats(numbers) for numbers in (scores, grades, judged_scores)])
-    scored, graded, judged_scored = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return scored, graded, judged_scored
+    pairs = zip(runs, judged, strict=True)
+    judged_scores = (map(docs.get, judgments, repeat(_NAN)) for docs, judgments in pairs)
+    return (
+        _floats(docs.values() for docs in runs),
+        _floats(docs.values() for docs in judged),
+        _floats(judged_scores),
+    )
 
 
-def _floats(numbers: list[Any]) -> FloatArray:
-    try:  # twice as fast as fromiter
-        return np.frombuffer(bytearray(struct.pack(f"{len(numbers)}d", *numbers)))
-    except struct.error:  # not Python's numbers, but perhaps texts of numbers
-        return np.fromiter(numbers, np.float64, len(numbers))
+def _floats(numbers: Iterable[Iterable[Any]]) -> FloatArray:
+    return np.fromiter(chain.from_iterable(numbers), np.float64)
 
 
 def _rank_among_equals(

@@ -313,7 +313,7 @@ def _query_table(
     """One row per query; no query is left out because another one failed."""
     rankings = records["retrieved"].tolist()
     expected = [set(grades) for grades in records["relevant"].tolist()]
-    found = [math.nan if ranking is None else len(gold & set(ranking))
+    n_found = [math.nan if ranking is None else len(gold & set(ranking))
              for ranking, gold in zip(rankings, expected, strict=True)]  # fmt: skip
     reachable_recall, generation = scores[f"reachable_recall@{k}"], scores.iloc[:, -1]
     return pd.DataFrame(
@@ -322,7 +322,7 @@ def _query_table(
             "question": records["question"].tolist() if "question" in records else None,
             "expected": list(map(len, expected)),
             "retrieved": [math.nan if ranking is None else len(ranking) for ranking in rankings],
-            "found": found,
+            "found": n_found,
             "recall": scores[f"recall@{k}"].to_numpy(),
             "reachable_recall": reachable_recall.to_numpy(),
             "first_is_expected": scores["precision@1"].to_numpy(),

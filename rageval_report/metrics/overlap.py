@@ -15,7 +15,7 @@ from rouge_score.tokenize import tokenize  # type: ignore[import-untyped]
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from rageval_report.errors import DataError, UnknownNameError, check_choice
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.metrics.checks import check_list
 from rageval_report.metrics.text import Answers, Tokenizer
 from rageval_report.types import FloatArray
@@ -197,12 +197,6 @@ def rouge_scores(
     tokenizer: Tokenizer | None = None,
 ) -> dict[str, RougeScores]:
     """ROUGE of pairs of texts: the first text with the first reference, and so on."""
-    if len(texts) != len(references):
-        raise DataError(
-            f"texts and references must have one length; got {len(texts)} and {len(references)}"
-        )
-    for name in types:
-        check_choice("types", name, ROUGE_TYPES)
     cut = tokenizer or (_stems if stem else _words)
     # Each text is cut once: a reference has many answers, and a chunk many truths.
     tokens = {text: cut(text) for text in {*texts, *references}}

@@ -75,11 +75,10 @@ def join_inputs(
     match_ids: MatchIds = (),
 ) -> Joined:
     """A run joined with its judgments; see `score_table_of_rankings`."""
-    judged = (
-        plain_table(qrels, _grade_of_listed, _QRELS)
-        if isinstance(qrels, Mapping)
-        else rows_of(qrels, is_run=False).by_query()
-    )
+    if isinstance(qrels, Mapping):
+        judged: NumberTable = plain_table(qrels, lambda _: 1.0, _QRELS)
+    else:
+        judged = rows_of(qrels, is_run=False).by_query()
     left = run if isinstance(run, Mapping) else rows_of(run, is_run=True)
     n_tied = None
     n_repeats = n_self = 0
@@ -92,7 +91,8 @@ def join_inputs(
         _refuse_sets(left)
         if duplicates != "error":
             left, n_repeats = _credit_lists_once(left, duplicates)
-        retrieved = plain_table(left, _score_of_place, _RUN)
+        # Negated, so that the first of a list has the highest score.
+        retrieved = plain_table(left, lambda place: -float(place), _RUN)
     note = ""
     if match_ids:
         changes = parse_changes(match_ids)
@@ -110,36 +110,6 @@ def join_inputs(
         if ties == "error":
             refuse_ties(joined.query_ids, counts)
     return replace(joined, n_self=n_self, n_repeats=n_repeats, match_note=note)
-
-
-def hits_of(
-    retrieved: Sequence[Iterable[str]],
-    relevant: Sequence[Mapping[str, float] | Iterable[str]],
-    *,
-    relevance_level: float = 1,
-    query_ids: Sequence[str] | None = None,
-    duplicates: DuplicateDocs = "error",
-) -> Hits:
-    """The hit table of lists of ids, the best first: the view "rankings" of records."""
-    if len(retrieved) != len(relevant):
-        raise DataError(
-            "retrieved and relevant must have one list for each query; "
-            f"got {len(retrieved)} and {len(relevant)} lists"
-        )
-    if not len(retrieved):
-        raise DataError("retrieved must have at least one query; got none")
-    names = [str(name) for name in (range(len(retrieved)) if query_ids is None else query_ids)]
-    if duplicates != "error":
-        retrieved = [credit_once(docs, duplicates) for docs in retrieved]
-    run = dict(zip(names, retrieved, strict=True))
-    qrels = dict(zip(names, relevant, strict=True))
-    joined = join_tables(
-        plain_table(run, _score_of_place, RUNS[1]),
-        plain_table(qrels, _grade_of_listed, "the relevant documents"),
-        ties="input",  # the lists are in their order already
-        relevance_level=check_level(relevance_level),
-    )
-    return joined.hits
 
 
 def check_level(level: float) -> float:
@@ -168,15 +138,6 @@ def rows_of(source: object, *, is_run: bool) -> IdRows:
         if source.empty:
             raise DataError(f"{what} has no rows; expected one row per document")
     return from_frame(source, what, "score" if is_run else "relevance")
-
-
-def _score_of_place(place: int) -> float:
-    # Negated, so that the first of the list has the highest score.
-    return -float(place)
-
-
-def _grade_of_listed(_: int) -> float:
-    return 1.0
 
 
 # -- mappings
@@ -211,10 +172,7 @@ def _number_list(
     docs: object, value: Callable[[int], float], query: object, what: str
 ) -> Mapping[Any, Any]:
     if isinstance(docs, str | bytes) or not isinstance(docs, Iterable):
-        raise DataError(
-            f"{what} must give each query its documents, as a mapping to numbers or a list of ids; "
-            f"got {docs!r} for query {query!r}"
-        )
+        raise TypeError(f"got {docs!r} for query {query!r}")
     ids = list(docs)
     # A dict keeps one of two equal ids, so a shorter dict shows a repeat.
     numbered = {doc: value(place) for place, doc in enumerate(ids)}
@@ -288,14 +246,10 @@ def credit_once(docs: Iterable[Any], duplicates: DuplicateDocs) -> list[Any]:
         seen: set[Any] = set()
         for place, doc in enumerate(ranked):
             if doc in seen:
-                ranked[place] = _repeat_name(doc, place)
+                # No document has such an id: texts of tables and files hold no control characters.
+                ranked[place] = f"{doc}\x01repeat {place}"
             seen.add(doc)
     return ranked
-
-
-def _repeat_name(doc: object, place: int) -> str:
-    # No document has such an id: texts of tables and files hold no control characters.
-    return f"{doc}\x01repeat {place}"
 
 
 def _ranked_lists(
@@ -432,7 +386,8 @@ def score_table_of_rankings(
     index = pd.Index(joined.query_ids, name="query_id", dtype="str")
     scores = {name: compute(hits, k) for name, (compute, k) in computed.items()}
     if no_relevant == "skip":
-        scores = {name: _without_empty(column, hits) for name, column in scores.items()}
+        applies = hits.n_relevant > 0
+        scores = {name: np.where(applies, column, np.nan) for name, column in scores.items()}
     cutoffs = dict.fromkeys(k for _, k in computed.values())
     details = pd.DataFrame(_details(joined, cutoffs), index=index)
     states = _states(scores, hits, no_relevant)
@@ -464,10 +419,6 @@ def _names(metrics: str | Sequence[str]) -> list[str]:
 
 
 # -- details and notes
-
-
-def _without_empty(scores: FloatArray, hits: Hits) -> FloatArray:
-    return np.where(hits.n_relevant > 0, scores, np.nan)
 
 
 def _details(joined: Joined, cutoffs: Iterable[int | None]) -> dict[str, Any]:

@@ -65,39 +65,20 @@ def ids_of_records(records: pd.DataFrame, tools: Tools | None = None) -> list[Qu
     """The relevant and the retrieved ids of the records whose ranking is known."""
     if "retrieved" not in records:
         return []
-    has_levels = not {"retrieved_sections", "relevant_sections"}.isdisjoint(records)
-    if has_levels and tools is not None and tools.level != "auto":
+    if tools is not None and tools.level != "auto":
         # Passages with two ids are compared at the level that was asked for.
-        prepared = prepare_records(records, {"rankings"}, tools)
-        records = prepared.tables.get("rankings", records)
-        has_levels = False
-    # Of two ids, either may be the one that the gold has.
-    rankings = _both_ids(records) if has_levels else records["retrieved"]
-    rows = zip(records.index, _gold_ids(records), rankings, strict=True)
+        records = prepare_records(records, {"rankings"}, tools).tables.get("rankings", records)
+    gold = records["relevant"] if "relevant" in records else [None] * len(records)
+    rows = zip(records.index, gold, sections_in(records, "retrieved"), strict=True)
     return [
-        QueryIds(str(query_id), gold, tuple(ranking))
-        for query_id, gold, ranking in rows
-        if ranking is not None
-    ]
-
-
-def _both_ids(records: pd.DataFrame) -> list[list[str] | None]:
-    """The ids of the chunk and of the document of each retrieved passage."""
-    return [
-        None
-        if passages is None
-        else list(dict.fromkeys(name for passage in passages for name in reversed(passage) if name))
-        for passages in sections_in(records, "retrieved")
-    ]
-
-
-def _gold_ids(records: pd.DataFrame) -> list[tuple[str, ...]]:
-    """The relevant ids of each query."""
-    if "relevant" not in records:
-        return [()] * len(records)
-    return [
-        tuple(name for name, grade in (grades or {}).items() if grade > 0)
-        for grades in records["relevant"]
+        QueryIds(
+            str(query_id),
+            tuple(name for name, grade in (grades or {}).items() if grade > 0),
+            # Of two ids, either may be the one that the gold has.
+            tuple(dict.fromkeys(name for pair in passages for name in reversed(pair) if name)),
+        )
+        for query_id, grades, passages in rows
+        if passages is not None
     ]
 
 
@@ -131,7 +112,7 @@ def find_equal_answers(records: pd.DataFrame) -> Iterator[Doubt]:
     if answer and n == len(answers):
         yield Doubt(
             "same_answer",
-            f"all {n} questions got the same answer, {_cut(answer)!r}",
+            f"all {n} questions got the same answer, {answer[:_LONGEST]!r}",
             "It may be a message of the server, or the pipeline may not get the question: look at "
             'what is sent to it, body={"question": "{question}"} (on the command line: --body '
             "JSON)",
@@ -143,7 +124,3 @@ ANSWER_CHECKS: dict[str, Callable[[pd.DataFrame], Iterator[Doubt]]] = {
     "no_answer": find_empty_answers,
     "same_answer": find_equal_answers,
 }
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from inspect import Parameter, signature
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -23,7 +23,7 @@ from rageval_report.metrics.ranking_scores import (
     NO_RELEVANT_REASON,
     DuplicateDocs,
     NoRelevant,
-    hits_of,
+    join_inputs,
     metrics_in_dialect,
     note_on_no_relevant,
 )
@@ -140,15 +140,19 @@ def rankings_view(records: pd.DataFrame, tools: Tools) -> Hits:
     """The hit table of the retrieved ids and the gold; without gold nothing is relevant."""
     retrieved = [[] if ids is None else ids for ids in records["retrieved"]]
     relevant = [{} if gold is None else gold for gold in records["relevant"]]
-    hits = hits_of(
-        retrieved,
-        relevant,
+    names = list(map(str, records.index))
+    hits = join_inputs(
+        dict(zip(names, retrieved, strict=True)),
+        dict(zip(names, relevant, strict=True)),
+        ties="input",  # the lists are in their order already
         relevance_level=tools.relevance_level,
-        query_ids=list(map(str, records.index)),
         duplicates=tools.duplicates or "error",
-    )
+    ).hits
     # The rules of some systems count repeats, which the hit table has left out.
-    return hits if tools.dialect is None else ListedHits.of(hits, retrieved, relevant)
+    if tools.dialect is None:
+        return hits
+    columns = {field.name: getattr(hits, field.name) for field in fields(Hits)}
+    return ListedHits(**columns, retrieved=retrieved, relevant=relevant)
 
 
 def answers_view(records: pd.DataFrame, tools: Tools) -> Answers:
@@ -181,7 +185,6 @@ def _required_embed(tools: Tools) -> Embed:
     if tools.embed is None:
         raise DataError(
             "metrics of similarity need embed=, a function that turns texts into vectors, such as "
-            "rageval_report.metrics.embeddings.openai_embeddings(...) or "
             "SentenceTransformer(...).encode"
         )
     return tools.embed
@@ -433,8 +436,8 @@ def lacking_fields(
 def _states_without(missing: dict[str, tuple[str, ...]], index: pd.Index) -> pd.DataFrame:
     """The states of the metrics for which the records lack a field."""
     columns: dict[str, list[Any]] = {}
-    for name, fields in missing.items():
-        reason = f"the records have no {' and no '.join(fields)}"
+    for name, lacked in missing.items():
+        reason = f"the records have no {' and no '.join(lacked)}"
         columns |= state_columns(name, [NOT_APPLICABLE] * len(index), [reason] * len(index))
     return pd.DataFrame(columns, index=index)
 

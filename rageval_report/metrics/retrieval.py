@@ -105,31 +105,6 @@ class Hits:
         return np.asarray(sums, np.float64)
 
 
-def hit_table(
-    *,
-    query: ArrayLike,
-    rank: ArrayLike,
-    grade: ArrayLike,
-    judged_query: ArrayLike,
-    judged_grade: ArrayLike,
-    n_retrieved: ArrayLike,
-    relevance_level: float = 1.0,
-) -> Hits:
-    """The hit table of columns whose rows are in any order."""
-    codes, ranks = np.asarray(query, np.int64), np.asarray(rank, np.int64)
-    # One key instead of two sorts twice as fast.
-    order = np.argsort(codes * (ranks.max(initial=0) + 1) + ranks)
-    return Hits(
-        codes[order],
-        ranks[order],
-        np.asarray(grade, np.float64)[order],
-        np.asarray(judged_query, np.int64),
-        np.asarray(judged_grade, np.float64),
-        np.asarray(n_retrieved, np.int64),
-        float(relevance_level),
-    )
-
-
 def _places(query: IntArray, n_queries: int) -> IntArray:
     """The position of each row among those of its query, from 0; rows are sorted by query."""
     counts = np.bincount(query, minlength=n_queries)

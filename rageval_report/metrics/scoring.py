@@ -353,24 +353,14 @@ def check_metrics(
 
 _COST = "cost_usd"
 
-# The name once meant what is now abstention_recall.
-_RAGBENCH_ACCURACY = "unanswerable_accuracy"
-_NOTE_ON_ACCURACY = (
-    f"{_RAGBENCH_ACCURACY} counts right refusals and right answers, of all questions, as ragbench "
-    "does (it is abstention_accuracy); abstention_recall is the share of the questions without an "
-    "answer that were refused"
-)
-
 
 def _notes_of(scored: ScoredRecords) -> tuple[str, ...]:
-    """Notes on the level, on repeats, on questions without gold, on prices, and on a name."""
+    """Notes on the level, on repeats, on questions without gold, and on prices."""
     tools, notes = scored.prepared.tools, scored.prepared.notes
     if tools.prices is not None and _COST in {m.known_as for m in scored.metrics.values()}:
         # With prices, where the costs come from.
         notes += notes_on_costs(scored.records, tools.prices, model=tools.model)
-    if tools.dialect is not None:
-        return (tools.dialect.note, *notes)
-    return (*notes, _NOTE_ON_ACCURACY) if _RAGBENCH_ACCURACY in scored.metrics else notes
+    return notes if tools.dialect is None else (tools.dialect.note, *notes)
 
 
 def split_metrics(

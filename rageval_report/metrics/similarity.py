@@ -25,7 +25,6 @@ Vectors = NDArray[np.floating[Any]]
 Embed = Callable[[list[str]], ArrayLike]
 """Turns texts into vectors, one row each, as ``encode`` of a sentence-transformers model does."""
 
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))  # these are not copied
 _BLOCK_BYTES = 4 << 20  # the vectors of a block and their cosines stay in the processor's cache
 # Units in the last place by which rounding may leave the cosine of equal vectors below 1.
 _ROUNDING = 16
@@ -55,8 +54,6 @@ class Similarities:
 
 def as_rows(vectors: ArrayLike, name: str) -> Vectors:
     """Vectors as the rows of an array, in single precision if they are so, else in double."""
-    if isinstance(vectors, np.ndarray) and vectors.ndim == 2 and vectors.dtype in _FLOATS:
-        return _check_table(vectors, name)
     try:
         rows = np.asarray(vectors)
         # Half precision is widened: products of 16 bits lose too much for a threshold.
@@ -65,11 +62,7 @@ def as_rows(vectors: ArrayLike, name: str) -> Vectors:
     except (TypeError, ValueError) as exc:
         raise DataError(f"{name} must be vectors of numbers with one length: {exc}") from exc
     if rows.ndim == 1:
-        return rows.reshape(1, -1) if rows.size else rows.reshape(0, 0)
-    return _check_table(rows, name)
-
-
-def _check_table(rows: Vectors, name: str) -> Vectors:
+        rows = rows.reshape(1, -1) if rows.size else rows.reshape(0, 0)
     if rows.ndim != 2 or (len(rows) and not rows.shape[1]):
         raise DataError(f"{name} must be a two-dimensional array; got the shape {rows.shape}")
     return rows
@@ -99,10 +92,6 @@ def similarities(
     retrieved: Sequence[ArrayLike | None], truths: Sequence[ArrayLike | None]
 ) -> Similarities:
     """The cosines of all queries, by matrix products over blocks of queries of one shape."""
-    if len(retrieved) != len(truths):
-        raise DataError(
-            f"retrieved and truths must have one length; got {len(retrieved)} and {len(truths)}"
-        )
     groups: dict[tuple[Any, ...], list[tuple[int, Vectors, Vectors]]] = defaultdict(list)
     for query, (ours, theirs) in enumerate(zip(retrieved, truths, strict=True)):
         if ours is not None and theirs is not None:

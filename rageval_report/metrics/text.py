@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rageval_report.errors import DataError
 from rageval_report.types import BoolArray, FloatArray
 
 # Scripts without blanks between words: Thai, Lao, Myanmar, Khmer; kana; Han with its extensions.
@@ -65,11 +64,6 @@ class Answers:
         For a question that has no answer, 1 if it was refused and 0 if it was answered; NaN for any
         other. If omitted, every question is taken to have an answer.
 
-    Raises
-    ------
-    DataError
-        If the lengths differ, or the references of a query are one text instead of a list.
-
     Examples
     --------
     >>> answers = Answers(["Rome", None, "4"], [["Rome", "Roma"], ["Oslo"], []])
@@ -82,20 +76,6 @@ class Answers:
     answer: list[str | None]
     references: list[list[str]]
     right_refusals: list[float] | None = None
-
-    def __post_init__(self) -> None:
-        if len(self.answer) != len(self.references):
-            raise DataError(
-                "answer and references must have one entry per query; got "
-                f"{len(self.answer)} answers and {len(self.references)} lists of references"
-            )
-        for place, references in enumerate(self.references):
-            # A text is a sequence of its letters: each would be taken for a reference.
-            if isinstance(references, str):
-                raise DataError(
-                    f"the references of row {place} must be a list; got the text {references!r}: "
-                    "put it in a list"
-                )
 
     def __len__(self) -> int:
         return len(self.answer)

@@ -29,7 +29,6 @@ from rageval_report.results import Result
 from rageval_report.scores.catalogue.dialects import (
     DIALECT,
     WFGY,
-    Dialect,
     DialectName,
     dialect_of_name,
 )
@@ -39,11 +38,6 @@ from rageval_report.stats.means import mean_interval
 _HEADLINE = ("figure", "value", "ci_low", "ci_high", "n", "gate", "rule", "threshold", "passed")
 # Traces are compared by equal ids, so advice on changes of their form does not apply.
 _ALIKE = "Write the ids alike in gold_citations and in retrieved_ids"
-_ADVICE = {
-    "same_retrieved": "The pipeline may not get the question: look at what is sent to it",
-    "no_retrieved": "Check the filter or the index of the pipeline, and whether traces have "
-    "retrieved_ids",
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,7 +152,13 @@ def score_traces(
     >>> score_traces(gold, trace, gates={"precision": 0.8}).passed
     True
     """
-    rules = _trace_dialect(dialect, missing, undefined, refusal_pattern)
+    rules = dialect_of_name(dialect)
+    are_usual = (missing, undefined, refusal_pattern) == ("answered", "convention", None)
+    if rules is not None and (rules.name != WFGY.name or not are_usual):
+        raise DataError(
+            f'dialect must be "{WFGY.name}" for traces, whose scorer this is, with its own '
+            f'missing, undefined and refusals; got "{rules.name}". Other dialects need records'
+        )
     gates = DEFAULT_GATES if gates is None else gates
     scored = score_gold_and_traces(
         gold,
@@ -191,30 +191,6 @@ def score_traces(
     )
 
 
-def _trace_dialect(
-    name: DialectName | None, missing: str, undefined: str, refusal_pattern: str | None
-) -> Dialect | None:
-    """The dialect of the scorer of traces, with which no other rules go; None for None."""
-    rules = dialect_of_name(name)
-    if rules is None:
-        return None
-    if rules.name != WFGY.name:
-        raise DataError(
-            f'dialect must be "{WFGY.name}" for traces, whose scorer this is; got "{rules.name}", '
-            f'whose metrics need records: score(records, ..., dialect="{rules.name}")'
-        )
-    options = {"missing": (missing, "answered"), "undefined": (undefined, "convention"),
-               "refusal_pattern": (refusal_pattern, None)}  # fmt: skip
-    for option, (value, rule) in options.items():
-        if value != rule:
-            usual = 'a claim "not in context"' if rule is None else f'{option}="{rule}"'
-            raise DataError(
-                f'{option}="{value}" contradicts dialect="{rules.name}", which has {usual}; leave '
-                "out one of the two"
-            )
-    return rules
-
-
 def _doubts_about_traces(scored: TraceScores) -> list[Doubt]:
     """The doubts about gold citations and retrieved ids."""
     details = scored.details
@@ -226,8 +202,9 @@ def _doubts_about_traces(scored: TraceScores) -> list[Doubt]:
         )
     ]
     return [
-        replace(doubt, advice=_ADVICE.get(doubt.check, _ALIKE))
+        replace(doubt, advice=_ALIKE)
         for doubt in doubts_about_ids(queries)
+        if doubt.check.startswith("ids_")
     ]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from io import BytesIO
-from typing import NamedTuple
 
 import numpy as np
 
@@ -94,23 +93,18 @@ def read_trec_qrels(source: Source) -> IdRows:
     return _rows(source, _BEIR if is_beir else _QRELS)
 
 
-class _Table(NamedTuple):
-    """The columns of a file, and the line of each row."""
-
-    query: list[str]
-    doc: list[str]
-    value: FloatArray
-    line: IntArray
+# Queries, documents, numbers, and the line of each row.
+_Columns = tuple[list[str], list[str], FloatArray, IntArray]
 
 
 def _rows(source: Source, form: LineFormat) -> IdRows:
-    regular = None if form.by_tabs else _regular_table(source.utf8, form)
-    query, doc, value, line = regular or _table_by_line(source, form)
+    regular = None if form.by_tabs else _regular_columns(source.utf8, form)
+    query, doc, value, line = regular or _columns_by_line(source, form)
     texts = np.array(query, dtype=object), np.array(doc, dtype=object)
     return IdRows(*texts, value, form.what, source.name, line)
 
 
-def _regular_table(data: bytes, form: LineFormat) -> _Table | None:
+def _regular_columns(data: bytes, form: LineFormat) -> _Columns | None:
     """The columns of a file of which every line has the right number of words; else None."""
     if data.startswith(b"#") or b"\n#" in data:
         return None
@@ -131,10 +125,10 @@ def _regular_table(data: bytes, form: LineFormat) -> _Table | None:
     except ValueError:
         return None
     is_usable = ~np.isnan(values) if form.is_run else np.isfinite(values)
-    return _Table(query, doc, values, np.arange(1, len(doc) + 1)) if is_usable.all() else None
+    return (query, doc, values, np.arange(1, len(doc) + 1)) if is_usable.all() else None
 
 
-def _table_by_line(source: Source, form: LineFormat) -> _Table:
+def _columns_by_line(source: Source, form: LineFormat) -> _Columns:
     """The columns of a file; the first line that cannot be read is an error."""
     rows: list[tuple[str, str, float, int]] = []
     is_first = True
@@ -160,7 +154,7 @@ def _table_by_line(source: Source, form: LineFormat) -> _Table:
     if not rows:
         raise source.error(f"expected {form.what} ({form.columns}); the file has no rows")
     queries, docs, values, lines = zip(*rows, strict=True)
-    return _Table(list(queries), list(docs), np.array(values), np.array(lines))
+    return list(queries), list(docs), np.array(values), np.array(lines)
 
 
 def _fault(words: list[str], form: LineFormat) -> tuple[str, str] | None:

@@ -16,7 +16,6 @@ import numpy as np
 from rageval_report._registry import Registry
 from rageval_report.errors import (
     DataError,
-    RagevalError,
     RagevalWarning,
     UnknownNameError,
     check_choice,
@@ -36,8 +35,13 @@ from rageval_report.readers.base import (
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.other_files import refusal_of
 from rageval_report.readers.ranking_kinds import likely_kind
-from rageval_report.readers.shared_scales import share_scales
-from rageval_report.readers.table_files import FRAME, ScoreInput, TableSource, source_of
+from rageval_report.readers.table_files import (
+    FRAME,
+    ScoreInput,
+    TableSource,
+    source_of,
+    spoilt_table,
+)
 from rageval_report.scores.pipelines import find_pipelines, split_pipelines, stated_name
 from rageval_report.scores.query_ids import QUERY_ID, NoScoresError
 from rageval_report.scores.query_rows import Totals, query_rows
@@ -47,7 +51,6 @@ from rageval_report.scores.table import DUPLICATES
 __all__ = ["READERS", "Reader", "ReaderOptions", "ScoreFile", "Source", "read", "recognise"]
 
 _HERE = __name__
-_PACKAGE = _HERE.partition(".")[0]
 _RANKINGS = "rankings"
 _MOST_NEAREST = 3
 _USERS_LINE = 7  # from here through read_scores to the line that calls it
@@ -134,10 +137,9 @@ def recognise(source: Source) -> str:
     best = max(marks.values())
     winners = [name for name, mark in marks.items() if mark == best]
     if best < ACCEPTED:
-        # The nearest reader knows the row that spoils its format, which helps more than a list.
-        fault = READERS[winners[0]].fault if best > 0 else None
-        message = refusal_of(source) or _unknown_format(source, marks)
-        raise (fault and fault(source)) or source.error(message)
+        refusal = refusal_of(source)
+        spoilt = spoilt_table(source) if best > 0 and refusal is None else None
+        raise spoilt or source.error(refusal or _unknown_format(source, marks))
     # No silent choice: two readers could give the same file different scores.
     if len(winners) > 1:
         raise source.error(
@@ -154,23 +156,14 @@ def marks_of(source: Source) -> dict[str, float]:
         try:
             marks[name] = float(reader.recognise(source))
         except Exception as exc:
-            # A broken reader from outside is skipped, aloud.
-            outsider = _outsider(name, reader)
-            if outsider is None:
+            # A broken reader of another distribution is skipped, aloud.
+            distribution = READERS.distribution_of(name)
+            if distribution is None:
                 raise
-            message = f"{outsider} failed and is skipped: {type(exc).__name__}: {exc}"
+            message = f"the reader {name!r} of {distribution} is skipped: {exc!r}"
             warnings.warn(message, RagevalWarning, stacklevel=_USERS_LINE)
             marks[name] = 0.0
     return marks
-
-
-def _outsider(name: str, reader: Reader) -> str | None:
-    """Whom to blame for an error in a reader that this package does not bring; else None."""
-    distribution = READERS.distribution_of(name)
-    if distribution is not None:
-        return f"the plug-in reader {name!r} of {distribution}"
-    module = reader.read.__module__
-    return None if module.partition(".")[0] == _PACKAGE else f"the reader {name!r} of {module}"
 
 
 def _unknown_format(source: Source, marks: dict[str, float]) -> str:
@@ -237,20 +230,7 @@ def read(
     ('hybrid', ['001', '002'])
     """
     reading = read_undivided(path, **keywords)
-    query_id, metrics = keywords.get("query_id"), keywords.get("metrics")
-    return divided_on_one_scale(reading, query_id, roles, totals, metrics)
-
-
-def divided_on_one_scale(
-    reading: FileReading,
-    query_id: str | None,
-    roles: Roles | None,
-    totals: Totals,
-    metrics: object,
-) -> list[ScoreFile]:
-    """The pipelines of a file, with the scores of each metric on one scale."""
-    files = divide_pipelines(reading.files, reading.source, query_id, roles, totals)
-    return share_scales(files, reading.source, query_id, roles, metrics)
+    return divide_pipelines(reading.files, reading.source, keywords.get("query_id"), roles, totals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +278,7 @@ def read_undivided(
     for argument, value in arguments.items():
         if value is not None and argument in chosen.options:
             keywords[argument] = value
-    files = _read_with(name, chosen, source, keywords)
+    files = _read_with(chosen, source, keywords)
     for file in files:
         check_unique_names(source, map(str, file.frame))
     # What else a file may be is asked of plain tables only.
@@ -314,30 +294,14 @@ def read_undivided(
     return FileReading(source, name, chosen.sentence, noted)
 
 
-def _read_with(
-    name: str, reader: Reader, source: Source, keywords: Mapping[str, object]
-) -> list[ScoreFile]:
-    """The pipelines in a file; what goes wrong within a reader from outside is blamed on it."""
-    outsider = _outsider(name, reader)
+def _read_with(reader: Reader, source: Source, keywords: Mapping[str, object]) -> list[ScoreFile]:
+    """The pipelines in a file; one of another shape is refused as what it is."""
     try:
-        files = reader.read(source, **keywords)
+        return reader.read(source, **keywords)
     except ShapeError as exc:
         # A framework's reader knows more of its own format than a list of other files does.
         refusal = None if reader.header is None else refusal_of(source)
         raise source.error(refusal or str(exc)) from exc
-    except RagevalError:
-        raise
-    except Exception as exc:
-        if outsider is None:
-            raise
-        raise source.error(f"{outsider} failed: {type(exc).__name__}: {exc}") from exc
-    are_files = isinstance(files, list) and all(isinstance(file, ScoreFile) for file in files)
-    if outsider is not None and not are_files:
-        raise source.error(
-            f"{outsider} returned a {type(files).__name__}; expected a list of ScoreFile, one per "
-            "pipeline"
-        )
-    return files
 
 
 # -- pipelines

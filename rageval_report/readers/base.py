@@ -16,7 +16,6 @@ import pandas as pd
 
 from rageval_report.errors import (
     DataError,
-    ReaderError,
     UnknownNameError,
     did_you_mean,
     named,
@@ -26,7 +25,6 @@ from rageval_report.files.source import Source
 from rageval_report.metrics.ranking_options import RankingOptions
 from rageval_report.scores.catalogue.dialects import DIALECT, DialectName, dialect_of_name
 from rageval_report.scores.correct import Correct
-from rageval_report.scores.descriptions import SharedScale
 from rageval_report.scores.metric import Override, normalise_name
 from rageval_report.scores.query_ids import TEXTS
 from rageval_report.scores.query_rows import Totals, position_of_row
@@ -147,8 +145,6 @@ class ScoreFile:
         The columns that named the pipelines of the file.
     pipeline_confidence : {"certain", "likely", "doubtful"}
         How sure it is that these columns name pipelines.
-    scales : mapping of str to SharedScale
-        The scale of metrics that only all pipelines of the file show, by normalised name.
     is_one_pipeline : bool
         Whether the format itself says that all rows belong to one pipeline; otherwise a column such
         as "model" may divide them.
@@ -185,7 +181,6 @@ class ScoreFile:
     written_by: str = ""
     pipeline_columns: tuple[str, ...] = ()
     pipeline_confidence: Confidence = "certain"
-    scales: Mapping[str, SharedScale] = field(default_factory=dict)
     is_one_pipeline: bool = False
     totals: Totals = "auto"
     line_of_row: Callable[[int], int] | None = None
@@ -229,9 +224,6 @@ class ScoreFile:
 class Reader:
     """How files of one format are recognised and read.
 
-    An error inside a reader of another package is reported with the name of that reader and of its
-    distribution or module.
-
     Parameters
     ----------
     name : str
@@ -249,8 +241,6 @@ class Reader:
         Takes a `Source` and returns the names of the columns; only readers of plain tables have it.
     example : str
         A usual name of such a file, for the list of formats.
-    fault : callable, optional
-        Takes a `Source` that it nearly recognises and returns the error that says what is wrong.
 
     Examples
     --------
@@ -266,7 +256,6 @@ class Reader:
     options: tuple[str, ...] = ()
     header: Callable[[Source], list[str]] | None = None
     example: str = ""
-    fault: Callable[[Source], ReaderError | None] | None = None
 
 
 def in_dialect(file: ScoreFile, dialect: DialectName | None, system: DialectName) -> ScoreFile:

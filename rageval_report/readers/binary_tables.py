@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 import zipfile
 from collections.abc import Iterable
-from io import BytesIO
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -30,11 +29,8 @@ from rageval_report.scores.saved_tables import TABLE_KEY
 # -- Excel
 
 _ZIP = b"PK\x03\x04"
-_CELL_ERRORS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"))
 # A workbook of numbers unpacks to about ten times its size; far more may be a zip bomb.
 _LARGEST_RATIO, _HARMLESS = 300, 1 << 28
-_MOST_ROWS = 1 << 20  # of a sheet, in Excel
-_SAVE_AGAIN = "save the workbook again with Excel, or save the sheet as CSV"
 
 
 class _Sheet(NamedTuple):
@@ -54,7 +50,7 @@ def _recognise_excel(source: Source) -> float:
             return 0.9 if any(name.startswith("xl/") for name in archive.namelist()) else 0.1
     # Cut, or of a version that Python cannot read; the error comes when it is read.
     except (zipfile.BadZipFile, NotImplementedError):
-        return 0.6 if b"xl/" in source.data or b"[Content_Types].xml" in source.head else 0.1
+        return 0.6 if b"[Content_Types].xml" in source.head else 0.1
 
 
 def read_excel(
@@ -72,17 +68,12 @@ def read_excel(
     if sheet is None and others:
         notes.append(f"read from sheet {read.name!r}; the other sheets are {named(others)}")
     cells = {name: read.columns[name] for name in select_columns(read.columns, columns, query_id)}
-    for name, column in cells.items():
-        n = sum(isinstance(cell, str) and cell in _CELL_ERRORS for cell in column)
-        if n:
-            notes.append(f"{n} cells of {name!r} contain the error of a formula and are unscored")
-            cells[name] = [None if str(cell) in _CELL_ERRORS else cell for cell in column]
     frame, comma_notes = use_decimal_sign(source, frame_of(cells, query_id), decimal)
     return single_pipeline(source, frame, [*notes, *comma_notes], read.numbers.__getitem__)
 
 
 def _read_sheet(source: Source, sheet: str | int | None = None) -> _Sheet:
-    library = load("openpyxl")
+    load("openpyxl")
     try:
         with zipfile.ZipFile(source.path_or_buffer()) as archive:
             members = archive.infolist()
@@ -91,22 +82,30 @@ def _read_sheet(source: Source, sheet: str | int | None = None) -> _Sheet:
             raise source.error(
                 f"the workbook expands to more than {_LARGEST_RATIO} times its size; save it as CSV"
             )
-        content = BytesIO(source.data)  # openpyxl checks the suffix of a path
         with warnings.catch_warnings():
             # It warns of parts that hold no cells, such as styles and print settings.
             warnings.simplefilter("ignore")
-            # data_only gives the values that Excel computed last, and not formulas.
-            book = library.load_workbook(content, read_only=True, data_only=True)
-            name = _sheet_name(book.sheetnames, sheet)
-            rows = _rows_of(source, book[name])
-        book.close()
+            with pd.ExcelFile(source.path_or_buffer(), engine="openpyxl") as book:
+                names = list(map(str, book.sheet_names))
+                name = _sheet_name(names, sheet)
+                frame = book.parse(name, header=None, dtype=object, na_filter=False)
     except (DataError, UnknownNameError):
         raise
     # On damaged files openpyxl raises nearly any error.
     except Exception as exc:
         raise source.error(f"this workbook cannot be read; is it cut? ({exc})") from exc
-    columns = _columns_of(source, name, list(rows.values()))
-    return _Sheet(book.sheetnames, name, columns, list(rows)[1:])
+    # Errors of formulas are NaN, and blanks are empty texts.
+    table = frame.astype(object).where(frame.notna() & (frame != ""), None)
+    table = table[table.notna().any(axis=1)].loc[:, lambda cells: cells.notna().any()]
+    if not len(table):
+        raise source.error(f"the sheet {name!r} is empty; choose another with sheet=")
+    heads = ["" if cell is None else str(cell).strip() for cell in table.iloc[0]]
+    header = [head or f"Unnamed: {place}" for head, place in zip(heads, table, strict=True)]
+    check_no_data_in_header(source, header)
+    check_unique_names(source, header)
+    rows = table.iloc[1:]
+    columns = {head: rows[place].tolist() for head, place in zip(header, table, strict=True)}
+    return _Sheet(names, name, columns, [int(row) + 1 for row in rows.index])
 
 
 def _sheet_name(names: list[str], sheet: str | int | None) -> str:
@@ -115,51 +114,6 @@ def _sheet_name(names: list[str], sheet: str | int | None) -> str:
     if isinstance(sheet, str) and sheet not in names:
         raise UnknownNameError("sheet", sheet, names)
     return sheet if isinstance(sheet, str) else names[sheet or 0]
-
-
-def _rows_of(source: Source, sheet: Any) -> dict[int, list[Any]]:
-    """The rows of a sheet that are not blank, by their numbers; chart sheets have none."""
-    rows: dict[int, list[Any]] = {}
-    if not hasattr(sheet, "iter_rows"):
-        return rows
-    # The sheet states how many rows and columns it has, and rows would be filled up to that: a
-    # workbook of a few kilobytes can state 17 billion cells.
-    sheet.reset_dimensions()
-    for number, row in enumerate(sheet.iter_rows(), 1):
-        # Rows are filled up to the number of the next one, which may be damaged.
-        if number > _MOST_ROWS:
-            raise source.error(
-                f"the sheet {sheet.title!r} has a row with a number over {_MOST_ROWS:,}, the most "
-                f"that Excel has; {_SAVE_AGAIN}"
-            )
-        # Cells of a row that belong to another row would take the place of other cells.
-        for cell in row:
-            if cell.value is not None and cell.row != number:
-                raise source.error(
-                    f"row {number} of the sheet {sheet.title!r} has the cell {cell.coordinate}, "
-                    f"which belongs to another row; {_SAVE_AGAIN}"
-                )
-        cells = [cell.value for cell in row]
-        if any(cell is not None for cell in cells):
-            rows[number] = cells
-    return rows
-
-
-def _columns_of(source: Source, name: str, rows: list[list[Any]]) -> dict[str, list[Any]]:
-    """The columns by the cells of the first row, without blank ones."""
-    if not rows:
-        raise source.error(f"the sheet {name!r} is empty; choose another with sheet=")
-    width = max(map(len, rows))
-    columns = zip(*(row + [None] * (width - len(row)) for row in rows), strict=True)
-    named_columns = [
-        (("" if head is None else str(head).strip()) or f"Unnamed: {position}", cells)
-        for position, (head, *cells) in enumerate(columns)
-        if head is not None or any(cell is not None for cell in cells)
-    ]
-    header = [name for name, _ in named_columns]
-    check_no_data_in_header(source, header)
-    check_unique_names(source, header)
-    return dict(named_columns)
 
 
 def _header_of_excel(source: Source) -> list[str]:
@@ -227,14 +181,8 @@ def read_parquet(
             cells = _pyarrow().parquet.read_table(source.path_or_buffer(), **options)
             raw |= {name: cells.column(name).to_pylist() for name in lists}
     except _errors_of_damage() as exc:
-        problem = _text_damage(source, schema, kept) or _first_line(exc)
-        raise source.error(f"this Parquet file is damaged: {problem}") from exc
+        raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
     if description is not None:
-        lost = [name for name in kept if name not in frame]
-        if lost:  # for example an index by the metadata of pandas
-            raise source.error(
-                f"this Parquet file is damaged: its columns {named(lost)} are not read"
-            )
         return described_file(source, description, raw, columns=columns, query_id=query_id)
     # Databases write decimals for 0.5.
     is_decimal = _pyarrow().types.is_decimal
@@ -263,22 +211,6 @@ def _schema(source: Source) -> Any:
 def _errors_of_damage() -> tuple[type[Exception], ...]:
     """The exceptions that pyarrow raises for damaged files."""
     return (_pyarrow().ArrowException, OSError, ValueError, KeyError, TypeError)
-
-
-def _text_damage(source: Source, schema: Any, columns: list[str]) -> str:
-    """Which column has texts that are not UTF-8, as some versions of pyarrow do not say."""
-    types = _pyarrow().types
-    for name in columns:
-        kind = schema.field(name).type
-        if types.is_string(kind) or types.is_large_string(kind):
-            try:
-                table = _pyarrow().parquet.read_table(source.path_or_buffer(), columns=[name])
-                table.column(0).validate(full=True)
-            except _pyarrow().ArrowInvalid:
-                return f"column {name!r} has texts that are not UTF-8"
-            except _errors_of_damage():  # other damage, of which the exception has the words
-                continue
-    return ""
 
 
 def _first_line(exc: BaseException) -> str:

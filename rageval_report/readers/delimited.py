@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from pandas.errors import ParserWarning
 
-from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.errors import DataError, named
 from rageval_report.files.outgoing_text import restore_formula
 from rageval_report.files.source import Source
 from rageval_report.readers.base import (
@@ -109,34 +109,25 @@ class _LeftOut(NamedTuple):
 def _start(text: str, delimiter: str) -> tuple[int, int, list[_LeftOut]]:
     """The offset of the header, its line, and the lines before it."""
     left_out: list[_LeftOut] = []
-    offset = offset_of_last = 0
+    offset = 0
     for number, line in enumerate(io.StringIO(text, newline=""), 1):
         if line.strip():
             is_hint = not left_out and _SEPARATOR_HINT.fullmatch(line)
             reason = "the delimiter" if is_hint else reason_of_line(line.strip("\r\n"))
-            if not reason:
-                is_comment = bool(left_out) and left_out[-1].reason == "a comment"
-                comment = text[offset_of_last:offset]
-                if is_comment and _is_header(comment, text[offset:], delimiter):
-                    return offset_of_last, left_out[-1].line, left_out[:-1]
+            is_marked_header = reason == "a comment" and _names_ids(line, delimiter)
+            if not reason or is_marked_header:
                 return offset, number, left_out
             left_out.append(_LeftOut(number, reason))
-            offset_of_last = offset
         offset += len(line)
     return 0, 1, []
 
 
-def _is_header(comment: str, rest: str, delimiter: str) -> bool:
-    """Whether a line that begins with "#" is the header of the rows that follow."""
-    header, first = next(rows(comment, delimiter)).cells, next(rows(rest, delimiter)).cells
-    # A comment may have as many commas as the header has; known names show which is which.
-    is_as_wide = 1 < len(header) == len(first)
-    return is_as_wide and (_names_ids(header) or not _names_ids(first))
-
-
-def _names_ids(cells: Sequence[str]) -> bool:
-    names = [cell.strip().lstrip("#/ ") for cell in cells]
-    return id_column_of(names) is not None or first_named(names, QUESTION) is not None
+def _names_ids(line: str, delimiter: str) -> bool:
+    """Whether a line that begins with "#" is the header."""
+    names = [cell.strip().lstrip("#/ ") for cell in line.split(delimiter)]
+    return len(names) > 1 and (
+        id_column_of(names) is not None or first_named(names, QUESTION) is not None
+    )
 
 
 # -- which delimiter
@@ -199,52 +190,6 @@ def _find_delimiter(source: Source) -> str:
     return best[0] if best else ","
 
 
-def find_misfit(source: Source) -> ReaderError | None:
-    """The error about the first row of a text that is hardly a table; None if no delimiter fits."""
-    if not source.is_text or source.starts_like_json:
-        return None
-    for delimiter in best_delimiters(source):
-        header, *others = islice(rows(source.once(_sample_of), delimiter), _SAMPLE)
-        width = len(header.cells)
-        for row in others:
-            if len(row.cells) != width:
-                return source.error(
-                    f"no reader recognises this file; split at {delimiter!r}, this row has "
-                    f"{len(row.cells)} fields, the header has {width}. Is a delimiter or a "
-                    "quote missing? If this is not a table, choose with reader=...",
-                    line=row.line,
-                )
-    return None
-
-
-# -- tables of Markdown and of database shells
-
-_RULE = re.compile(r"[ \t|+:=\-]*-[ \t|+:=\-]*")
-_BAR = re.compile(r"(?<!\\)\|")
-
-
-def _without_bars(text: str) -> str:
-    """A text with bars; that of Markdown or of a database shell without outer bars and blanks."""
-    offset, _, _ = _start(text, "|")
-    lines = [line.strip() for line in _lines(text[offset:])]
-    header = lines[0] if lines else ""
-    is_box = len(header) > 2 and header[0] == header[-1] == "|"
-    if not is_box and all(cell == cell.strip() for cell in header.split("|")):
-        return text
-    written = io.StringIO(newline="")
-    writer = csv.writer(written, delimiter="|", lineterminator="\n")
-    written.write(text[:offset])
-    for place, line in enumerate(lines):
-        if _RULE.fullmatch(line) and (place == 1 or "--" in line):
-            written.write("\n")
-        elif "|" in line:
-            inner = line.removeprefix("|").removesuffix("|") if is_box else line
-            writer.writerow([cell.strip().replace("\\|", "|") for cell in _BAR.split(inner)])
-        else:
-            written.write(f"{line}\n")
-    return written.getvalue()
-
-
 # -- the text of a table
 
 
@@ -260,9 +205,8 @@ class _Table:
     left_out: tuple[_LeftOut, ...] = ()
 
     @classmethod
-    def of(cls, source: Source, content: str, delimiter: str) -> _Table:
-        """The table in the content, or the beginning of the content, of a file."""
-        text = _without_bars(content) if delimiter == "|" else content
+    def of(cls, source: Source, text: str, delimiter: str) -> _Table:
+        """The table in the text, or the beginning of the text, of a file."""
         offset, line, left_out = _start(text, delimiter)
         header = next(rows(text[offset:], delimiter, line), None)
         if header is None:
@@ -290,6 +234,8 @@ class _Table:
 
     def without(self, reasons: dict[int, str]) -> _Table:
         """The table with blanks in place of some lines, so that the others keep their numbers."""
+        if not reasons:
+            return self
         lines = _lines(self.body)
         for line in reasons:
             lines[line - self.line] = re.sub(r"[^\r\n]", "", lines[line - self.line])
@@ -489,7 +435,7 @@ def _described_cells(source: Source, description: TableDescription) -> pd.DataFr
     types = {name: kind if kind in numbers else "str" for name, kind in saved.items()}
     types |= dict.fromkeys(description.metrics, "float64")
     try:
-        raw = pd.read_csv(
+        raw: pd.DataFrame = pd.read_csv(
             io.BytesIO(source.utf8),
             sep=description.delimiter,
             # By position, so that no name of a column is changed.
@@ -503,12 +449,18 @@ def _described_cells(source: Source, description: TableDescription) -> pd.DataFr
             f"this table cannot be read by the description beside it: {exc}. Remove "
             f"{source.name}{COMPANION} to read it as any table"
         ) from exc
-    return restore_formulas(raw) if description.is_neutralised else raw
+    return raw
 
 
 def read_as_text(source: Source) -> tuple[pd.DataFrame, list[int]]:
     """A table whose cells are all texts, without the checks of scores, and the line of each row."""
     table = _Table.of(source, source.text, best_delimiters(source)[0]).checked()
+    for row in table.rows:
+        if len(_lines(row.text)) > 1:
+            raise source.error(
+                "a field spans several lines, so rows may be swallowed; is a quote missing?",
+                line=row.line + len(_lines(row.text)) - 1,
+            )
     frame = pd.DataFrame([row.cells for row in table.rows], columns=table.header, dtype=object)
     return frame, [row.line for row in table.rows]
 
@@ -530,7 +482,6 @@ CSV = Reader(
     _OPTIONS,
     header_names,
     "scores.csv",
-    find_misfit,
 )
 TSV = Reader(
     "tsv",
@@ -540,5 +491,4 @@ TSV = Reader(
     _OPTIONS,
     header_names,
     "scores.tsv",
-    find_misfit,
 )

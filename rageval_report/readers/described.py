@@ -123,8 +123,6 @@ def described_file(
             "details; if they are metrics, name all metrics with metrics=[...]"
         )
     n_written = description.n_queries
-    if n_written not in (0, len(frame)):
-        notes.append(f"the file was written with {n_written} rows and has {len(frame)} now")
     is_whole = len(frame) == n_written
     return [
         ScoreFile(

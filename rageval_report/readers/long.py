@@ -64,11 +64,6 @@ class _Roles:
     state: str | None
     error: str | None
 
-    @property
-    def may_be_pipelines(self) -> bool:
-        """Whether the metrics may be pipelines: a "name" and its "score"."""
-        return (normalise_name(self.metric), normalise_name(self.value)) == ("name", "score")
-
 
 def _is_long(columns: Sequence[str], metrics: Sequence[str]) -> bool:
     """Whether names alone show a table with one row per score, with one of these for metrics."""
@@ -295,7 +290,7 @@ def read_long(
         ]
     except DataError as exc:
         raise source.error(str(exc)) from exc
-    every_note = (*table.notes, *_notes_of(frame, roles), *notes)
+    every_note = (*table.notes, *_notes_of(roles), *notes)
     files = [replace(file, notes=(*every_note, *file.notes)) for file in files]
     return files if query_id is not None else [_with_known_ids(file, roles) for file in files]
 
@@ -318,10 +313,9 @@ def _check_filled(source: Source, frame: pd.DataFrame, column: str) -> None:
     cells = frame[column]
     wrong = _is_blank(cells) | ~cells.map(lambda cell: isinstance(cell, str | Real))
     if wrong.any():
-        numbers = [row + 1 for row in wrong.to_numpy().nonzero()[0][:5].tolist()]
         raise source.error(
-            f"every row needs a text or a number in {column!r}; the data rows {named(numbers)}, "
-            "counted from 1, have none"
+            f"every row needs a text or a number in {column!r}; the data row "
+            f"{int(wrong.to_numpy().argmax()) + 1}, counted from 1, has none"
         )
 
 
@@ -332,27 +326,18 @@ def _check_single(source: Source, frame: pd.DataFrame, names: pd.Series, roles: 
     )
     repeated = keys[keys.duplicated()].drop_duplicates()
     if len(repeated):
-        shown = [
-            f"{row.metric} of {row.query!r} in {row.pipeline!r}"
-            for row in repeated.head(5).itertuples()
-        ]
-        more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
+        first = repeated.iloc[0]
         raise source.error(
-            "a query must have one value of a metric; these appear more than once: "
-            f'{", ".join(shown)}{more}. Average them with repeats="mean"'
+            f"a query must have one value of a metric; {len(repeated)} appear more than once, such "
+            f"as {first['metric']} of {first['query']!r} in {first['pipeline']!r}. Average them "
+            'with repeats="mean"'
         )
 
 
-def _notes_of(frame: pd.DataFrame, roles: _Roles) -> Iterator[str]:
+def _notes_of(roles: _Roles) -> Iterator[str]:
     yield f"a long table: metrics are in column {roles.metric!r}, scores in {roles.value!r}"
     if roles.pipeline is not None and normalise_name(roles.pipeline) != "pipeline":
         yield f"the pipelines are in column {roles.pipeline!r}"
-    names = frame[roles.metric].astype(str).unique()
-    if roles.may_be_pipelines and not any(map(Catalogue().find, names)):
-        yield (
-            f"{named(names)} in column {roles.metric!r} are read as metrics; if they are "
-            "pipelines, rename the column to 'pipeline'"
-        )
 
 
 def _with_known_ids(file: ScoreFile, roles: _Roles) -> ScoreFile:
@@ -372,12 +357,11 @@ def _read_scores(
     frame: pd.DataFrame, names: pd.Series, roles: _Roles
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """The columns of each metric for its rows, all pipelines on one scale, and notes."""
-    cells, reasons, left_out = _cells_with_states(frame, roles)
+    cells, reasons = _cells_with_states(frame, roles)
     has_companions = (roles.reason, roles.state, roles.error) != (None, None, None)
     is_repeated = pd.DataFrame({"name": names, "query": frame[roles.query]})
     catalogue, scores = Catalogue(), {}
     notes: list[str] = []
-    labels: list[str] = []
     for name, rows in frame.groupby(frame[roles.metric].astype(str), sort=False):
         metric, values = str(name), rows[roles.value]
         scores[metric] = values.to_frame(metric)
@@ -389,8 +373,8 @@ def _read_scores(
         own = [cells[row] for row in rows.index]
         try:
             read = read_cells(own, column)
-            if SCORED not in read.states and read.unread and not left_out & {*rows.index}:
-                labels.append(metric)
+            if SCORED not in read.states and read.unread:
+                # Words, such as those of categories, are no scores.
                 scores[metric] = values.to_frame(f"{metric}_label")
                 continue
         except DataError:
@@ -401,38 +385,25 @@ def _read_scores(
         parsed = parsed_columns(metric, read, [reasons[row] for row in rows.index])
         scores[metric] = pd.DataFrame(parsed, index=rows.index)
         notes += read.notes
-        n = len(left_out & {*rows.index})
-        if n:
-            notes.append(
-                f"{n} values of {metric!r} are left out, because their row has an error or a state "
-                "that says there is no score"
-            )
-    if labels:
-        notes.append(f"kept as labels, because they are words and not scores: {named(labels)}")
     return scores, notes
 
 
-def _cells_with_states(
-    frame: pd.DataFrame, roles: _Roles
-) -> tuple[list[Any], list[str | None], set[int]]:
-    """The cell of each row, "n/a" or None where its state or error says so; reasons; left out."""
+def _cells_with_states(frame: pd.DataFrame, roles: _Roles) -> tuple[list[Any], list[str | None]]:
+    """The cell of each row, "n/a" or None where its state or error says so, and reasons."""
 
     def texts(column: str | None) -> list[str | None]:
         return [None] * len(frame) if column is None else list(map(text_or_none, frame[column]))
 
     cells: list[Any] = frame[roles.value].tolist()
-    reasons, left_out = texts(roles.reason), set()
+    reasons = texts(roles.reason)
     for row, (word, error) in enumerate(zip(texts(roles.state), texts(roles.error), strict=True)):
         state = _STATES.get((word or "").strip().lower().replace(" ", "_"))
         is_failed = error is not None or state == FAILED
-        if not is_failed and state not in (NOT_APPLICABLE, MISSING):
-            continue
-        if not pd.isna(cells[row]):
-            left_out.add(row)
-        cells[row] = "n/a" if state == NOT_APPLICABLE else None
-        own_reason = None if state == MISSING else reasons[row]  # a reason would make it failed
-        reasons[row] = error or own_reason or ("it failed" if is_failed else None)
-    return cells, reasons, left_out
+        if is_failed or state in (NOT_APPLICABLE, MISSING):
+            cells[row] = "n/a" if state == NOT_APPLICABLE else None
+            own_reason = None if state == MISSING else reasons[row]  # it would make it failed
+            reasons[row] = error or own_reason or ("it failed" if is_failed else None)
+    return cells, reasons
 
 
 # -- one pipeline
@@ -447,52 +418,46 @@ def _score_file(
 ) -> ScoreFile:
     ids = rows[roles.query]
     queries = pd.Index(ids.drop_duplicates(), dtype=object)
-    first_rows = rows.index[~ids.duplicated()].tolist()
-
-    def first(cells: pd.Series) -> list[Any]:
-        """The cells in the first row of each query."""
-        own = ids.loc[cells.index]
-        return list(cells[~own.duplicated()].set_axis(own[~own.duplicated()]).reindex(queries))
-
+    first_rows = rows[~ids.duplicated()]
+    # As texts, because cells may be lists, which cannot be compared as keys.
+    others = rows.columns.difference([*vars(roles).values()], sort=False)
+    n_values = rows[others].astype(str).groupby(ids, sort=False).nunique().max()
     columns: CellsByColumn = {roles.query: queries.tolist()}
-    by_metric = []
-    for label in rows.columns.difference([*vars(roles).values()], sort=False):
-        # As texts, because cells may be lists, which cannot be compared as keys.
-        cells = pd.DataFrame({"query": ids, "cell": rows[label].astype(str)}).drop_duplicates()
-        if cells["query"].duplicated().any():
-            by_metric.append(label)
-        else:
-            _add_columns(columns, {label: first(rows[label])})
+    columns |= {label: first_rows[label].tolist() for label in others if n_values[label] < 2}
     metrics: list[str] = []
     labels: CellsByColumn = {}
     most = pd.Series(0, queries)
     for metric, part in rows.groupby(rows[roles.metric].astype(str), sort=False):
+        own_ids = ids.loc[part.index]
         read = scores[str(metric)].loc[part.index]
+        of_first = read[~own_ids.duplicated()].set_axis(own_ids[~own_ids.duplicated()])
+        own = {str(label): list(cells) for label, cells in of_first.reindex(queries).items()}
         if metric not in read:
-            labels |= {str(label): first(read[label]) for label in read}
+            labels |= own
             continue
         metrics.append(str(metric))
-        own: CellsByColumn = {str(label): first(read[label]) for label in read}
         if is_numeric_dtype(read[metric].dtype):
             # A repeat that failed is left out of the mean, not counted as 0.
-            means = read[metric].groupby(ids.loc[part.index], sort=False).mean()
-            own[metric] = means.reindex(queries).tolist()
+            means = read[metric].groupby(own_ids, sort=False).mean()
+            own[str(metric)] = means.reindex(queries).tolist()
         state = f"{metric}_state"
         if state in own:
             # Scored if any of the repeats is; missing if there is no row.
             own[state] = [
                 SCORED if mean == mean else first if isinstance(first, str) and first != SCORED
                 else MISSING
-                for first, mean in zip(own[state], own[metric], strict=True)
+                for first, mean in zip(own[state], own[str(metric)], strict=True)
             ]  # fmt: skip
         _add_columns(columns, own)
-        _add_columns(columns, {f"{metric}_{label}": first(part[label]) for label in by_metric})
-        most = most.combine(part[roles.query].value_counts(), max, fill_value=0)
+        most = most.combine(own_ids.value_counts(), max, fill_value=0)
     _add_columns(columns, labels)
     notes: tuple[str, ...] = ()
+    left_out = [label for label in others if n_values[label] > 1]
+    if left_out:
+        notes = (f"left out, because they differ within a query: {named(left_out)}",)
     if most.max() > 1:
         _add_columns(columns, {"n_repeats": most.reindex(queries).astype(int).tolist()})
-        notes = ("the score of a query is the mean over its repeats that have one",)
+        notes = (*notes, "the score of a query is the mean over its repeats that have one")
     # Ids 1 and "1" stay different.
     frame = pd.DataFrame(
         {
@@ -504,7 +469,7 @@ def _score_file(
         *(frame, name),
         metric_columns=tuple(metrics),
         notes=notes,
-        line_of_row=line_of_row and (lambda row: line_of_row(first_rows[row])),
+        line_of_row=line_of_row and (lambda row: line_of_row(int(first_rows.index[row]))),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from rageval_report.errors import (
     named,
 )
 from rageval_report.files.inputs import STANDARD_INPUT, is_file_input
-from rageval_report.files.source import LARGE, Source
+from rageval_report.files.source import Source
 from rageval_report.metrics.joining import IdRows, from_frame
 from rageval_report.metrics.ranking_options import DEFAULT_METRICS, RankingOptions
 from rageval_report.metrics.ranking_scores import (
@@ -42,7 +42,6 @@ from rageval_report.readers.ranking_kinds import (
     RANKS,
     SCORES,
     RankingKind,
-    first_line_number,
     first_lines,
     is_document_id,
     is_json_number,
@@ -63,20 +62,11 @@ _SUFFIXES = frozenset(
     )
 )
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_TAIL = 1 << 12
 _TAG = 5  # the place of the tag in a line of a TREC run
 
 _COUNT_AS_RANKS = (
     "the numbers count 1, 2, 3, ... in every query and are read as ranks; if they are scores, the "
     'highest the best, pass values="scores"'
-)
-_COUNT_AS_SCORES = (
-    "the numbers count 1, 2, 3, ... in every query, and the header calls them scores, so the "
-    'highest is the best; if they are ranks, pass values="ranks"'
-)
-_ROW_SCORES = (
-    "write a score for each document; if the last column is a rank: "
-    'awk \'{print $1, "Q0", $3, $4, -$4, "run"}\' FILE > NEW'
 )
 
 
@@ -105,10 +95,9 @@ def run_file(source: Source, values: Values | None = None) -> RankingFile:
     if kind is not None and kind.side == "judgments":
         raise source.error(
             f"expected a ranking; this looks like {kind.what}. If run and judgments are swapped, "
-            f"exchange them; if it is a ranking, {_ROW_SCORES}",
-            line=first_line_number(source),
+            "exchange them; if it is a ranking, write a score for each document",
         )
-    _refuse_neither(source, kind, "a ranking")
+    _check_known(source, kind, "a ranking")
     if kind is None or kind.form == "trec":
         return _trec_run(source)
     if kind.form == "json":
@@ -125,9 +114,8 @@ def judgments_file(source: Source) -> RankingFile:
         raise source.error(
             f"expected judgments; this looks like {kind.what}: are the run and qrels swapped? "
             "Judgments have the columns query_id, iteration, doc_id, relevance",
-            line=first_line_number(source),
         )
-    _refuse_neither(source, kind, "judgments")
+    _check_known(source, kind, "judgments")
     if kind is not None and kind.form == "json":
         return RankingFile(_json_table(source, "relevance"), source.notes)
     if kind is not None and kind.form == "table":
@@ -138,12 +126,7 @@ def judgments_file(source: Source) -> RankingFile:
     return RankingFile(read_trec_qrels(source), source.notes)
 
 
-def _refuse_neither(source: Source, kind: RankingKind | None, expected: str) -> None:
-    if kind is not None and kind.side == "neither":
-        raise source.error(
-            f"expected {expected}; this looks like {kind.what}, without documents. Score the run "
-            "that the means were computed from"
-        )
+def _check_known(source: Source, kind: RankingKind | None, expected: str) -> None:
     if kind is None and source.is_text and source.starts_like_json:
         _ = source.document  # damaged JSON: the error names the line
         raise source.error(
@@ -158,48 +141,9 @@ def _refuse_neither(source: Source, kind: RankingKind | None, expected: str) -> 
 
 
 def _trec_run(source: Source) -> RankingFile:
-    lines = [line.split() for line in first_lines(source)]
-    if source.plain_path is not None and source.size > _TAIL:
-        with source.plain_path.open("rb") as file:
-            file.seek(-_TAIL, 2)
-            tail = file.read()
-    else:  # the end of a large gzipped file is not worth unpacking it twice
-        tail = b"" if source.size > LARGE else source.data[-_TAIL:]
-    last = [line.split() for line in tail.decode("utf-8", "replace").splitlines() if line.strip()]
-    ends = [*lines[:1], *last[-1:]]
-    tags = [words[_TAG] for words in ends if len(words) > _TAG]
-    notes = []
-    if len(tags) > 1 and tags[0] != tags[-1]:
-        notes.append(
-            f"the first line has the tag {tags[0]!r} and the last {tags[-1]!r}; all lines are read "
-            "as one run: if they are several, split the file by its sixth column"
-        )
-    contrary = _contrary_query(lines)
-    if contrary is not None:
-        notes.append(
-            f"the ranks run against the scores, as in query {contrary!r}: scores decide, the "
-            "highest first, as in trec_eval; if a lower score is better, turn the signs: awk "
-            "'{$5 = -$5; print}' FILE > NEW"
-        )
-    tag = ends[0][_TAG] if ends and len(ends[0]) > _TAG else None
-    return RankingFile(read_trec_run(source), tuple(notes), tag)
-
-
-def _contrary_query(lines: Iterable[Sequence[str]]) -> str | None:
-    """A query of the first lines, if the scores of most of them grow with the ranks."""
-    by_query: dict[str, list[tuple[float, float]]] = {}
-    try:
-        for words in lines:
-            by_query.setdefault(words[0], []).append((float(words[3]), float(words[4])))
-    except (ValueError, IndexError):  # the reader names the line
-        return None
-    scores = {
-        query: [score for _, score in sorted(pairs)]
-        for query, pairs in by_query.items()
-        if len(pairs) > 1
-    }
-    contrary = [q for q, row in scores.items() if row[0] < row[-1] and row == sorted(row)]
-    return contrary[0] if len(contrary) * 2 > len(scores) else None
+    words = (first_lines(source) or [""])[0].split()
+    tag = words[_TAG] if len(words) > _TAG else None
+    return RankingFile(read_trec_run(source), tag=tag)
 
 
 # -- numbers that may be ranks
@@ -210,12 +154,9 @@ def _run_of_three_columns(source: Source, values: Values | None) -> RankingFile:
     rows = read_beir_run(source)
     last = (first_lines(source) or [""])[0].split("\t")[-1:]
     names_ranks, names_scores = (first_named(last, names) is not None for names in (RANKS, SCORES))
-    notes: tuple[str, ...] = ()
-    if values is None and not names_ranks and _count_up(rows):
-        notes = (_COUNT_AS_SCORES if names_scores else _COUNT_AS_RANKS,)
-    are_ranks = values == "ranks" or (
-        values is None and (names_ranks or notes == (_COUNT_AS_RANKS,))
-    )
+    counts = values is None and not names_ranks and not names_scores and _count_up(rows)
+    are_ranks = values == "ranks" or counts or (values is None and names_ranks)
+    notes = (_COUNT_AS_RANKS,) if counts else ()
     return RankingFile(replace(rows, value=-rows.value) if are_ranks else rows, notes)
 
 
@@ -238,13 +179,12 @@ def _json_table(source: Source, number: str) -> Mapping[str, Any]:
                 f"ids; got {docs!r}"
             )
         if isinstance(docs, list):
-            wrong = [(doc, "an id") for doc in docs if not is_document_id(doc)]
+            wrong = [doc for doc in docs if not is_document_id(doc)]
         else:
-            wrong = [
-                (n, f"a {number} that is a number") for n in docs.values() if not is_json_number(n)
-            ]
+            wrong = [value for value in docs.values() if not is_json_number(value)]
         if wrong:
-            raise source.error(f"query {query!r}: expected {wrong[0][1]}; got {wrong[0][0]!r}")
+            what = "ids" if isinstance(docs, list) else f"a {number} that is a number"
+            raise source.error(f"query {query!r}: expected {what}; got {wrong[0]!r}")
     return table
 
 
@@ -328,8 +268,6 @@ def _rows_of(
 
 # -- scoring
 
-# Grades are few: 0 to 4 in TREC's newest tracks, up to 5 elsewhere.
-_MOST_GRADES = 6
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -396,7 +334,7 @@ def score_file_of_ranking(
         # The settings that can move a number, if they are not the usual ones.
         settings = ", ".join(f"{name} {value}" for name, value in chosen.items())
         notes.append(f"scored with {settings}")
-    notes += [*_doubts(run, judgments, ranked), *ranked.notes]
+    notes += [*_doubts(ranked), *ranked.notes]
     config = {} if run.tag is None else {"tag": run.tag}
     if system is not None:
         config[DIALECT] = system.name
@@ -426,51 +364,13 @@ def _judgments(qrels: object, run: Source) -> RankingFile:
 # -- doubts
 
 
-def _doubts(run: RankingFile, judgments: RankingFile, ranked: RankedScores) -> Iterator[str]:
+def _doubts(ranked: RankedScores) -> Iterator[str]:
     """What looks wrong, although every line can be read."""
-    few = _few_whole_numbers(run.content)
-    if few:
-        yield (
-            f"the scores of the run are only the whole numbers {few[0]} to {few[-1]}: if the file "
-            "holds judgments, exchange run and qrels"
-        )
     doubts = doubts_about_rankings(ranked.joined)
     yield from (doubt.note for doubt in doubts)
     judged = [column for column in ranked.details if str(column).startswith("n_judged")]
     if not doubts and judged and not ranked.details[judged].to_numpy().any():
-        ids = [_first_document(content) for content in (run.content, judgments.content)]
-        examples = f": {ids[0]!r} in the run, {ids[1]!r} in the judgments" if all(ids) else ""
         yield (
             "no retrieved document within the cutoffs is judged; are document ids written "
-            f"differently{examples}?"
+            "differently?"
         )
-
-
-def _few_whole_numbers(content: object) -> list[int]:
-    """The scores of a run, if they look like grades: few, and whole; else none."""
-    if isinstance(content, IdRows):
-        values = content.value
-    elif isinstance(content, Mapping):
-        docs = [docs for docs in content.values() if isinstance(docs, Mapping)]
-        try:
-            values = np.array([value for row in docs for value in row.values()], np.float64)
-        except OverflowError:  # a score that no float holds is not a grade
-            return []
-    else:
-        return []
-    distinct = np.unique(values)
-    are_grades = (
-        0 < len(distinct) <= min(_MOST_GRADES, len(values) // 2)
-        and ((distinct == np.round(distinct)) & (distinct >= 0) & (distinct < _MOST_GRADES)).all()
-    )
-    return [int(value) for value in distinct] if are_grades else []
-
-
-def _first_document(content: object) -> str | None:
-    """The id of some document, to show how ids are written."""
-    if isinstance(content, IdRows):
-        return content.document(0)
-    if isinstance(content, Mapping):
-        docs = next(iter(content.values()), None)
-        return str(next(iter(docs), "")) if isinstance(docs, Iterable) else None
-    return None

@@ -1,11 +1,7 @@
-"""What a file of rankings or judgments holds, recognised by its first lines, header or JSON.
-
-BEIR's means over all queries are recognised too, only so that the error can say what they are.
-"""
+"""What a file of rankings or judgments holds, recognised by its first lines, header or JSON."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -22,13 +18,10 @@ from rageval_report.scores.metric import Catalogue, normalise_name
 if TYPE_CHECKING:
     from rageval_report.metrics.ranking_scores import DuplicateDocs
 
-RankingSide = Literal["run", "judgments", "either", "neither"]
-RankingForm = Literal["trec", "three columns", "table", "json", "means"]
+RankingSide = Literal["run", "judgments", "either"]
+RankingForm = Literal["trec", "three columns", "table", "json"]
 
 _SAMPLE = 50
-
-# The names of means that BEIR and others write, such as "NDCG@10".
-_MEAN = re.compile(r"(NDCG|MAP|Recall|R_cap|P|MRR|Hole|Accuracy|Precision|R)@\d+", re.IGNORECASE)
 
 # The names of columns, normalised, the surest first; as in `rankings.from_rows`, and some more.
 QUERIES = ("query_id", "qid", "q_id", "query", "topic", "topic_id")
@@ -55,16 +48,12 @@ BEIR_TABLE = RankingKind("a table of judgments", "either", "three columns")
 TABLE_OF_GRADES = RankingKind("a table of judgments", "judgments", "table")
 TABLE_OF_RANKINGS = RankingKind("a table of rankings", "run", "table")
 JSON_NUMBERS = RankingKind("rankings or judgments as JSON", "either", "json")
-MEANS = RankingKind("BEIR's means over all queries", "neither", "means")
 
 
 def sure_kind(source: Source) -> RankingKind | None:
     """The kind of a file that can be nothing but rankings, judgments or means; else None."""
     if source.starts_like_json:
-        document = source.document_or_none()
-        if _are_means(document):
-            return MEANS
-        return None if rows_of_numbers(document) else _kind_of_table(source)
+        return None if rows_of_numbers(source.document_or_none()) else _kind_of_table(source)
     lines = [line.split() for line in first_lines(source)]
     n_runs = sum(len(w) >= 6 and w[1].upper() == "Q0" and _is_number(w[4]) for w in lines)
     n_judged = sum(
@@ -105,14 +94,6 @@ def first_lines(source: Source) -> list[str]:
     every = head_text(source.head).splitlines()
     lines = [line for line in every if line.strip() and not line.startswith("#")]
     return (lines[:-1] or lines)[:_SAMPLE]
-
-
-def first_line_number(source: Source) -> int | None:
-    """The number of the first line that is not a comment, from 1; None if the file is not text."""
-    if not source.is_text:
-        return None
-    lines = head_text(source.head).splitlines()
-    return next((n for n, line in enumerate(lines, 1) if line.strip() and line[0] != "#"), None)
 
 
 def rows_of_numbers(document: object) -> Mapping[str, Mapping[str, float]]:
@@ -158,18 +139,6 @@ def is_document_id(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _are_means(document: object) -> bool:
-    """Whether these are BEIR's means, flat or in objects by measure."""
-    if not isinstance(document, dict) or not document:
-        return False
-    parts = [part for part in document.values() if isinstance(part, dict)]
-    flat = {name: value for name, value in document.items() if not isinstance(value, dict)}
-    cells = [*flat.items(), *(item for part in parts for item in part.items())]
-    return bool(cells) and all(
-        _MEAN.fullmatch(str(name)) and is_json_number(value) for name, value in cells
-    )
-
-
 def is_json_number(value: object) -> bool:
     """Whether a value of a JSON document is a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
@@ -213,7 +182,6 @@ _ADVICE: dict[RankingSide, str] = {
     "run": _GIVE_JUDGMENTS,
     "judgments": f"Pass {_BESIDE_A_RANKING}",
     "either": f"{_GIVE_JUDGMENTS}. If the file holds the judgments, pass {_BESIDE_A_RANKING}",
-    "neither": "They cannot be compared query by query: read the run that they were computed from",
 }
 
 

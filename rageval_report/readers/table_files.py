@@ -7,12 +7,9 @@ such frames, recognised by their columns: it sees their names and the frame, not
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import date, time, timedelta
-from enum import Enum
-from fractions import Fraction
 from functools import wraps
 from numbers import Number
 from pathlib import PurePath
@@ -22,7 +19,14 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import ArgumentKindError, DataError, RagevalError, describe_kind, named
+from rageval_report.errors import (
+    ArgumentKindError,
+    DataError,
+    RagevalError,
+    ReaderError,
+    describe_kind,
+    named,
+)
 from rageval_report.files.inputs import (
     Contents,
     FileInput,
@@ -40,18 +44,15 @@ from rageval_report.readers.base import (
 )
 from rageval_report.readers.binary_tables import EXCEL, PARQUET
 from rageval_report.readers.delimited import CSV, TSV
-from rageval_report.readers.described import described_file
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.json_table import JSON, JSONL
 from rageval_report.readers.run_folders import results_file
 from rageval_report.scores.frames import record_dicts, to_pandas
-from rageval_report.scores.saved_tables import TableDescription
 
 # What readers take: a file, or a table in memory.
 ScoreInput = FileInput | Source | pd.DataFrame | Mapping[Any, Any] | Iterable[Any]
 
 _STEM = "pipeline"
-_NUMBER_TYPES = {"bool": np.bool_, "int64": np.int64, "float64": np.float64}
 _TEXTS = (date, time, timedelta, PurePath, UUID, np.datetime64, np.timedelta64)
 
 
@@ -67,11 +68,9 @@ class TableSource(Source):
         name: str,
         stem: str = _STEM,
         notes: Iterable[str] = (),
-        description: TableDescription | None = None,
     ):
         self._set_contents(Contents(name, stem, b""))
         self.frame = frame
-        self.description = description
         self._notes = list(notes)
 
 
@@ -146,13 +145,8 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, np.generic | np.ndarray | pd.Series | pd.Index):
         return value.tolist()
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Fraction) or (isinstance(value, Number) and hasattr(value, "as_tuple")):
-        try:
-            return float(value)  # type: ignore[arg-type]
-        except OverflowError:  # more than a float can hold; the sign is kept, infinity is refused
-            return math.copysign(math.inf, value)  # type: ignore[arg-type]
+    if isinstance(value, Number) and hasattr(value, "as_tuple"):  # a decimal
+        return float(value)  # type: ignore[arg-type]
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, pd.DataFrame | type | Set):
@@ -170,36 +164,15 @@ def _read_frame(
     """The frame that the caller passed."""
     if not isinstance(source, TableSource):
         raise source.error("expected a frame in memory")
-    frame, description = source.frame, source.description
-    check_unique_names(source, frame.columns)
-    kept = select_columns(frame.columns, columns, query_id)
-    if description is None:
-        return single_pipeline(source, frame if kept == list(frame) else frame[kept])
-    # The cells of a saved table in a database, which may have no booleans and only one blank.
-    cells = {}
-    for name, saved in description.details.items():
-        if name in frame:
-            numbers = _NUMBER_TYPES.get(saved.dtype)
-            cells[name] = (
-                frame[name].astype(object).where(frame[name].notna(), None)
-                if numbers is None
-                else frame[name].astype(numbers)
-            )
-    raw = frame.assign(**cells)
-    return described_file(source, description, raw, columns=columns, query_id=query_id)
-
-
-def _recognise(source: Source) -> float:
-    if not isinstance(source, TableSource):
-        return 0.0
-    # As surely as a plain table in a file, if it does not describe itself.
-    return 0.9 if source.description is None else 1.0
+    check_unique_names(source, source.frame.columns)
+    kept = select_columns(source.frame.columns, columns, query_id)
+    return single_pipeline(source, source.frame if columns is None else source.frame[kept])
 
 
 FRAME = Reader(
     "frame",
     "a frame in memory",
-    _recognise,
+    lambda source: 0.9 if isinstance(source, TableSource) else 0.0,
     _read_frame,
     ("columns", "query_id"),
     lambda source: list(source.frame.columns) if isinstance(source, TableSource) else [],
@@ -220,6 +193,19 @@ def _container_of(source: Source) -> Reader | None:
         ((reader.recognise(source), reader) for reader in CONTAINERS), key=lambda pair: pair[0]
     )
     return best if mark >= ACCEPTED else None
+
+
+def spoilt_table(source: Source) -> ReaderError | None:
+    """The error about the row that spoils a table of text; None for any other file."""
+    if not source.is_text or source.starts_like_json:
+        return None
+    try:
+        CSV.read(source)
+    except ReaderError as exc:
+        if exc.line is not None:
+            message = f"no reader recognises this file; as a table of text: {exc.message}"
+            return source.error(message, line=exc.line)
+    return None
 
 
 def header_of(source: Source) -> tuple[str, ...]:

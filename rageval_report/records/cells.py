@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError
 from rageval_report.files.strict_json import load_json
 from rageval_report.records.levels import GoldSection, Section, passage_ids, passage_text
 
@@ -242,11 +241,11 @@ def _passage(item: Mapping[str, Any]) -> _PassageCell | None:
 def _identified(item: Mapping[str, Any]) -> _PassageCell | None:
     """The ids of a passage; a document alone is its own id."""
     document, chunk, is_certain = passage_ids(item)
-    if chunk is None:
-        own = None if document is None else (None, doc_id(document))
-    else:
-        own = (None if document is None else doc_id(document), doc_id(chunk))
-    return None if own is None else _PassageCell(own, is_certain=is_certain)
+    if chunk is None and document is None:
+        return None
+    owner = None if chunk is None or document is None else doc_id(document)
+    own = doc_id(document if chunk is None else chunk)
+    return _PassageCell((owner, own), is_certain=is_certain)
 
 
 def _span(file: object, start: object, end: object) -> Span:
@@ -366,33 +365,3 @@ def _citation(item: Any, ranked: Sequence[Section]) -> _PassageCell:
     # A number beyond the ranking is an invented source; under a name of its own it counts as wrong.
     is_there = 0 < place <= len(ranked)
     return _PassageCell(ranked[place - 1] if is_there else (None, f"source {place}"))
-
-
-def with_documents(
-    ids: Sequence[Any], documents: Sequence[Any], names: tuple[Any, Any]
-) -> list[Any]:
-    """The cells of a column of ids with the documents that another column holds, item by item."""
-    pairs = enumerate(zip(ids, documents, strict=True))
-    return [_with_document(row, *cells, names) for row, cells in pairs]
-
-
-def _with_document(row: int, cell: object, documents: object, names: tuple[Any, Any]) -> object:
-    if is_missing(cell) or is_missing(documents):
-        return cell
-    whole = decoded(cell)
-    grades = whole if isinstance(whole, Mapping) and _has_only_numbers(whole) else None
-    items, owners = list(grades or items_in(cell)), items_in(documents)
-    if any(isinstance(item, Mapping) for item in items):
-        return cell  # each item names its document itself
-    if len(items) != len(owners):
-        raise DataError(
-            f"{names[1]} must have one document for each item of {names[0]}; row {row} has "
-            f"{len(owners)} and {len(items)}: leave one of the columns out"
-        )
-    paired = []
-    for item, owner in zip(items, owners, strict=True):
-        name, *number = item if isinstance(item, list | tuple) else (item,)
-        value = grades[name] if grades else number[0] if number else None
-        score = {} if value is None else {"score": value}
-        paired.append({"chunk_id": name, "doc_id": owner, **score})
-    return paired

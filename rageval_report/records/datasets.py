@@ -6,6 +6,7 @@ that the questions are about.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -194,11 +195,7 @@ def load_dataset(
     parts = [part for part in dataset.parts(request) if len(part.rows)]
     if not parts:
         raise DataError(f"{request.path or request.title}: expected questions; there are none")
-    rng = np.random.default_rng(seed)
-    if unanswerable_ratio is None:
-        records = _draw_evenly(parts, samples, rng)
-    else:
-        records = _draw_by_ratio(parts, samples, unanswerable_ratio, rng)
+    records = _drawn(parts, samples, unanswerable_ratio, np.random.default_rng(seed))
     return table_of_rows(_with_unique_ids(records))
 
 
@@ -357,41 +354,35 @@ def dataset_counts(records: pd.DataFrame) -> pd.DataFrame:
 # -- draws
 
 
-def _draw_evenly(
-    parts: Sequence[DatasetPart], samples: int | None, rng: np.random.Generator
+def _drawn(
+    parts: Sequence[DatasetPart],
+    samples: int | None,
+    ratio: float | None,
+    rng: np.random.Generator,
 ) -> list[RecordFields]:
-    """The same number of questions from each part, as far as it has so many; all if None."""
-    sizes = [len(part.rows) for part in parts]
-    if samples is not None and samples > sum(sizes):
-        _warn(f"samples={samples}, but there are only {sum(sizes)} questions; all are used")
-    records = []
-    shares = sizes if samples is None else equal_shares(sizes, samples)
-    for part, n in zip(parts, shares, strict=True):
-        size = len(part.rows)
-        # Sorted: the sample stands in the order of the data set.
-        places = range(size) if n >= size else sorted(draw_rows(_row_keys(part), n, rng).tolist())
-        records += [part.at(place) for place in places]
-    return records
-
-
-def _draw_by_ratio(
-    parts: Sequence[DatasetPart], samples: int | None, ratio: float, rng: np.random.Generator
-) -> list[RecordFields]:
-    """Questions of which a given share has no answer; those that do not say so are left out."""
+    """The records that are drawn, in the order of the data set."""
     rows = [(part, place) for part in parts for place in range(len(part.rows))]
-    flags = [part.at(place).get("answerable") for part, place in rows]
-    said = [flag is not None for flag in flags]
-    groups = [
-        np.array([s and bool(f) is a for f, s in zip(flags, said, strict=True)]).nonzero()[0]
-        for a in (False, True)
-    ]
-    sizes = _sizes_at_ratio(len(groups[0]), len(groups[1]), samples, ratio)
-    keys = np.concatenate([_row_keys(part) for part in parts])
-    drawn = [
-        place
-        for group, n in zip(groups, sizes, strict=True)
-        for place in group[draw_rows(keys[group], n, rng)].tolist()
-    ]
+    if ratio is None:
+        # The same number of questions from each part, as far as it has so many; all if None.
+        ends = np.cumsum([len(part.rows) for part in parts])
+        groups = np.split(np.arange(len(rows)), ends[:-1])
+        if samples is not None and samples > len(rows):
+            _warn(f"samples={samples}, but there are only {len(rows)} questions; all are used")
+        sizes = equal_shares(list(map(len, groups)), len(rows) if samples is None else samples)
+    else:
+        # Questions of which a given share has no answer; those that do not say so are left out.
+        flags = [part.at(place).get("answerable") for part, place in rows]
+        groups = [np.array([flag is not None and bool(flag) is has_answer for flag in flags])
+                  .nonzero()[0] for has_answer in (False, True)]  # fmt: skip
+        sizes = list(_sizes_at_ratio(len(groups[0]), len(groups[1]), samples, ratio))
+    drawn: list[int] = []
+    keys = None
+    for group, n in zip(groups, sizes, strict=True):
+        if ratio is None and n == len(group):
+            drawn += group.tolist()
+            continue
+        keys = np.concatenate([_row_keys(part) for part in parts]) if keys is None else keys
+        drawn += group[draw_rows(keys[group], n, rng)].tolist()
     return [rows[place][0].at(rows[place][1]) for place in sorted(drawn)]
 
 
@@ -410,18 +401,18 @@ def _sizes_at_ratio(
             f"cannot reach unanswerable_ratio={ratio:g}: {n_without} questions have no answer, "
             f"{n_answerable} have one"
         )
-    most = available if samples is None else min(samples, available)
-    # The largest total at which both kinds suffice; the rounding makes a closed form error-prone.
-    sizes = ((count_unanswerable(n, ratio), n) for n in range(most, 0, -1))
-    without, n = next(
-        (without, n) for without, n in sizes if without <= n_without and n - without <= n_answerable
-    )
+    # The most at which both kinds suffice.
+    limits = (n_without / ratio if ratio > 0 else math.inf,
+              n_answerable / (1 - ratio) if ratio < 1 else math.inf)  # fmt: skip
+    most = math.floor(min(*limits, available) + 1e-9)
+    n = most if samples is None else min(samples, most)
     if samples is not None and n < samples:
         at_ratio = f"at unanswerable_ratio={ratio:g}"
         _warn(
             f"samples={samples}, but {at_ratio} there are only {n} questions; all of them are used",
             stacklevel=_CALLER + 2,
         )
+    without = min(count_unanswerable(n, ratio), n_without)
     return without, n - without
 
 

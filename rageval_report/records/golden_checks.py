@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -189,12 +188,11 @@ def check_near_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
 
 
 def check_spans(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
-    """Spans and ids of files that do not exist; spans beyond a file's end, or of another text."""
+    """Spans of files that do not exist, beyond a file's end, or of another text."""
     if golden.documents is not None:
         for item in golden.items:
             for message in _span_faults(item, golden.documents):
                 yield GoldenFault(ERROR, item.query_id, message)
-        yield from _id_faults(golden.items, golden.documents)
     elif n := sum(bool(item.relevant_spans) for item in golden.items):
         message = f"the spans of {n} items were not compared with their files: no documents given"
         yield GoldenFault(WARNING, "", message)
@@ -215,27 +213,6 @@ def _span_faults(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str
             yield f"{span.name} is blank"
         elif text is not None and text.split() != actual.split():
             yield f"{span.name} reads {_quote(actual)}, not {_quote(text)}"
-
-
-def _id_faults(items: Sequence[GoldenItem], documents: Mapping[str, str]) -> Iterator[GoldenFault]:
-    """Gold ids that name documents which do not exist; ids of another kind are ignored."""
-    gold = [(item.query_id, name) for item in items for name, n in item.relevant.items() if n > 0]
-    names = dict.fromkeys(name for _, name in gold)
-    suffixes = {PurePosixPath(name).suffix.lower() for name in documents} - {""}
-    # Ids may be those of chunks or of a data base; they are taken for documents only if some of
-    # them are, or if they look like the files.
-    some_exist = any(name in documents for name in names)
-    missing = {
-        name
-        for name in names.keys() - documents.keys()
-        if some_exist or PurePosixPath(name).suffix.lower() in suffixes
-    }
-    for query_id, name in gold:
-        if name in missing:
-            yield GoldenFault(ERROR, query_id, f"there is no document {name!r}")
-    if len(missing) > 1:
-        message = f"{len(missing)} of the {len(names)} documents that ids name do not exist"
-        yield GoldenFault(WARNING, "", message, value=len(missing) / len(names))
 
 
 def _gold_texts(item: GoldenItem, documents: Mapping[str, str]) -> list[str]:

@@ -8,12 +8,11 @@ stopped can continue.
 from __future__ import annotations
 
 import re
-import threading
 import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -49,43 +48,33 @@ KINDS = {"factoid": "question", "multi_hop": "multi_hop", "unanswerable": "unans
 
 _ROUNDS = 3  # the number of questions to try per passage
 _CANDIDATES = 50  # passages to compare for a second hop, so that the work stays linear
+_MOST_FAILURES = 5  # in a row: then the chat is most likely down
+
+# By name a template with a version.
+_PROMPTS = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
+
+
+def _message(prompt: str, **values: object) -> Message:
+    """A prompt with these values in its places; a value is never taken for a template."""
+    template = Template(_PROMPTS[prompt]["user"])
+    text = template.substitute({name: str(value) for name, value in values.items()})
+    return Message(text.strip(), _PROMPTS[prompt]["system"])
+
+
+def _label(prompt: str) -> str:
+    """Name and version of a prompt, for a provenance."""
+    return f"{prompt}@{_PROMPTS[prompt]['version']}"
 
 
 def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-# -- the prompts: a file of templates, each with a version
-
-
-@dataclass(frozen=True)
-class _Prompt:
-    """One template: ``$name`` is a place to fill in."""
-
-    label: str  # name and version, for a provenance
-    user: Template
-    system: str
-
-    def message(self, **values: object) -> Message:
-        """The message with these values; a value is never taken for a template."""
-        text = self.user.substitute({name: str(value) for name, value in values.items()})
-        return Message(text.strip(), self.system)
-
-
-_TABLES = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
-_PROMPTS = {
-    name: _Prompt(f"{name}@{table['version']}", Template(table["user"]), table["system"])
-    for name, table in _TABLES.items()
-}
-
-
 # -- replies, which a file keeps
 
-_MOST_FAILURES = 5  # in a row: then the chat is most likely down
 
-
-class ChatFailedError(Exception):
-    """The chat did not answer one message: the text says why, and whether it may answer later."""
+class RejectedError(Exception):
+    """A draft is rejected: the text says why, and whether the chat may answer later."""
 
     def __init__(self, message: str, *, is_down: bool = False):
         super().__init__(message)
@@ -101,38 +90,46 @@ class KeptChat:
     cache: Cache | None = None
     n_asked: int = 0
     n_replayed: int = 0
-    _n_failures: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    n_failures: int = 0  # in a row
 
     def __call__(self, message: Message) -> str:
-        """The text of a reply; `ChatFailedError` if there is none."""
-        chat, cache, name = self.chat, self.cache, "golden"
+        """The text of a reply; `RejectedError` if there is none."""
+        chat = self.chat
         key = reply_key(
-            model=chat.model, settings=chat.settings, message=message, judge=name, version=""
+            model=chat.model, settings=chat.settings, message=message, judge="golden", version=""
         )
-        reply = None if cache is None else cache.get(key)
-        with self._lock:
-            self.n_replayed += reply is not None
-            self.n_asked += reply is None
+        reply = None if self.cache is None else self.cache.get(key)
         if reply is not None:
+            self.n_replayed += 1
             return reply.text
+        self.n_asked += 1
         try:
             reply = self.ask(message)
         # Mistakes of the set-up: every further question would fail in the same way.
         except (DataError, MissingDependencyError):
             raise
         except Exception as exc:
-            self._n_failures += 1
-            if self._n_failures >= _MOST_FAILURES:
+            self.n_failures += 1
+            if self.n_failures >= _MOST_FAILURES:
                 raise
             is_down = isinstance(exc, OSError) or bool(getattr(exc, "is_temporary", False))
-            raise ChatFailedError(f"the chat failed: {exc}", is_down=is_down) from exc
-        self._n_failures = 0
+            raise RejectedError(f"the chat failed: {exc}", is_down=is_down) from exc
+        self.n_failures = 0
         if reply.ending != "end":
-            raise ChatFailedError(f"the chat's answer is incomplete: {reply.ending}")
-        if cache is not None:
-            cache.put(key, reply, judge=name, model=chat.model)
+            raise RejectedError(f"the chat's answer is incomplete: {reply.ending}")
+        if self.cache is not None:
+            self.cache.put(key, reply, judge="golden", model=chat.model)
         return reply.text
+
+    def ask_object(self, prompt: str, **values: object) -> dict[str, Any]:
+        """The one JSON object in the model's answer, with or without prose around it."""
+        text = remove_thoughts(self(_message(prompt, **values)))
+        documents = find_objects(text)
+        # Of several objects it is not known which one is meant.
+        if len(documents) != 1:
+            shown = quote_beginning(text)
+            raise RejectedError(f"expected one JSON object; the model said {shown}")
+        return documents[0]
 
 
 @contextmanager
@@ -197,10 +194,6 @@ def _paragraphs(text: str, longest: int) -> Iterator[tuple[int, int]]:
 # -- drafts: what the model is asked, and how its answers become an item
 
 
-class _RejectedError(Exception):
-    """A draft is rejected; the text says why."""
-
-
 class DraftPlan(NamedTuple):
     """A question to draft: its kind, the passages, and the questions on them that exist already."""
 
@@ -238,47 +231,41 @@ class _Drafter:
     def draft(self, plan: DraftPlan) -> Draft:
         """The draft of a plan; a failure becomes the reason of its rejection."""
         question = ""
+        avoid = "\n".join(f"- Do not ask again: {question}" for question in plan.avoid)
         try:
-            question = self._ask_question(plan)
+            reply = self.ask.ask_object(KINDS[plan.kind], context=plan.context, avoid=avoid)
+            question = _read_text(reply, "question")
             return Draft(plan, self._complete(plan, question))
-        except (_RejectedError, ChatFailedError) as exc:
+        except RejectedError as exc:
             # With the question, so that later drafts avoid it too.
             return Draft(plan, None, str(exc), question)
-
-    def _ask_question(self, plan: DraftPlan) -> str:
-        document = self._ask_object(
-            KINDS[plan.kind],
-            context=plan.context,
-            avoid="\n".join(f"- Do not ask again: {question}" for question in plan.avoid),
-        )
-        return _read_text(document, "question")
 
     def _complete(self, plan: DraftPlan, question: str) -> GoldenItem:
         answer = self._ask_answer(question, plan.context)
         # The model that wrote the question is asked for an answer: only if it finds none is it
         # unanswerable.
         if plan.kind == "unanswerable" and answer is not None:
-            raise _RejectedError(f"it has an answer: {answer[0]!r:.60}")
+            raise RejectedError(f"it has an answer: {answer[0]!r:.60}")
         if plan.kind != "unanswerable" and answer is None:
-            raise _RejectedError("it has no answer in its text")
+            raise RejectedError("it has no answer in its text")
         item = self._make_item(plan, question, answer)
-        contexts = [passage.text for passage in plan.passages]
-        fault = find_draft_fault(item, contexts)  # before further requests to the model
+        # Before further requests to the model.
+        fault = find_draft_fault(item, [passage.text for passage in plan.passages])
         if fault is not None:
-            raise _RejectedError(fault)
+            raise RejectedError(fault)
         if answer is None:
             return item
         # A multi-hop question must not be answered by one of its passages alone.
         for passage in plan.passages if len(plan.passages) > 1 else ():
             if self._ask_answer(question, passage.text) is not None:
-                raise _RejectedError(f"{passage.span.name} alone is enough for it")
+                raise RejectedError(f"{passage.span.name} alone is enough for it")
         return self._with_negatives(plan, item, answer[0]) if self.n_negatives else item
 
     def _ask_answer(self, question: str, context: str) -> tuple[str, str] | None:
         """The answer in the text and its evidence; None if the text contains none."""
-        document = self._ask_object("answer", context=context, question=question)
+        document = self.ask.ask_object("answer", context=context, question=question)
         if not isinstance(document.get("answerable"), bool):
-            raise _RejectedError(
+            raise RejectedError(
                 f"answerable must be true or false; the model gave {document!r:.80}"
             )
         if not document["answerable"]:
@@ -300,7 +287,7 @@ class _Drafter:
             metadata={"query_type": plan.kind},
             provenance={
                 **self.origin,
-                "prompts": [_PROMPTS[name].label for name in (KINDS[plan.kind], "answer")],
+                "prompts": [_label(name) for name in (KINDS[plan.kind], "answer")],
                 "passages": [list(passage.span) for passage in plan.passages],
                 "texts": [_digest(passage.text) for passage in plan.passages],
                 "rageval_report": __version__,
@@ -309,31 +296,22 @@ class _Drafter:
 
     def _with_negatives(self, plan: DraftPlan, item: GoldenItem, answer: str) -> GoldenItem:
         n, about = self.n_negatives, {"question": item.question, "answer": answer}
-        answers = self._ask_object("negatives", **about, context=plan.context, n=n).get("answers")
-        texts = [text.strip() for text in answers or () if isinstance(text, str) and text.strip()]
-        wrong = [text for text in dict.fromkeys(texts) if words_of(text) != words_of(answer)]
+        reply = self.ask.ask_object("negatives", **about, context=plan.context, n=n)
+        texts = [text.strip() for text in reply.get("answers") or () if isinstance(text, str)]
+        wrong = [text for text in dict.fromkeys(texts)
+                 if text and words_of(text) != words_of(answer)]  # fmt: skip
         if not wrong:
-            raise _RejectedError("the model gave no wrong answers to it")
-        labels = [*item.provenance["prompts"], _PROMPTS["negatives"].label]
+            raise RejectedError("the model gave no wrong answers to it")
+        labels = [*item.provenance["prompts"], _label("negatives")]
         provenance = {**item.provenance, "prompts": labels}
         return replace(item, negative_references=tuple(wrong[:n]), provenance=provenance)
-
-    def _ask_object(self, prompt: str, **values: object) -> dict[str, Any]:
-        """The one JSON object in the model's answer, with or without prose around it."""
-        text = remove_thoughts(self.ask(_PROMPTS[prompt].message(**values)))
-        documents = find_objects(text)
-        # Of several objects it is not known which one is meant.
-        if len(documents) != 1:
-            shown = quote_beginning(text)
-            raise _RejectedError(f"expected one JSON object; the model said {shown}")
-        return documents[0]
 
 
 def _read_text(document: Mapping[str, object], name: str) -> str:
     value = document.get(name)
     if isinstance(value, str) and value.strip():
         return " ".join(value.split())
-    raise _RejectedError(f"expected a text {name!r}; the model gave {document!r:.80}")
+    raise RejectedError(f"expected a text {name!r}; the model gave {document!r:.80}")
 
 
 def _evidence(passages: Sequence[Passage], evidence: str) -> list[Passage]:
@@ -597,36 +575,22 @@ def ground_truth(
     if first < 1:
         raise DataError(f"first must be an integer >= 1; got {first}")
     queries, texts = highly_relevant(records, grade=grade), _document_texts(corpus)
-    skipped: dict[str, ChatFailedError] = {}
+    skipped: dict[str, RejectedError] = {}
     items = []
+    labels = [_label("ground_truth")]
     with kept_chat(chat, journal) as ask:
-        origin = {
-            "source": "ground truth",
-            "model": ask.chat.model,
-            "prompts": [_PROMPTS["ground_truth"].label],
-        }
+        origin = {"source": "ground truth", "model": ask.chat.model, "prompts": labels}
         for query_id, row in zip(map(str, queries.index), queries.to_dict("records"), strict=True):
             question, grades = row.get("question"), row["relevant"]
             documents = [name for name in grades if name in texts][:first]
             try:
                 answer = _ask_reference(ask, question, [texts[name] for name in documents])
-            except ChatFailedError as exc:
+            except RejectedError as exc:
                 skipped[query_id] = exc
                 continue
-            items.append(
-                GoldenItem(
-                    query_id,
-                    str(question),
-                    (answer,),
-                    relevant=dict(grades),
-                    answerable=True,
-                    metadata={
-                        "highly_relevant_count": len(grades),
-                        "context_documents": documents,
-                    },
-                    provenance=origin,
-                )
-            )
+            about = {"highly_relevant_count": len(grades), "context_documents": documents}
+            item = GoldenItem(query_id, str(question), (answer,), relevant=dict(grades))
+            items.append(replace(item, answerable=True, metadata=about, provenance=origin))
     down = [query_id for query_id, reason in skipped.items() if reason.is_down]
     if journal is not None and down:
         # A set that is smaller only because the chat was down for a while is refused.
@@ -635,17 +599,18 @@ def ground_truth(
             f"{skipped[down[0]]}. The other replies are kept in this file: run it again to go on. "
             f"Without a reference: {named(down)}"
         )
-    messages = []
     if n_without := len(records) - len(queries):
-        messages.append(f"{n_without} queries have no highly relevant document, and are left out")
+        _warn(f"{n_without} queries have no highly relevant document, and are left out")
     if skipped:
         listed = named(f"{query_id} ({reason})" for query_id, reason in skipped.items())
-        messages.append(f"no answer was written for {listed}")
-    for message in messages:
-        warnings.warn(message, RagevalWarning, stacklevel=2)
+        _warn(f"no answer was written for {listed}")
     if not items:
         raise DataError("no query could be given an answer; the warnings say why")
     return items
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RagevalWarning, stacklevel=3)
 
 
 def _document_texts(corpus: Mapping[str, str] | pd.DataFrame) -> Mapping[str, str]:
@@ -658,12 +623,11 @@ def _document_texts(corpus: Mapping[str, str] | pd.DataFrame) -> Mapping[str, st
 
 def _ask_reference(ask: KeptChat, question: object, documents: list[str]) -> str:
     if not isinstance(question, str):
-        raise ChatFailedError("no question")
+        raise RejectedError("no question")
     if not documents:
-        raise ChatFailedError("no document")
+        raise RejectedError("no document")
     context = "\n\n".join(f"<document>\n{text}\n</document>" for text in documents)
-    message = _PROMPTS["ground_truth"].message(context=context, question=question)
-    answer = remove_thoughts(ask(message))
+    answer = remove_thoughts(ask(_message("ground_truth", context=context, question=question)))
     if not answer:
-        raise ChatFailedError("the reply was blank")
+        raise RejectedError("the reply was blank")
     return answer

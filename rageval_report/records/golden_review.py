@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from rageval_report.errors import DataError, RagevalWarning, named
+from rageval_report.errors import DataError, named
 from rageval_report.files.source import Source
 from rageval_report.records.golden import GoldenItem, check_items
 from rageval_report.types import JsonObject
@@ -231,8 +230,7 @@ def apply_review(
     Returns
     -------
     Reviewed
-        An accepted item stays as it was, even if its texts were changed; a warning names such
-        items.
+        An accepted item stays as it was, even if its texts were changed.
 
     Raises
     ------
@@ -270,31 +268,20 @@ def apply_review(
 
 
 def _check_decisions(items: Sequence[GoldenItem], decisions: Mapping[str, Decision]) -> None:
-    """Check that the decisions belong to these items, and warn of edits that are not declared."""
-    by_id = {row["query_id"]: row for row in _review_rows(items)}
+    """Check that the decisions belong to these items, as they are now."""
+    by_id = {item.query_id: item for item in items}
     if unknown := [query_id for query_id in decisions if query_id not in by_id]:
         raise DataError(f"the review contains items that are not in the set: {named(unknown)}")
-    changed, edited = [], []
-    for query_id, decision in decisions.items():
-        original = by_id[query_id]
-        # A decision on another wording must not be applied to this one.
-        if decision.decision and decision.fingerprint != original["fingerprint"]:
-            changed.append(query_id)
-        # A reviewer forgot to choose edit.
-        texts = (decision.question, decision.references, decision.negative_references)
-        if decision.decision in (None, ACCEPT) and texts != _texts_of(original):
-            edited.append(query_id)
+    # A decision on another wording must not be applied to this one.
+    changed = [
+        query_id
+        for query_id, decision in decisions.items()
+        if decision.decision and decision.fingerprint != by_id[query_id].fingerprint
+    ]
     if changed:
         raise DataError(
             "items have changed since the review was made, or its fingerprints have: "
             f"{named(changed)}; make a new review for them"
-        )
-    if edited:
-        warnings.warn(
-            f"texts were changed although the decision is not edit: {named(edited)}. These items "
-            "stay as they were; choose edit if the change is intended",
-            RagevalWarning,
-            stacklevel=3,
         )
 
 

@@ -238,27 +238,12 @@ def _strange_ids(queries: Sequence[QueryIds]) -> Iterator[Doubt]:
         "ids_never_meet",
         f"none of {len(gold)} gold ids was retrieved for any of {len(usable)} queries; gold: "
         f"{_shown(gold)}; retrieved: {_shown(retrieved)}",
-        _advice_for_strangers(gold, retrieved),
-        query_ids,
-    )
-
-
-def _advice_for_strangers(gold: list[str], retrieved: list[str]) -> str:
-    if _are_texts(gold) and not _are_texts(retrieved):
-        return (
-            "The gold looks like texts: name its column relevant_texts, and let the records have "
-            "the contexts of the answers"
-        )
-    return (
         "Name the column, or the path in the replies, that has the ids of the gold: rename it to "
         "retrieved (on the command line: --path retrieved=PATH, such as "
-        "retrieved=sources.*.metadata.doc_id); if the retrieved items are texts, their column is "
-        "contexts"
+        "retrieved=sources.*.metadata.doc_id). Gold that is texts belongs in relevant_texts, and "
+        "retrieved texts in contexts",
+        query_ids,
     )
-
-
-def _are_texts(names: list[str]) -> bool:
-    return 2 * sum(len(name) >= _LONG and " " in name.strip() for name in names) > len(names)
 
 
 def _shown(names: Sequence[str]) -> str:

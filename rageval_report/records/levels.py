@@ -58,11 +58,7 @@ class LevelChoice:
 def sections_in(records: pd.DataFrame, field: str) -> list[list[Section] | None]:
     """The sections of the retrieved or cited passages of each query; None where unknown."""
     return [
-        None
-        if ids is None
-        else [(section[0], section[1]) for section in sections]
-        if sections
-        else [(None, name) for name in ids]
+        None if ids is None else list(sections or [(None, name) for name in ids])
         for ids, sections in _ids_and_sections(records, field)
     ]
 
@@ -71,21 +67,9 @@ def gold_sections(records: pd.DataFrame) -> list[list[GoldSection] | None]:
     """The sections of the gold of each query with their grades; None where unknown."""
     gold: list[list[GoldSection] | None] = []
     for grades, sections in _ids_and_sections(records, "relevant"):
-        if grades is None:
-            gold.append(None)
-            continue
-        # A pair without a grade of its own has that of its id.
-        graded = [
-            (
-                section[0],
-                section[1],
-                section[2] if len(section) > 2 else grades.get(section[1], 1.0),
-            )
-            for section in sections or ()
-        ]
-        named = {name for _, name, _ in graded}
-        rest = [(None, name, grade) for name, grade in grades.items() if name not in named]
-        gold.append(graded + rest)
+        named = {name for _, name, _ in sections or ()}
+        rest = [(None, name, grade) for name, grade in (grades or {}).items() if name not in named]
+        gold.append(None if grades is None else [*(sections or ()), *rest])
     return gold
 
 
@@ -102,15 +86,15 @@ def choose_level(
 ) -> LevelChoice:
     """The level at which metrics are computed: that at which gold and passages have ids."""
     check_choice("level", level, LEVEL_OPTIONS)
-    asked = None if level == "auto" else level
+    chosen = None if level == "auto" else level
     if not {SECTION_FIELDS[field], "relevant_sections"} & set(records):
-        return LevelChoice(asked)  # one id each: there is nothing to choose
+        return LevelChoice(chosen)  # one id each: there is nothing to choose
     counts = Counter[str]()
     for passages, gold in zip(sections_in(records, field), gold_sections(records), strict=True):
         counts.update(_count_row(passages or [], [item for item in gold or [] if item[2] > 0]))
     has_both = counts["gold with both"] + counts["passages with both"] > 0
-    if asked is not None or not has_both:
-        return LevelChoice(asked, has_both)
+    if chosen is not None or not has_both:
+        return LevelChoice(chosen, has_both)
     words, metrics = _WORDS[field]
     if counts["gold"] == counts["gold with both"] and (
         counts["passages"] == counts["passages with both"]

@@ -25,7 +25,6 @@ from rageval_report.scores.query_ids import (
     QUESTION,
     REFERENCE,
     all_named,
-    first_named,
     query_ids,
 )
 
@@ -35,7 +34,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     field: tuple(name for name in (*_TEXTS.get(field, ()), *names) if name != "retrieved")
     for field, names in FIELD_NAMES["records"].items()
 }
-_DOCUMENTS, _PARALLEL = FIELD_NAMES["documents"], FIELD_NAMES["parallel"]
+_PARALLEL = FIELD_NAMES["parallel"]
 _COOKBOOK = FIELD_NAMES["cookbook"]
 _AMOUNTS = ("latency_ms", "prompt_tokens", "completion_tokens", "cost_usd")
 
@@ -79,8 +78,7 @@ def record_table(
         ``gold_ids``, and no row has both, the columns are read as one.
         ``retrieved`` contains ids in order, pairs of id and score, or
         mappings with ``doc_id``, ``chunk_id``, ``score``, ``text`` and with ``filename``,
-        ``start``, ``end``. A passage may carry the ids of its document and of its chunk; columns
-        such as ``retrieved_doc_ids`` beside ``retrieved_chunk_ids`` say the same.
+        ``start``, ``end``. A passage may carry the ids of its document and of its chunk.
     query_id : str
         The column of ids. If there is none, other common names are tried, then the index, then the
         ids are derived from the questions.
@@ -177,28 +175,17 @@ def _known_columns(
     """The cells of each known field, and the columns that they come from."""
     labels = [label for label in frame.columns if label != id_column]
     columns: dict[str, list[Any]] = {}
-    present: dict[str, str] = {}
     used: set[str] = set()
     for field, also in FIELDS.items():
-        first, *others = all_named(labels, (field, *also)) or [None]
-        if first is None:
-            continue
-        present[field], columns[field] = first, frame[first].tolist()
-        used.add(first)
-        for other in others:
-            pairs = list(zip(columns[field], frame[other].tolist(), strict=True))
+        for label in all_named(labels, (field, *also)):
+            column = frame[label].tolist()
+            pairs = list(zip(columns.setdefault(field, column), column, strict=True))
             # Only if no row has both it is one field, spelled in two ways.
-            if not any(_is_filled(cell) and _is_filled(further) for cell, further in pairs):
-                columns[field] = [further if _is_filled(further) else cell
-                                  for cell, further in pairs]  # fmt: skip
-                used.add(other)
-    for field in [name for name in _DOCUMENTS if name in columns]:
-        label = first_named(labels, _DOCUMENTS[field])
-        if label is not None and label not in used:
-            used.add(label)
-            columns[field] = cells.with_documents(
-                columns[field], frame[label].tolist(), (present[field], label)
-            )
+            if columns[field] is column or not any(
+                _is_filled(cell) and _is_filled(other) for cell, other in pairs
+            ):
+                columns[field] = [other if _is_filled(other) else cell for cell, other in pairs]
+                used.add(label)
     return columns, used
 
 
@@ -254,21 +241,18 @@ class _RecordColumns:
 
     def check_citations(self, policy: UnretrievedCitations) -> None:
         """Report citations of documents that were not retrieved."""
-        outside = {}
+        outside = []
         rows = self._rows("citations", "retrieved", "retrieved_sections")
         for query_id, cited, ids, sections in rows if policy != "keep" else ():
             # A citation may name a document, of which a chunk was retrieved.
-            documents = (document for document, _ in sections or ())
-            if ids is not None and (missing := sorted(set(cited or ()) - {*ids, *documents})):
-                outside[query_id] = missing
-        if not outside:
-            return
-        listed = [f"{query!r} ({named(missing, 2)})" for query, missing in outside.items()]
-        more = f" and {len(listed) - MOST_NAMED} more" if len(listed) > MOST_NAMED else ""
-        message = f"documents were cited but not retrieved: {', '.join(listed[:MOST_NAMED])}{more}"
-        if policy == "error":
-            raise DataError(f'{message}. With unretrieved_citations="keep" they count as wrong')
-        warnings.warn(f"{message}; they count as wrong", RagevalWarning, stacklevel=_CALLERS_LINE)
+            known = {*(ids or ()), *(document for document, _ in sections or ())}
+            if ids is not None and not known.issuperset(cited or ()):
+                outside.append(query_id)
+        message = f"documents were cited but not retrieved in {named(outside)}; they count as wrong"
+        if outside and policy == "error":
+            raise DataError(message)
+        if outside:
+            warnings.warn(message, RagevalWarning, stacklevel=_CALLERS_LINE)
 
     def table(self, metadata: pd.DataFrame) -> pd.DataFrame:
         """The table of the fields in their order, with the metadata behind them."""

@@ -222,7 +222,7 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "prices": _prices,
     "gates": gates_of,
     "objectives": _objectives,
-    "folder": Path,
+    "folder": lambda value: Path(str(value)),
     "correct": lambda value: value if callable(value) else parse_correct({"correct": value})[0],
     "baseline": lambda value: value,
     "queries": lambda value: value,
@@ -258,30 +258,27 @@ def settings_of(settings: Settings | None, keywords: Mapping[str, Any]) -> EvalC
     for group in _ALTERNATIVES:
         if not overrides.keys().isdisjoint(group):
             document = {key: value for key, value in document.items() if key not in group}
-    section = document.pop("judge", None)
-    if not isinstance(section, Mapping):
-        section, judge = {}, overrides.pop("judge", section)
-    else:
-        judge = overrides.pop("judge", None)
-    judging, chats = _judge(dict(section), judge)
-    config = eval_config_of({**document, **overrides, **judging})
-    return replace(config, chats=chats)
+    in_file = document.pop("judge", None)
+    judge = overrides.pop("judge", in_file)
+    section = dict(in_file) if isinstance(in_file, Mapping) else {}
+    if judge is not None:
+        document["judge"], chats = _judge(section, judge)
+        return replace(eval_config_of({**document, **overrides}), chats=chats)
+    return eval_config_of({**document, **overrides})
 
 
 def _judge(section: dict[str, Any], judge: Any) -> tuple[dict[str, Any], tuple[Chat, ...]]:
-    """The section of the judge, if there is one, and the chats, which no file can hold."""
-    if judge is None:
-        return {"judge": section} if section else {}, ()
+    """The section of the judge that is named, and the chats, which no file can hold."""
     unnamed = {key: item for key, item in section.items() if key not in ("model", "models")}
     if isinstance(judge, Mapping):
-        return {"judge": {**section, **judge}}, ()
+        return {**section, **judge}, ()
     if isinstance(judge, bool):
-        return {"judge": {**section, "enabled": judge}}, ()
+        return {**section, "enabled": judge}, ()
     if isinstance(judge, str):
-        return {"judge": {**unnamed, "model": judge}}, ()
+        return {**unnamed, "model": judge}, ()
     if isinstance(judge, list | tuple) and judge and all(isinstance(name, str) for name in judge):
-        return {"judge": {**unnamed, "models": list(judge)}}, ()
-    return {"judge": unnamed}, tuple(chats_of(judge))
+        return {**unnamed, "models": list(judge)}, ()
+    return unnamed, tuple(chats_of(judge))
 
 
 def read_eval_config(path: str | Path) -> EvalConfig:
@@ -300,7 +297,7 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
         if key not in _KEYS and key not in _ALIASES and key not in TARGETS:
             names = {*_KEYS, *_ALIASES, *TARGETS}
             raise UnknownNameError("key of the configuration", str(key), names)
-    settings = {
+    settings: dict[str, Any] = {
         key: [value] if key in _LISTS and isinstance(value, str) else value
         for key, value in document.items()
     }
@@ -312,7 +309,7 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
     if url is not None:
         settings["http"] = {"url": url, **(settings.get("http") or {})}
     if runs is not None and settings.get("folder") is None and settings.get("name"):
-        settings["folder"] = Path(runs, settings["name"])
+        settings["folder"] = Path(str(runs), str(settings["name"]))
     target = settings.get("target")
     objects = {**_take_metrics(settings), "function": target if callable(target) else None}
     objects["settings"] = _take_sections(settings)

@@ -100,8 +100,9 @@ def query_source(config: EvalConfig) -> QuerySource:
 def _all_queries(config: EvalConfig) -> QuerySource:
     if config.datasets:
         names = _split_names(config.datasets)
-        drawn = {"samples": config.samples, "seed": config.seed}
-        table = dataset_questions(names, split=config.split, **drawn)
+        table = dataset_questions(
+            names, split=config.split, samples=config.samples, seed=config.seed
+        )
         origin = {
             "datasets": names,
             "samples_per_dataset": config.samples,

@@ -169,14 +169,9 @@ class EvaluationRun:
         evaluation = self.evaluation
         parts = [repr(evaluation.name), f"{evaluation.n_queries} queries"]
         parts.append(f"{len(evaluation.metrics)} metrics")
-        if self.weighted is not None:
-            parts.append(f"weighted score {self.weighted.frame['value'].iloc[0]:.3f}")
         if self.gates is not None:
             state = self.gates.state
             parts.append(f"gates {state if self.gates.passed else state.upper()}")
-        cost = self.costs.frame["cost_usd"].sum(min_count=1)
-        if not pd.isna(cost):
-            parts.append(f"{cost:.4g} USD")
         if self.failure is not None:
             parts.append("the judge failed")
         if self.folder is not None:

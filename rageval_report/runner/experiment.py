@@ -283,7 +283,7 @@ def check_grid(grid: Mapping[str, Iterable[SettingValue]]) -> Grid:
     return checked
 
 
-def _values(name: object, values: object) -> tuple[SettingValue, ...]:
+def _values(name: object, values: Any) -> tuple[SettingValue, ...]:
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _OF_QUERIES:
         raise DataError(
             f"grid: {name!r} cannot be the name of a setting; it must be a word such as top_k, "

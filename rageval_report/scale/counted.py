@@ -511,11 +511,11 @@ class CountedTable(PipelineTable):
 
     def error(self, metric: Metric) -> units.ClusteredStandardError | None:
         """The standard error of a mean by clusters."""
-        return self.sides.error(self._name(metric), self.group) if self.are_clusters else None
+        return self.sides.error(self._name(metric), self.group) if self.units.are_clusters else None
 
     def unit_means(self, metric: Metric) -> Column:
         """The mean score of each query, or of each cluster."""
-        if not self.are_clusters:
+        if not self.units.are_clusters:
             return self.column(metric)
         sums, sizes, counts, is_exact = self.sides.sums(self._name(metric), self.group)
         order = np.argsort(sums / sizes, kind="stable")

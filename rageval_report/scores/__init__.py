@@ -6,29 +6,16 @@ check of a table from outside (`score_table`), and the rule for correct answers 
 
 from __future__ import annotations
 
-from rageval_report.scores.correct import Correct, correctness
-from rageval_report.scores.metric import METRICS, Catalogue, Metric, is_binary, normalise_name
-from rageval_report.scores.roles import resolver
-from rageval_report.scores.table import (
-    Scored,
-    ScoreTable,
-    join_details,
-    question_text,
-    score_table,
-)
-
-__all__ = [
-    "METRICS",
-    "Catalogue",
-    "Correct",
-    "Metric",
-    "ScoreTable",
-    "Scored",
-    "correctness",
-    "is_binary",
-    "join_details",
-    "normalise_name",
-    "question_text",
-    "resolver",
-    "score_table",
-]
+from rageval_report.scores.correct import Correct as Correct
+from rageval_report.scores.correct import correctness as correctness
+from rageval_report.scores.metric import METRICS as METRICS
+from rageval_report.scores.metric import Catalogue as Catalogue
+from rageval_report.scores.metric import Metric as Metric
+from rageval_report.scores.metric import is_binary as is_binary
+from rageval_report.scores.metric import normalise_name as normalise_name
+from rageval_report.scores.roles import resolver as resolver
+from rageval_report.scores.table import Scored as Scored
+from rageval_report.scores.table import ScoreTable as ScoreTable
+from rageval_report.scores.table import join_details as join_details
+from rageval_report.scores.table import question_text as question_text
+from rageval_report.scores.table import score_table as score_table

@@ -5,7 +5,6 @@ Rows are never paired by position, and scores on different scales are never comp
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +24,7 @@ from rageval_report.scores.query_ids import (
     plain_text,
 )
 from rageval_report.scores.query_ids import cluster_noun as cluster_noun
+from rageval_report.scores.states import is_missing
 from rageval_report.scores.table import Scored
 from rageval_report.types import IndexArray
 
@@ -247,21 +247,12 @@ def _text_keys(evaluation: Scored, on: str) -> list[tuple[str, int] | None]:
     column = first_named(labels, (name, *QUESTION) if name in QUESTION else (name,))
     if column is None:
         raise UnknownNameError(f"detail column of {evaluation.name!r}", on, labels)
-    texts = pd.Series([_matching_text(cell) for cell in evaluation.details[column].tolist()])
-    n_before = texts.groupby(texts).cumcount()
-    pairs = zip(texts.tolist(), n_before.tolist(), strict=True)
-    return [(text, n) if isinstance(text, str) else None for text, n in pairs]
-
-
-def _matching_text(cell: object) -> str | None:
-    """The text by which a cell is matched; None if it has none."""
-    if isinstance(cell, float):
-        # An empty cell makes floats of whole numbers, in one of the tables.
-        whole = math.isfinite(cell) and cell.is_integer()
-        return None if math.isnan(cell) else str(int(cell) if whole else cell)
-    if cell is None or cell is pd.NA or cell is pd.NaT:
-        return None
-    return plain_text(str(cell)) or None
+    cells = evaluation.details[column].tolist()
+    # An empty cell makes floats of whole numbers, in one of the tables.
+    whole = [int(c) if isinstance(c, float) and c.is_integer() else c for c in cells]
+    texts = pd.Series(["" if is_missing(cell) else plain_text(str(cell)) for cell in whole])
+    pairs = zip(texts.tolist(), texts.groupby(texts).cumcount().tolist(), strict=True)
+    return [(text, n) if text else None for text, n in pairs]
 
 
 def same_texts(left: pd.Series, right: pd.Series) -> bool:
@@ -300,9 +291,7 @@ def hint_of(column: str, counted: str) -> str:
 
 def likely_clusters(run: Scored) -> tuple[str, str] | None:
     """The first detail that looks like clusters, and its counts, "12 queries come from 6 chats"."""
-    for column in map(str, run.details.columns):
-        if cluster_noun(column) is None:
-            continue
+    for column in filter(cluster_noun, map(str, run.details.columns)):
         # As texts, because a cell may be a list, which has no hash.
         labels = run.details[column]
         sizes = labels[labels.notna()].map(str).value_counts()
@@ -313,16 +302,12 @@ def likely_clusters(run: Scored) -> tuple[str, str] | None:
     return None
 
 
-def counted_clusters(
-    column: str, n_queries: int, n_clusters: int, n_shared: int, *, is_estimate: bool = False
-) -> str | None:
+def counted_clusters(column: str, n_queries: int, n_clusters: int, n_shared: int) -> str | None:
     """What a column counts if it looks like clusters; None if it does not.
 
-    `n_shared` queries share their label with another one; of an estimated number of labels three
-    digits are shown.
+    `n_shared` queries share their label with another one.
     """
     noun = cluster_noun(column)
     if noun is None or n_clusters < _FEWEST or n_shared < _LEAST_SHARED * n_queries:
         return None
-    shown = f"about {int(float(f'{n_clusters:.3g}'))}" if is_estimate else str(n_clusters)
-    return f"{n_queries} queries come from {shown} {noun}"
+    return f"{n_queries} queries come from {n_clusters} {noun}"

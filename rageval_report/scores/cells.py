@@ -1,7 +1,7 @@
 """Reads the cells of a metric: a number, a reason why there is none, or text that is neither.
 
-Frameworks write scores as numbers, shares ("83 %", "4/5"), words ("pass", "C"), steps of a scale
-with its range ("4 (1-5)"), or objects that hold a reason beside the number. A cell alone is often
+Frameworks write scores as numbers, shares ("83 %", "4/5"), words ("pass", "C"), or objects that
+hold a reason beside the number. A cell alone is often
 ambiguous: "1,234" beside "873" is a thousand and more, beside "0,83" it is a little over one; "0.9"
 beside "85 %" may be 0.9 or 0.009. A column has one scale; if two scales remain possible, the error
 shows two cells and how to say which one is meant.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -54,16 +53,12 @@ VERDICT_WORDS = _JUDGED | {"correct", "incorrect"}
 # Words that are scores in a known metric, but can mean anything in an unknown column.
 _AMBIGUOUS_WORDS = frozenset(("yes", "no"))
 
-_ON_A_SCALE = re.compile(
-    r"\s*(-?\d+(?:\.\d+)?)\s*[(\[]\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)\s*[)\]]\s*"
-)
 # The denominators of shares such as "4/5"; other fractions may be dates.
 _DENOMINATORS = frozenset((*range(1, 11), 100))
 
-# The keys under which an object holds the number, the reason, and the range of its scale.
+# The keys under which an object holds the number and the reason.
 _NUMBER_KEYS = ("score", "value", "passed", "pass", "success")
 _REASON_KEYS = ("reason", "explanation", "rationale", "feedback", "justification", "error")
-_SCALE_KEYS = ("range", "scale", "bounds")
 
 _MOST_EXACT = 2**53
 _LONGEST_LITERAL = 100_000
@@ -107,7 +102,6 @@ class Cell(NamedTuple):
     number: float = math.nan
     state: str = SCORED
     reason: str | None = None
-    scale: ScoreRange | None = None  # that was written beside a step of a scale
     is_read: bool = True  # False if the cell could not be interpreted
     word: str | None = None  # that was read as the number
     numeral: Numeral | None = None  # whose number depends on the other cells of the column
@@ -122,7 +116,6 @@ class ParsedCells(NamedTuple):
     numbers: FloatArray  # NaN where unscored
     states: NDArray[np.object_]
     reasons: list[str | None]  # why a score is missing, or what a judge gave for it
-    scale: ScoreRange | None = None  # if all steps were written with the same range
     unread: Sequence[int] = ()  # the cells that hold anything else; they count as failed
     words: Mapping[str, float] = {}  # that were read as scores
     notes: Sequence[str] = ()  # what was decided about the scale of the column
@@ -185,20 +178,21 @@ def _read_odd_cells(
                     numerals[row], reals[row] = numeral, math.nan
     texts = {row: str(inner[row]) for row in sorted(numerals)}
     scaled = _ColumnScale(column, texts, numerals, reals)
-    numbers, states, reasons = scaled.numbers, states_of(scaled.numbers), [None] * len(values)
+    numbers, states = scaled.numbers, states_of(scaled.numbers)
+    reasons: list[str | None] = [None] * len(values)
     fields: list[dict[str, Any] | None] = [None] * len(values)
-    unread, scales = [], set()
+    unread: list[int] = []
     for row, content in contents.items():
         cell = _finish(content, items[row], float(numbers[row]))
         numbers[row], states[row], reasons[row] = cell.number, cell.state, cell.reason
         fields[row] = items[row].other_fields or None
         unread += [] if cell.is_read else [row]
-        scales |= {cell.scale} if cell.state == SCORED else set()
-    _refuse_words_beside_numbers(column, inner, contents, numbers)
-    # Only a scale that all cells share is the scale of the metric.
-    is_shared = len(scales) == 1 and bool(np.isnan(plain).all())
+    are_words = (r for r, c in contents.items() if c.word or isinstance(inner[r], bool | np.bool_))
+    word, others = next(are_words, None), np.flatnonzero((numbers < 0) | (numbers > 1))
+    if word is not None and len(others):
+        _refuse_kinds(column, {row: str(inner[row]) for row in (word, int(others[0]))})
     return ParsedCells(
-        *(numbers, states, reasons, scales.pop() if is_shared else None, unread),
+        *(numbers, states, reasons, unread),
         words={content.word: words[content.word] for content in contents.values() if content.word},
         notes=scaled.notes,
         other_fields=fields if any(fields) else [],
@@ -206,31 +200,13 @@ def _read_odd_cells(
     )
 
 
-def _refuse_words_beside_numbers(
-    column: CellColumn, inner: list[Any], contents: Mapping[int, Cell], numbers: FloatArray
-) -> None:
-    are_words = [
-        row
-        for row, content in contents.items()
-        if content.word is not None or isinstance(inner[row], bool | np.bool_)
-    ]
-    on_other_scale = np.flatnonzero((numbers < 0) | (numbers > 1))
-    if are_words and len(on_other_scale):
-        word, other = are_words[0], int(on_other_scale[0])
-        raise DataError(
-            f"{column.title} holds words beside numbers: {str(inner[word])!r} at "
-            f"{column.place(word)} and {str(inner[other])[:40]!r} at {column.place(other)}. Write "
-            "all cells as numbers, or name the columns that are metrics: metrics=[...]"
-        )
-
-
 def read_cell(cell: object) -> Cell:
     """Read one cell without its column; a comma in it separates thousands if it may.
 
     Examples
     --------
-    >>> read_cell("4 (1-5)").scale, read_cell("no idea").is_read
-    ((1.0, 5.0), False)
+    >>> read_cell("4/5").number, read_cell("no idea").is_read
+    (0.8, False)
     """
     item = _unwrap(cell)
     content = _classify(item.inner, _WORDS)
@@ -275,7 +251,6 @@ class ScoreObject(NamedTuple):
 
     inner: object  # the score as it is written
     reason: str | None = None  # the first text under a key such as "reason"
-    scale: ScoreRange | None = None  # the range of the scale, if the object has it
     has_error: bool = False
     other_fields: dict[str, Any] = {}  # noqa: RUF012  # never changed
     outer: object = None  # the whole cell, for messages; None if it has no other cell within
@@ -327,7 +302,7 @@ def _unwrap_object(fields: Mapping[Any, Any], outer: object) -> ScoreObject:
         return ScoreObject(outer)
     texts = {name: fields[name] for name in _REASON_KEYS if isinstance(fields.get(name), str)}
     reason_key = next((name for name, text in texts.items() if text.strip()), None)
-    used = (key, reason_key, "error", "min", "max", *_SCALE_KEYS)
+    used = (key, reason_key, "error")
     # The structs of Parquet have every field in every row: None and NaN say nothing.
     others = {
         str(name): value
@@ -336,21 +311,12 @@ def _unwrap_object(fields: Mapping[Any, Any], outer: object) -> ScoreObject:
         and not (value is None or (isinstance(value, float) and math.isnan(value)))
     }
     inner, reason = None if key is None else fields[key], texts.get(str(reason_key))
-    return ScoreObject(inner, reason, _read_scale(fields), bool(error), others, outer)
+    return ScoreObject(inner, reason, bool(error), others, outer)
 
 
 def _number_key(fields: Mapping[Any, Any]) -> str | None:
     """The key under which an object holds its score; None if it holds none."""
     return next((key for key in _NUMBER_KEYS if key in fields), None)
-
-
-def _read_scale(fields: Mapping[Any, Any]) -> ScoreRange | None:
-    written = next((fields[key] for key in _SCALE_KEYS if key in fields), None)
-    ends = written if isinstance(written, list | tuple) else (fields.get("min"), fields.get("max"))
-    if len(ends) != 2 or not all(isinstance(end, Real) for end in ends):
-        return None
-    low, high = map(float, ends)
-    return (low, high) if low < high else None
 
 
 # -- one cell
@@ -391,11 +357,6 @@ def _classify_text(text: str, words: Mapping[str, float]) -> Cell:
     numeral = parse_numeral(text)
     if numeral is not None:
         return Cell(numeral=numeral) if _is_possible(numeral) else _UNREAD
-    step = _ON_A_SCALE.fullmatch(text)
-    if step is not None:
-        number, low, high = map(float, step.groups())
-        if low < high and low <= number <= high:
-            return Cell(number, SCORED, scale=(low, high))
     return _UNREAD
 
 
@@ -414,7 +375,6 @@ def _finish(content: Cell, item: ScoreObject, number: float) -> Cell:
         number=number if content.word is None else content.number,
         state=FAILED if content.state == MISSING and item.has_error else content.state,
         reason=item.reason or content.reason,
-        scale=content.scale or item.scale,
     )
 
 
@@ -443,6 +403,16 @@ def _scoring_words(cells: Iterable[object]) -> dict[str, float]:
 
 
 # -- the scale of a column
+
+_ONE_WAY = "Write all of them in one way"
+
+
+def _refuse_kinds(column: CellColumn, texts: Mapping[int, str], advice: str = _ONE_WAY) -> None:
+    """Refuse cells of two kinds."""
+    raise DataError(
+        f"{column.title} holds numbers of two kinds: {column.list_texts(texts)}. {advice}, or name "
+        "the columns that are metrics: metrics=[...]"
+    )
 
 
 class _ColumnScale:
@@ -477,27 +447,23 @@ class _ColumnScale:
         self.plain = np.flatnonzero(~np.isnan(self.numbers) & (self.numbers != 0))
         shares = sorted((*kinds.pop("percent", ()), *kinds.pop("fraction", ())))
         if len(kinds) + bool(shares) > 1:
-            self.refuse_kinds([rows[0] for rows in (*kinds.values(), *([shares] * bool(shares)))])
+            self.refuse(*[rows[0] for rows in (*kinds.values(), shares) if rows][:2])
         if shares:
             self.read_shares(shares)
         elif "time" in kinds:
             self.read_times(kinds["time"])
-        elif "money" in kinds:
-            self.read_money(kinds["money"])
+
+    def shown(self, *rows: int) -> dict[int, str]:
+        """The texts of some cells."""
+        return {row: self.texts.get(row, f"{self.numbers[row]:g}") for row in rows}
 
     def show(self, *rows: int) -> str:
         """Some cells in a message."""
-        numbers = self.numbers
-        return self.column.list_texts(
-            {row: self.texts.get(row, f"{numbers[row]:g}") for row in rows}
-        )
+        return self.column.list_texts(self.shown(*rows))
 
-    def refuse_kinds(self, rows: list[int], advice: str = "Write all of them in one way") -> None:
+    def refuse(self, *rows: int, advice: str = _ONE_WAY) -> None:
         """Refuse numbers of two kinds."""
-        raise DataError(
-            f"{self.column.title} holds numbers of two kinds: {self.show(*rows[:2])}. {advice}, or "
-            "name the columns that are metrics: metrics=[...]"
-        )
+        _refuse_kinds(self.column, self.shown(*rows), advice)
 
     # -- the decimal sign
 
@@ -507,43 +473,43 @@ class _ColumnScale:
         by_comma = [row for row, cell in cells.items() if cell.point is None]
         by_point = [row for row, cell in cells.items() if cell.comma is None]
         unclear = [row for row, cell in cells.items() if cell.has_two_readings]
-        with_comma = [row for row in unclear if self.is_larger_by_point(row)]
-        is_comma, name = False, self.column.name
+        name, is_comma = self.column.name, bool(by_comma) and not by_point
         if by_comma and by_point:
             shown = self.show(by_point[0], by_comma[0])
             if unclear:
-                raise DataError(
-                    f"{self.column.title} has decimal points and decimal commas, {shown}; "
-                    f"{self.show(unclear[0])} may be {self.readings(unclear[0])}. Write all cells "
-                    "with one decimal sign"
-                )
+                self.refuse_unclear(unclear[0], f", beside {shown}")
             self.notes.append(f"{name!r} has decimal points and decimal commas, such as {shown}")
-        elif by_comma:
-            self.check_thousands([row for row in unclear if row not in with_comma], is_comma=True)
-            is_comma = True
-        elif with_comma:
-            only_comma = self.only_comma(unclear)
-            is_comma = bool(only_comma) and not by_point
-            if only_comma is None:
-                self.check_thousands(with_comma, is_comma=False)
+        elif unclear:
+            only = self.only_comma(unclear)
+            is_comma = is_comma or (bool(only) and not by_point)
+            sizes, other = (
+                {row: abs(float(cell.read(is_comma=sign))) for row, cell in cells.items()}
+                for sign in (is_comma, not is_comma)
+            )
+            thousands = [row for row in unclear if sizes[row] > other[row]]
+            others = [size for row, size in sizes.items() if row not in thousands]
+            others += np.abs(self.numbers[np.isfinite(self.numbers)]).tolist()
+            least = min((sizes[row] for row in thousands), default=0.0)
+            if only is None and least > _NEAR * max(others, default=0.0):
+                self.refuse_unclear(thousands[0])
+            if thousands:
+                number = f"{cells[thousands[0]].read(is_comma=is_comma):f}"
+                self.notes.append(
+                    f"the {'points' if is_comma else 'commas'} in {name!r} separate thousands: "
+                    f"{self.show(thousands[0])} is {number}"
+                )
         if is_comma:
             self.notes.append(f"decimal commas are read as decimal points in {name!r}")
-        elif with_comma:
-            self.notes.append(
-                f"the commas in {name!r} are read as separators of thousands: "
-                f"{self.show(with_comma[0])} is {cells[with_comma[0]].read(is_comma=False):f}"
-            )
         return {row: cell.read(is_comma=is_comma) for row, cell in cells.items()}
 
-    def is_larger_by_point(self, row: int) -> bool:
-        """Whether the commas of a cell with two readings may separate thousands."""
+    def refuse_unclear(self, row: int, beside: str = "") -> None:
+        """Refuse a cell of which nothing shows whether its sign separates thousands."""
         cell = self.numerals[row]
-        return abs(cell.read(is_comma=False)) > abs(cell.read(is_comma=True))
-
-    def readings(self, row: int) -> str:
-        """The two readings of a cell."""
-        cell = self.numerals[row]
-        return f"{cell.read(is_comma=False):f} or {cell.read(is_comma=True):f}"
+        raise DataError(
+            f"{self.column.title}: {self.show(row)} may be {cell.read(is_comma=False):f} or "
+            f"{cell.read(is_comma=True):f}{beside}. Say which is the decimal sign when reading the "
+            "file, decimal='.' or decimal=',', or write the cells as numbers"
+        )
 
     def only_comma(self, unclear: list[int]) -> bool | None:
         """Whether the bounds of the metric allow only a comma, or only a point; None if neither."""
@@ -556,39 +522,7 @@ class _ColumnScale:
         point, comma = (all(fits(row, is_comma=sign) for row in unclear) for sign in (False, True))
         return None if point == comma else comma
 
-    def check_thousands(self, thousands: list[int], *, is_comma: bool) -> None:
-        """Refuse separators of thousands where other numbers are nearer to the other reading."""
-        if not thousands:
-            return
-        sizes = {row: abs(float(n.read(is_comma=is_comma))) for row, n in self.numerals.items()}
-        others = {row: size for row, size in sizes.items() if row not in thousands}
-        rows = np.flatnonzero(np.isfinite(self.numbers)).tolist()
-        others |= {row: abs(float(self.numbers[row])) for row in rows}
-        least, largest = (
-            min(thousands, key=sizes.__getitem__),
-            max(others, default=None, key=others.get),
-        )
-        if largest is not None and sizes[least] <= _NEAR * others[largest]:
-            return
-        beside = "" if largest is None else f" beside {self.show(largest)}"
-        raise DataError(
-            f"{self.column.title}: {self.show(least)}{beside} may be {self.readings(least)}, as "
-            f"the {'point' if is_comma else 'comma'} may separate thousands or decimals. Say which "
-            "is the decimal sign when reading the file, decimal='.' or decimal=',', or write the "
-            "cells as numbers"
-        )
-
-    # -- money, times, percent and fractions
-
-    def read_money(self, rows: list[int]) -> None:
-        """Read sums of one currency."""
-        for row in rows:
-            if self.numerals[row].unit != self.numerals[rows[0]].unit:
-                raise DataError(
-                    f"{self.column.title} holds two currencies: {self.show(rows[0], row)}. "
-                    "Convert them to one"
-                )
-            self.numbers[row] = float(self.sizes[row])
+    # -- times, percent and fractions
 
     def read_times(self, rows: list[int]) -> None:
         """Convert times to the unit of the column's name, or to that of the cells."""
@@ -596,7 +530,7 @@ class _ColumnScale:
         units = sorted({self.numerals[row].unit for row in rows}, key=SECONDS_IN.__getitem__)
         if in_name is None and len(self.plain):
             advice = f"Write a unit in every cell, or in the name of the column: {name + '_ms'!r}"
-            self.refuse_kinds([rows[0], int(self.plain[0])], advice)
+            self.refuse(rows[0], int(self.plain[0]), advice=advice)
         # Milliseconds, this library's unit of latency, where cells differ and the name says none.
         target = in_name or (units[0] if len(units) == 1 else "ms")
         for row in rows:
@@ -616,8 +550,9 @@ class _ColumnScale:
         if self.column.bounds is not None:
             # The stated bounds say where the plain numbers are; the shares follow.
             whole = max(whole, Decimal(repr(self.column.bounds[1])))
-        else:
-            self.check_plain_numbers(rows, percents)
+        elif len(self.plain):
+            bounds = f"metrics={{{self.column.name!r}: {{'bounds': (low, high)}}}}"
+            self.refuse(rows[0], int(self.plain[0]), advice=f"Say where they lie: {bounds}")
         # In decimals, so that 14.1 % is 0.141; fractions in floats, as Python divides.
         for row in rows:
             part, of = self.sizes[row], self.numerals[row].whole
@@ -627,29 +562,6 @@ class _ColumnScale:
                 share = float(part) / float(of) * float(whole)
                 self.numbers[row] = float(part) if of == whole else share
         self.are_shares = whole == 1
-
-    def check_plain_numbers(self, rows: list[int], percents: list[int]) -> None:
-        """Plain numbers are shares beside fractions if all are between 0 and 1, not all whole."""
-        values = self.numbers[self.plain]
-        are_shares = bool(((values > 0) & (values <= 1)).all() and (values < 1).any())
-        if not len(values) or (are_shares and not percents):
-            return
-        row = int(
-            self.plain[0 if percents or not (values > 1).any() else int(np.argmax(values > 1))]
-        )
-        number = float(self.numbers[row])
-        top = 100.0 if percents else float(self.numerals[rows[0]].whole)
-        unit = " %" if percents else f"/{top:g}"
-        options = " or ".join(
-            f"metrics={{{self.column.name!r}: {{'bounds': (0, {bound:g})}}}}"
-            for bound in ((1.0, top) if number <= 1 else (top,))
-        )
-        raise DataError(
-            f"{self.column.title} holds {'percent' if percents else 'fractions'} beside plain "
-            f"numbers: {self.show(percents[0] if percents else rows[0])} and {self.show(row)}, "
-            f"which may be {number:g} or {number:g}{unit}. Say where the plain numbers lie: "
-            f"{options}"
-        )
 
 
 # -- guesses

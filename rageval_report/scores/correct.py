@@ -1,8 +1,8 @@
 """What a correct answer is, in all reports alike: what the caller says, else the best evidence.
 
-In this order: the rule of the caller; a person's label; a judge of correctness; a known metric of
-correctness; an exact match, if references are short and there is nothing else. A question without
-an answer is answered correctly by a refusal.
+In this order: the rule of the caller; a person's label; a metric of correctness; an exact match, if
+references are short and there is nothing else. A question without an answer is answered correctly
+by a refusal.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Correct = (
     | Mapping[str, float]
     | Callable[[pd.DataFrame], "pd.Series | np.ndarray"]
 )
-Origin = Literal["caller", "people", "judge", "metric", "exact match"]
+Origin = Literal["caller", "people", "metric", "exact match"]
 
 HOW_TO_SAY = (
     "Pass the rule for a correct answer: correct='exact_match', correct=('faithfulness', 0.8), "
@@ -166,13 +166,12 @@ def _by_function(evaluation: Scored, rule: Callable[[pd.DataFrame], object]) -> 
     rows = join_details(evaluation.scores, evaluation.details)
     answers = rule(rows)
     name = getattr(rule, "__name__", "the function")
-    if isinstance(answers, pd.Series) and answers.index.sort_values().equals(
-        rows.index.sort_values()
-    ):
+    if isinstance(answers, pd.Series) and len(answers) == len(rows):
         # A function may sort; rows that still have their query ids are put back in order.
-        return _as_booleans(answers.loc[rows.index], name, rows.index)
+        has_ids = answers.index.is_unique and rows.index.isin(answers.index).all()
+        answers = answers.loc[rows.index] if has_ids else answers
     values = np.atleast_1d(np.asarray(answers))
-    if len(values) != len(rows) or values.ndim > 1:
+    if values.shape != (len(rows),):
         raise DataError(
             f"correct: {name} must return one boolean per row ({len(rows)}); it returned "
             f"{' x '.join(map(str, values.shape))}"
@@ -186,7 +185,9 @@ def _as_booleans(column: pd.Series, name: str, index: pd.Index) -> pd.Series:
     present = [cell for cell in cells if not is_missing(cell)]
     numbers = read_cells(cells).numbers if any(isinstance(c, str) for c in present) else None
     if numbers is None and all(isinstance(cell, bool | Real | np.bool_) for cell in present):
-        numbers = np.array([np.nan if is_missing(cell) else float(cell) for cell in cells])
+        numbers = np.array(
+            [math.nan if cell is None or is_missing(cell) else float(cell) for cell in cells]
+        )
     if (
         numbers is None
         or not is_binary(numbers)
@@ -219,9 +220,9 @@ def parse_correct(document: Mapping[str, Any]) -> tuple[Correct | None, tuple[st
     rule = document.get("correct")
     if rule is None or isinstance(rule, str):
         return rule, ()
-    pairs = list(rule.items()) if isinstance(rule, dict) else [rule]
+    pairs = [*rule.items()] if isinstance(rule, dict) else [rule]
     kinds = [[*map(type, pair)] if isinstance(pair, list | tuple) else [] for pair in pairs]
-    if not kinds or any(pair not in ([str, int], [str, float]) for pair in kinds):
+    if not kinds or any(kind not in ([str, int], [str, float]) for kind in kinds):
         raise DataError(f"correct has the wrong shape: {rule!r:.60}")
     return (rule if isinstance(rule, dict) else (rule[0], rule[1])), ()
 
@@ -236,19 +237,13 @@ class CorrectNotion:
     rule: Correct
     origin: Origin
     column: str  # that decides; empty for a rule of the caller
-    words: str  # such as "judged answer_correctness >= 0.5"
-
-    @property
-    def is_guess(self) -> bool:
-        """Whether the rule was chosen from the columns."""
-        return self.origin != "caller"
+    words: str  # such as "answer_correctness >= 0.5"
 
     @property
     def note(self) -> str:
         """That the rule is a guess, and how to overrule it; empty for a rule of the caller."""
-        if not self.is_guess:
-            return ""
-        return f"{self.words.removeprefix('correct: ')} means correct; change it with correct="
+        is_stated = self.origin == "caller"
+        return "" if is_stated else f"{self.words} means correct; change it with correct="
 
 
 def find_notion(
@@ -322,7 +317,7 @@ def correctness(evaluation: Scored, correct: Correct | CorrectNotion | None = No
         A metric (correct means its best score), a metric and a threshold, thresholds that must all
         hold, a detail column of yes and no, or a function of the frame of scores and details that
         returns one boolean per row. If omitted, the rule of the evaluation, else a person's label,
-        a judge of correctness, a metric of correctness, or an exact match.
+        a metric of correctness, or an exact match.
 
     Returns
     -------
@@ -453,11 +448,9 @@ def _guesses(evaluation: Scored) -> Iterator[CorrectNotion]:
     yield from _labels(evaluation)
     metrics = _correctness_metrics(evaluation)
     usable = [m for m in metrics if m.bounds and evaluation.scores[m.name].notna().any()]
-    for metric in sorted(usable, key=lambda metric: not _is_judged(evaluation, metric)):
+    for metric in usable:
         rule, words = (metric.name, _middle(metric)), _condition(metric, _middle(metric))
-        is_judged = _is_judged(evaluation, metric)
-        origin: Origin = "judge" if is_judged else "metric"
-        yield CorrectNotion(rule, origin, metric.name, f"judged {words}" if is_judged else words)
+        yield CorrectNotion(rule, "metric", metric.name, words)
     exact = _metric_known_as(evaluation, EXACT_MATCHES)
     if exact is not None and not metrics and _words_of_references(evaluation) <= _MOST_WORDS:
         yield CorrectNotion((exact.name, 1.0), "exact match", exact.name, f"{exact.name} = 1")
@@ -499,13 +492,6 @@ def _middle(metric: Metric) -> float:
     """The middle of the scale: 0.5 between 0 and 1."""
     low, high = metric.bounds or (0.0, 1.0)
     return (low + high) / 2
-
-
-def _is_judged(evaluation: Scored, metric: Metric) -> bool:
-    """Whether a judge of this library gave the scores."""
-    settings = getattr(evaluation, "config", {}).get("judge")
-    rubrics = settings.get("rubrics", ()) if isinstance(settings, Mapping) else ()
-    return metric.source == "judged" or metric.name in rubrics
 
 
 # -- refusals and references

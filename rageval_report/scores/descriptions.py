@@ -102,7 +102,7 @@ def describe_metrics(
             notes.append(
                 f"{name!r} is not a known metric; because of its name, lower is taken as better"
             )
-        if name in with_bounds or column.scale is not None:
+        if name in with_bounds:
             continue
         if name in scales:
             known[name] = replace(known[name], kind=scales[name].kind, bounds=scales[name].bounds)
@@ -132,8 +132,6 @@ def _infer_metric(name: str, column: MetricColumn, values: FloatArray) -> Metric
     if column.known is None and column.are_shares:
         # 90 % becomes 0.9, so the title must not show a "%".
         metric = replace(metric, title=title_of(name.replace("%", "")))
-    if column.scale is not None:
-        metric = replace(metric, kind="ordinal", bounds=column.scale)
     return replace(metric, in_family=column.is_in_family)
 
 

@@ -150,100 +150,64 @@ def doubts_about_scores(
     judged: Collection[str] = (),
     n_scored: Mapping[str, int] | None = None,
 ) -> list[Doubt]:
-    """The doubts that scores alone can raise.
+    """The doubts that scores alone can raise: metrics that are constant.
 
     `judged` are metrics whose scores are known to come from a judge; `n_scored` has the number of
     scored queries of each metric, if `scores` has only some of them.
     """
-    columns = _ScoreColumns(scores, metrics, judged, n_scored or {})
-    return [*columns.constant_metrics(), *columns.same_marks()]
-
-
-class _ScoreColumns:
-    """What the checks of scores look at."""
-
-    def __init__(
-        self,
-        scores: pd.DataFrame,
-        metrics: Mapping[str, Metric],
-        judged: Collection[str],
-        n_scored: Mapping[str, int],
-    ):
-        self.scores, self.metrics = scores, metrics
-        self.n = {name: n_scored.get(name, int(scores[name].count())) for name in metrics}
-        values = {name: _constant(scores[name].to_numpy()) for name in metrics}
-        # The score of each metric that has the same one for every scored query.
-        self.constants = {name: value for name, value in values.items() if value is not None}
-        # As far as names say: a description without a text was inferred from the column.
-        self.judged = {*judged} | {
-            name
-            for name, metric in metrics.items()
-            if metric.compute is None
-            and metric.group not in ("performance", "other")
-            and metric.description
-        }
-
-    def constant_metrics(self) -> Iterator[Doubt]:
-        """A doubt for the metrics that are constant at a bound while their neighbours vary."""
-        at_bounds: dict[float, list[str]] = {}
-        for name, value in self.constants.items():
-            if name not in self.judged and self._is_suspect(name, value):
-                at_bounds.setdefault(value, []).append(name)
-        for value, names in at_bounds.items():
-            varying = self._neighbours(names[0])
-            yield Doubt.of(
-                *("constant_metric", self.scores.index[:5]),
-                names=", ".join(names),
-                first=names[0],
-                are="is" if len(names) == 1 else "are",
-                value=value,
-                n=self.n[names[0]],
-                others=", ".join(varying[:3]),
-                vary="varies" if len(varying) == 1 else "vary",
-            )
-
-    def same_marks(self) -> Iterator[Doubt]:
-        """A doubt for each judge that gave the same mark to every answer."""
-        for name, value in self.constants.items():
-            is_best = self._is_best(name, value)
-            # The best mark for all is a fault only if something else says that answers differ.
-            if name not in self.judged or self.n[name] < (_FEWEST_AT_BEST if is_best else _FEWEST):
-                continue
-            higher = self.metrics[name].greater_is_better
-            if is_best and (not higher or not self._neighbours(name)):
-                continue
-            ids = self.scores.index[self.scores[name].notna()][:5]
-            yield Doubt.of("same_mark", ids, value=value, name=name, n=self.n[name])
-
-    def _is_best(self, name: str, value: float) -> bool:
-        metric = self.metrics[name]
-        return metric.bounds is not None and value == metric.bounds[metric.greater_is_better]
-
-    def _is_suspect(self, name: str, value: float) -> bool:
-        metric, is_best = self.metrics[name], self._is_best(name, value)
-        if metric.bounds is None or value not in metric.bounds or metric.group == "performance":
-            return False
-        # That nothing bad happened, such as a wrong refusal, is usual and no sign of a fault; so is
-        # a retrieval that finds everything, or is right at once for every easy question.
-        stem, at, _ = name.partition("@")
-        others = [other for other in self.metrics if other not in self.constants]
-        has_other_cutoff = at and any(other.partition("@")[0] == stem for other in others)
-        is_saturated = metric.group == "retrieval" or has_other_cutoff
-        if is_best and (not metric.greater_is_better or is_saturated):
-            return False
-        enough = self.n[name] >= (_FEWEST_AT_BEST if is_best else _FEWEST)
-        return enough and bool(self._neighbours(name))
-
-    def _neighbours(self, name: str) -> list[str]:
-        """The metrics of the same group that have bounds and vary."""
-        return [
+    n = {name: (n_scored or {}).get(name, int(scores[name].count())) for name in metrics}
+    constants = {name: _constant(scores[name].to_numpy()) for name in metrics}
+    varying = [name for name in metrics if constants[name] is None and n[name] > 1]
+    at_bounds: dict[float, list[tuple[str, list[str]]]] = {}
+    doubts = []
+    for name, metric in metrics.items():
+        value, bounds = constants[name], metric.bounds
+        neighbours = [
             other
-            for other, metric in self.metrics.items()
-            if other not in self.constants
-            and metric.group == self.metrics[name].group
-            and metric.bounds is not None
-            and self.n[other] > 1
+            for other in varying
+            if metrics[other].group == metric.group and metrics[other].bounds is not None
         ]
+        if value is None:
+            continue
+        is_best = bounds is not None and value == bounds[metric.greater_is_better]
+        # The best score for all is a fault only if something else says that answers differ; and
+        # that nothing bad happened, such as a wrong refusal, is usual and no sign of a fault.
+        if n[name] < (_FEWEST_AT_BEST if is_best else _FEWEST) or (
+            is_best and not (metric.greater_is_better and neighbours)
+        ):
+            continue
+        # As far as names say: a description without a text was inferred from the column.
+        is_known = metric.group not in ("performance", "other") and metric.description
+        if name in judged or (metric.compute is None and is_known):
+            ids = scores.index[scores[name].notna()][:5]
+            doubts.append(Doubt.of("same_mark", ids, value=value, name=name, n=n[name]))
+        elif neighbours and bounds and value in bounds and metric.group != "performance":
+            # A retrieval that finds everything, or is right at once, is no sign of a fault either.
+            stem, at, _ = name.partition("@")
+            has_cutoff = at and any(other.partition("@")[0] == stem for other in varying)
+            if not (is_best and (metric.group == "retrieval" or has_cutoff)):
+                at_bounds.setdefault(value, []).append((name, neighbours))
+    return [*(_constant_at(scores, n, *pair) for pair in at_bounds.items()), *doubts]
+
+
+def _constant_at(
+    scores: pd.DataFrame,
+    n: Mapping[str, int],
+    value: float,
+    found: Sequence[tuple[str, list[str]]],
+) -> Doubt:
+    """The doubt about metrics that are constant at a bound while their neighbours vary."""
+    names, others = [name for name, _ in found], found[0][1]
+    return Doubt.of(
+        *("constant_metric", scores.index[:5]),
+        names=", ".join(names),
+        first=names[0],
+        are="is" if len(names) == 1 else "are",
+        value=value,
+        n=n[names[0]],
+        others=", ".join(others[:3]),
+        vary="varies" if len(others) == 1 else "vary",
+    )
 
 
 def _constant(values: np.ndarray) -> float | None:
@@ -308,8 +272,8 @@ def unscore_missing(
     for position, rows in _empty_composites(block):
         if names[position] not in stated:
             block[rows, position] = np.nan
-            facts = {"name": names[position], "n": int(rows.sum())}
-            doubts.append(Doubt.of("empty_composite", (), **facts))
+            n = int(rows.sum())
+            doubts.append(Doubt.of("empty_composite", (), name=names[position], n=n))
     return doubts
 
 

@@ -1,4 +1,4 @@
-"""Numbers as people and spreadsheets write them: "1,234.5", "0,83", "85 %", "4/5", "12 ms", "$3".
+"""Numbers as people and spreadsheets write them: "1,234.5", "0,83", "85 %", "4/5", "12 ms".
 
 One text is often not enough to know the number: "1,234" may be a little over one, or more than a
 thousand. `parse_numeral` therefore keeps both readings, and `rageval_report.scores.cells` chooses
@@ -15,19 +15,17 @@ from typing import Literal, NamedTuple
 
 from rageval_report.scores.metric import WORDS
 
-NumeralKind = Literal["number", "percent", "fraction", "time", "money"]
+NumeralKind = Literal["number", "percent", "fraction", "time"]
 
 _ALIKE = str.maketrans(
     {other: plain for plain, others in WORDS["alike"].items() for other in others}
 )
 SECONDS_IN = {unit: Decimal(seconds) for unit, (_, seconds) in WORDS["times"].items()}
 _TIMES = {word: unit for unit, (words, _) in WORDS["times"].items() for word in words.split()}
-_MONEY = {word: sign for sign, words in WORDS["money"].items() for word in words.split()}
 _KIND_OF_UNIT: dict[str, tuple[NumeralKind, str]] = {
     "": ("number", ""),
     **dict.fromkeys(("%", "percent", "per cent", "pct"), ("percent", "")),
     **{word: ("time", unit) for word, unit in _TIMES.items()},
-    **{word: ("money", sign) for word, sign in _MONEY.items()},
 }
 
 
@@ -38,8 +36,7 @@ def _alternatives(words: Iterable[str]) -> str:
 
 _DIGITS = r"(?:\d[\d.,' _]*|[.,]\d+)(?:[eE][-+]?\d+)?"
 _NUMERAL = re.compile(
-    rf"(?P<sign>[-+])?(?:(?P<money>{_alternatives(_MONEY)})\s*)?(?P<inner_sign>[-+])?"
-    rf"(?P<number>{_DIGITS})"
+    rf"(?P<sign>[-+]?)(?P<number>{_DIGITS})"
     rf"(?:\s*(?:/|\sout\s+of\s|\sof\s)\s*(?P<whole>{_DIGITS}))?"
     rf"(?:\s*(?P<unit>{_alternatives(_KIND_OF_UNIT)}))?\s*",
     re.IGNORECASE,
@@ -67,7 +64,7 @@ class Numeral(NamedTuple):
     kind: NumeralKind
     point: Decimal | None  # the number if a point is the decimal sign; None if it cannot be
     comma: Decimal | None  # the same if a comma is the decimal sign
-    unit: str = ""  # of a time or of money, in its short form
+    unit: str = ""  # of a time, in its short form
     whole: Decimal = Decimal(0)  # the denominator of a fraction
     is_clock: bool = False  # it is written as hours, minutes and seconds
 
@@ -101,17 +98,13 @@ def parse_numeral(text: str) -> Numeral | None:
     if match is None:
         return _parse_duration(plain)
     kind, unit = _KIND_OF_UNIT[(match["unit"] or "").lower()]
-    if match["money"]:
-        is_possible = kind == "number" and not match["whole"]
-        kind, unit = "money", _MONEY[match["money"].lower()]
-    else:  # "4/5 ms" is nothing that a cell of scores would say
-        is_possible = kind == "number" or not match["whole"]
-        kind = "fraction" if match["whole"] else kind
-    sign = (match["sign"] or "") + (match["inner_sign"] or "")
-    point, comma = _readings(match["number"], sign)
+    point, comma = _readings(match["number"], match["sign"])
     wholes = [whole for whole in _readings(match["whole"] or "0") if whole is not None]
-    if not is_possible or len(sign) > 1 or not wholes or (point is None and comma is None):
+    # "4/5 ms" is nothing that a cell of scores would say.
+    is_possible = wholes and (kind == "number" or not match["whole"])
+    if not is_possible or (point is None and comma is None):
         return None
+    kind = "fraction" if match["whole"] else kind
     return Numeral(kind, point, comma, unit, wholes[0])
 
 

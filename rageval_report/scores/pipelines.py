@@ -7,7 +7,6 @@ them would describe none.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,6 +27,7 @@ from rageval_report.scores.query_ids import (
     question_text,
 )
 from rageval_report.scores.roles import Confidence, Role, Roles, columns_with_role, meaning_of
+from rageval_report.scores.states import is_missing
 
 _PIPELINE_NAMES = WORDS["columns"]["pipeline"].split()
 _SURE_NAMES = frozenset(WORDS["columns"]["sure_pipeline"].split())
@@ -70,10 +70,10 @@ class PipelineColumns:
                     f"counted from 0, have a blank. Fill them, or pass "
                     f"{_stated([column], 'detail')}"
                 )
-        if len(self.columns) == 1:
-            return frame[self.columns[0]].astype(str)
-        parts = [[f"{column}={cell}" for cell in frame[column]] for column in self.columns]
-        return pd.Series([" ".join(row) for row in zip(*parts, strict=True)], index=frame.index)
+        parts = frame[list(self.columns)].astype(str)
+        if len(self.columns) > 1:
+            parts = parts.apply(lambda cells: f"{cells.name}=" + cells)
+        return parts.agg(" ".join, axis=1)
 
     def note(self, n_pipelines: int) -> str:
         """What was decided, and how to overrule it."""
@@ -81,8 +81,8 @@ class PipelineColumns:
         text = f"column {named(self.columns)} {verb} the pipelines ({n_pipelines}): {self.why}"
         if self.row_ids is not None:
             text += (
-                f"; the query ids are derived from the questions, because column "
-                f"{self.row_ids!r} numbers the rows"
+                f"; queries are matched by their questions, because column {self.row_ids!r} "
+                "numbers the rows"
             )
         return text
 
@@ -110,8 +110,7 @@ def split_pipelines(
     labels = pipelines.labels(frame)
     if pipelines.row_ids is not None:
         # Under its own name it would be taken for the ids of the queries again.
-        free = next(free for n in range(99) if (free := "row_number" + n * "_") not in frame)
-        frame = frame.rename(columns={pipelines.row_ids: free})
+        frame = frame.rename(columns={pipelines.row_ids: "row_number"})
     parts = {str(label): rows for label, rows in frame.groupby(labels.to_numpy(), sort=False)}
     if isinstance(frame.index, pd.RangeIndex):  # any other index may hold the ids of the queries
         parts = {label: rows.reset_index(drop=True) for label, rows in parts.items()}
@@ -122,9 +121,9 @@ def stated_name(frame: pd.DataFrame) -> str | None:
     """The name in a column such as "pipeline", if all its cells hold the same text."""
     for label in map(str, frame.columns):
         if normalise_name(label) in _SURE_NAMES and _are_texts(frame[label].iloc[:_SAMPLE]):
-            names = frame[label].dropna().unique().tolist()
-            if len(names) == 1 and str(names[0]).strip() and frame[label].notna().all():
-                return str(names[0])
+            names = frame[label].unique().tolist()
+            if len(names) == 1 and isinstance(names[0], str) and names[0].strip():
+                return names[0]
     return None
 
 
@@ -182,7 +181,7 @@ class _DividedTable:
     def query_keys(self) -> Iterator[_QueryKey]:
         """The ids, then the questions, in which repeats may show if the ids number the rows."""
         if self.ids is not None:
-            yield _QueryKey(self.ids, _hashable(self.frame[self.ids]))
+            yield _QueryKey(self.ids, self.frame[self.ids].astype(str))
         elif self.question is None and not isinstance(self.frame.index, pd.RangeIndex):
             yield _QueryKey("index", self.frame.index.to_series().astype(str))
         if self.question is not None:
@@ -193,7 +192,7 @@ class _DividedTable:
 
     def _questions(self, column: str) -> pd.Series:
         cells = self.frame[column]
-        texts = ["" if _is_blank(cell) else plain_text(str(cell)) for cell in cells.tolist()]
+        texts = ["" if is_missing(cell) else plain_text(str(cell)) for cell in cells.tolist()]
         return pd.Series(texts, index=cells.index, dtype=object)
 
     def ids_number_rows(self, pipelines: Sequence[str]) -> bool:
@@ -250,22 +249,15 @@ class _DividedTable:
 
     def _check_alike(self, columns: Sequence[str], finding: str) -> None:
         """Refuse columns that divide the rows in different ways, unless the first is sure."""
-        first, *others = columns
-        differing = []
-        for label in others:
-            pairs = self.frame[[first, label]].astype(str).drop_duplicates()
-            if not (pairs[first].is_unique and pairs[label].is_unique):
-                differing.append(label)
-        if differing and first != self.sure:
-            raise self.doubt(finding, [first, *differing])
+        texts = self.frame[list(columns)].astype(str)
+        codes = {label: tuple(pd.factorize(texts[label])[0]) for label in columns}
+        differing = [label for label in columns if codes[label] != codes[columns[0]]]
+        if differing and columns[0] != self.sure:
+            raise self.doubt(finding, [columns[0], *differing])
 
     def doubt(self, finding: str, columns: Sequence[str]) -> PipelineDoubtError:
         """The error with both readings, and what to type for each."""
-        examples = []
-        for column in columns[:5]:
-            values = self.frame[column].astype(str).drop_duplicates()
-            more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-            examples.append(f"{column!r} ({', '.join(map(repr, values[:3]))}{more})")
+        examples = (f"{c!r} ({named(self.frame[c].astype(str).unique(), 3)})" for c in columns[:5])
         are = "column" if len(columns) == 1 else "columns"
         together = f", or {_stated(columns, 'pipeline')} together" if len(columns) > 1 else ""
         message = (
@@ -286,15 +278,6 @@ def _rank_of_name(column: str) -> int:
     """The place of a name among the usual ones, the surest first; -1 if it is none of them."""
     name = normalise_name(column)
     return _PIPELINE_NAMES.index(name) if name in _PIPELINE_NAMES else -1
-
-
-def _hashable(cells: pd.Series) -> pd.Series:
-    """The cells; as texts if one is a list or an object."""
-    if cells.dtype == np.float16:  # of which pandas makes no index
-        return cells.astype(np.float64)
-    if cells.dtype == object and not all(map(pd.api.types.is_hashable, cells.tolist())):
-        return cells.astype(str)
-    return cells
 
 
 def _are_names(cells: pd.Series) -> bool:
@@ -332,11 +315,7 @@ def _blank_rows(cells: pd.Series) -> list[int]:
 def _are_texts(cells: pd.Series) -> bool:
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells):
         return False
-    return all(isinstance(cell, str) or _is_blank(cell) for cell in cells.tolist())
-
-
-def _is_blank(cell: object) -> bool:
-    return cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell))
+    return all(isinstance(cell, str) or is_missing(cell) for cell in cells.tolist())
 
 
 def _count_values(cells: pd.Series) -> int:

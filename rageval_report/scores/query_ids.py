@@ -73,22 +73,9 @@ def all_different(ids: pd.Index) -> bool:
     """Whether no id occurs twice."""
     # An index would keep a table of all its ids once it is asked.
     try:
-        return bool(pd.Series(ids.array, dtype=ids.dtype).is_unique)
+        return bool(pd.Series(ids.array).is_unique)
     except TypeError:  # lists as ids, which are refused later, are compared as texts
         return bool(ids.map(str).is_unique)
-
-
-class RowsWithoutIdError(DataError):
-    """Some rows, counted from 0, have no query id."""
-
-    def __init__(self, rows: list[int], problem: str):
-        self.rows, self.problem = rows, problem
-        super().__init__(
-            f"every row needs a query id; rows {named(rows)}, counted from 0, {problem}"
-        )
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.rows, self.problem)
 
 
 class RepeatedIdsError(DataError):
@@ -201,24 +188,18 @@ def unit_ids(
     with an id are, if a column such as "epoch" numbers them.
     """
     ids, column, notes, question = _find_ids(frame, query_id)
-    if all_different(pd.Index(ids)):
-        return ids, column, notes, False
-    are_numbered = _are_numbered(frame, ids)
-    if are_numbered or question is None:
-        return ids, column, notes, are_numbered
+    are_repeats = not all_different(pd.Index(ids)) and _are_numbered(frame, ids)
+    if question is None or are_repeats or ids.is_unique:
+        return ids, column, notes, are_repeats
     for label in filter(cluster_noun, map(str, frame.columns)):
         if _tells_apart(ids, frame[label]):
             pairs = zip(frame[question], frame[label], strict=True)
             note = (
-                f"query ids are derived from the texts of columns {question!r} and {label!r}, "
-                "because questions repeat"
+                f"queries are matched by the texts in {question!r} and {label!r}, because "
+                "questions repeat"
             )
-            return (
-                pd.Series([_id_of_text(f"{text}\n{of}") for text, of in pairs]),
-                None,
-                (note,),
-                False,
-            )
+            texts = (f"{text}\n{of}" for text, of in pairs)
+            return pd.Series(list(map(_id_of_text, texts))), None, (note,), False
     note = f"{_count_repeats(frame[question], ids)}, and are repeats of one query"
     return ids, column, (*notes, note), True
 
@@ -241,7 +222,7 @@ def _find_ids(frame: pd.DataFrame, query_id: str) -> _RowIds:
         return _ids_of(index)
     question = question_text(frame)
     if question is not None:
-        note = f"query ids are derived from the text of column {question!r}"
+        note = f"queries are matched by the text in {question!r}"
         return _RowIds(_ids_of_questions(frame[question]), None, (note,), question)
     # A RangeIndex only numbers the rows: as ids it would pair any two tables by position.
     if not isinstance(index, pd.RangeIndex):
@@ -291,20 +272,16 @@ def _ids_of(cells: pd.Series | pd.Index, column: str | None = None, *notes: str)
     _check_no_row(cells.isna(), "have none")
     texts = _convert_ids(cells)
     _check_no_row((texts == "") | texts.str.isspace(), "have a blank one")
-    if unicodedata.is_normalized("NFC", "".join(texts.tolist())):
-        return _RowIds(texts, column, notes)
-    composed = texts.map(_composed)
+    composed = texts if texts.str.isascii().all() else texts.map(_composed)
     changed = texts[(composed != texts).to_numpy()].tolist()
     # A table with both forms of a text means two queries by them.
-    if changed and composed.nunique() < texts.nunique():
+    if not changed or composed.nunique() < texts.nunique():
         return _RowIds(texts, column, notes)
-    if changed:
-        note = (
-            f"{len(changed)} query ids are converted to Unicode normal form C, so that ids that "
-            f"look the same are the same: {named(changed)}"
-        )
-        notes = (*notes, note)
-    return _RowIds(composed, column, notes)
+    note = (
+        f"{len(changed)} query ids are converted to Unicode normal form C, so that ids that look "
+        f"the same are the same: {named(changed)}"
+    )
+    return _RowIds(composed, column, (*notes, note))
 
 
 def _composed(text: str) -> str:
@@ -315,7 +292,9 @@ def _composed(text: str) -> str:
 def _check_no_row(is_wrong: pd.Series, problem: str) -> None:
     rows = np.flatnonzero(is_wrong.to_numpy(dtype=bool))
     if rows.size:
-        raise RowsWithoutIdError(rows.tolist(), problem)
+        raise DataError(
+            f"every row needs a query id; rows {named(rows.tolist())}, counted from 0, {problem}"
+        )
 
 
 def _convert_ids(column: pd.Series) -> pd.Series:
@@ -337,12 +316,6 @@ def _convert_ids(column: pd.Series) -> pd.Series:
     except UnicodeError as exc:  # half characters, or bytes that are not UTF-8
         shown = getattr(exc, "object", b"")
         raise DataError(f"query ids must be valid texts; got {shown!r}: {exc}") from exc
-    if kind != "string" and texts.nunique() < column.nunique():
-        repeated = sorted(set(texts[texts.duplicated()]))
-        raise DataError(
-            "query ids of different types must not look the same, as 1 and '1' do: "
-            f"{named(repeated)}; make them all texts"
-        )
     return texts
 
 

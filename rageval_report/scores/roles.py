@@ -17,7 +17,15 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import MOST_NAMED, DataError, UnknownNameError, check_choice, named
+from rageval_report.errors import (
+    MOST_NAMED,
+    ArgumentKindError,
+    DataError,
+    UnknownNameError,
+    check_choice,
+    describe_kind,
+    named,
+)
 from rageval_report.scores.cells import (
     CellColumn,
     ParsedCells,
@@ -35,6 +43,8 @@ from rageval_report.types import FloatArray
 
 Role = Literal["id", "pipeline", "metric", "detail", "state", "reason", "weight"]
 ROLES: tuple[Role, ...] = get_args(Role)
+# States and reasons have the name of their metric, which a role would not say.
+_STATABLE = tuple(role for role in ROLES if role not in ("state", "reason"))
 Confidence = Literal["certain", "likely", "doubtful"]
 Unreadable = Literal["raise", "failed"]
 
@@ -44,8 +54,8 @@ Roles = Mapping[str, Role]
 # Why a column has its role, if somebody says so.
 STATED = "roles= says so"
 NAMED = "metrics= names it"
-_DESCRIBED = "it is described as a metric"
-_IN_FORMAT = "the format of the file says so"
+DESCRIBED = "it is described as a metric"
+IN_FORMAT = "the format of the file says so"
 
 # The number of cells, evenly spaced, that decide whether a column of texts holds numbers.
 _SAMPLE = 1000
@@ -90,7 +100,7 @@ def check_roles(roles: Roles | None, columns: Iterable[str]) -> dict[str, Role]:
     for column, role in roles.items():
         if column not in present:
             raise UnknownNameError("column", str(column), present)
-        check_choice(f"roles: the role of {column!r}", role, ROLES)
+        check_choice(f"roles: the role of {column!r}", role, _STATABLE)
     ids = columns_with_role(roles, "id")
     if len(ids) > 1:
         raise DataError(
@@ -123,9 +133,8 @@ def count_roles(roles: Iterable[ColumnRole]) -> str:
     guessed = [r.column for r in listed if r.role == "metric" and r.confidence != "certain"]
     parts = [f"{n} {role}{'s' if n > 1 else ''}" for role in ROLES if (n := counts[role])]
     if guessed:
-        more = f" and {len(guessed) - 5} more" if len(guessed) > 5 else ""
         whose = "its" if len(guessed) == 1 else "their"
-        guesses = f" ({', '.join(map(repr, guessed[:5]))}{more} by {whose} cells only)"
+        guesses = f" ({named(guessed)} by {whose} cells only)"
         parts = [part + guesses if " metric" in part else part for part in parts]
     noun = "column" if len(listed) == 1 else "columns"
     return f"{len(listed)} {noun}: {', '.join(parts)}"
@@ -148,7 +157,6 @@ _METRIC_WORDS = re.compile(
     r"(?i)score|rate|accura|qualit|relevan|correct|faithful|ground|complete|fluen|coheren|precision"
     r"|recall|similar|tox|bias|halluc|safe|clar|concise|tone|style|match|help|metric|judge|eval"
 )
-_WEIGHTS = frozenset(WORDS["columns"]["weight"].split())
 _MEANINGS = {meaning: "".join(lines.split()) for meaning, lines in WORDS["meanings"].items()}
 
 
@@ -242,10 +250,9 @@ def _decide(cells: pd.Series, ids: pd.Series, catalogue: Catalogue) -> _Decision
         return _Decision("detail", "it has no name")
     if meaning == TEXT_MEANING:
         return _Decision("detail", "a usual name of a column of texts", "certain")
-    if known is None and is_number and normalise_name(label) in _WEIGHTS:
-        return _Decision("weight", "its name says weights")
     if known is None and meaning is not None:
-        return _Decision("detail", f"its name says {meaning}")
+        is_weight = meaning == "weights" and is_number
+        return _Decision("weight" if is_weight else "detail", f"its name says {meaning}")
     # A column "run" of a table without repeated ids may well be a metric. The ids are asked
     # last, because hashing a large table's ids takes time and memory.
     if known is None and is_counter_name(label) and not ids.is_unique:
@@ -277,7 +284,6 @@ class MetricColumn:
     cells: pd.Series  # numbers, named as in the table
     known: Metric | None  # the entry in the catalogue
     why: str = ""  # somebody says so; empty if nobody does
-    scale: ScoreRange | None = None  # written in the cells
     are_shares: bool = False  # whether percent were read as shares of 1
     words: frozenset[str] = frozenset()  # that were read as scores
     are_objects: bool = False
@@ -307,7 +313,6 @@ class DividedColumns:
     notes: list[str] = field(default_factory=list)  # the guesses that were made
     states: dict[str, list[Any]] = field(default_factory=dict)  # why cells hold no number
     decided: list[ColumnRole] = field(default_factory=list)  # in the order of the table
-    renamed: dict[str, str] = field(default_factory=dict)  # details that belong to a metric
 
     def add_detail(
         self, label: str, why: str, *, role: Role = "detail", confidence: Confidence = "certain"
@@ -336,30 +341,13 @@ class DividedColumns:
         self.decided.append(ColumnRole(label, "metric", confidence, why))
         self.metrics[name] = column
 
-    def attach_states(self) -> None:
-        """Give the columns that the caller calls states or reasons the names of their metrics."""
-        for role in self.decided:
-            if role.why != STATED or role.role not in ("state", "reason"):
-                continue
-            spelled, names = normalise_name(role.column), list(self.metrics)
-            owners = names if len(names) == 1 else [n for n in names if spelled.startswith(f"{n}_")]
-            if not owners:
-                raise DataError(
-                    f"roles: column {role.column!r} is a {role.role}, but of which metric is not "
-                    f"clear; rename it to '<metric>_{role.role}', with one of {named(names)}"
-                )
-            # The longest name: "recall@5_note" belongs to "recall@5", not to "recall".
-            self.renamed[role.column] = f"{max(owners, key=len)}_{role.role}"
 
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ColumnFacts:
     """What is said about the columns of a table before their names and cells are asked."""
 
-    id_column: str | None = None
-    only: Collection[str] | None = None  # all metrics, if the caller or the format lists them
-    by_caller: bool = True  # whether the caller lists them, and not the format
-    also: Collection[str] = ()  # metrics that are described
+    listed: Mapping[str, str]  # the metrics that somebody names or describes, and who does
+    is_closed: bool = False  # whether all other columns are details
     bounds: Mapping[str, ScoreRange] = field(default_factory=dict)  # by normalised name
     roles: Roles = field(default_factory=dict)
     pipeline_columns: Collection[str] = ()
@@ -377,25 +365,24 @@ def assign_roles(frame: pd.DataFrame, ids: pd.Series, facts: ColumnFacts) -> Div
     UnknownNameError
         If a metric is named that does not exist.
     """
-    only, roles, columns, catalogue = facts.only, facts.roles, DividedColumns(), Catalogue()
-    labels = [label for label in frame.columns if label != facts.id_column]
+    roles, columns, catalogue = facts.roles, DividedColumns(), Catalogue()
+    labels = list(frame.columns)
     resolve = resolver(labels, catalogue)
-    listed = {resolve(name) for name in (facts.also if only is None else only)}
-    why_listed = _DESCRIBED if only is None else NAMED if facts.by_caller else _IN_FORMAT
+    listed = {resolve(name): why for name, why in facts.listed.items()}
     for label in labels:
         kind = state_column_kind(label, labels)
         if label in facts.pipeline_columns:
             why, confidence = "it names the pipeline of each row", facts.pipeline_confidence
             columns.add_detail(label, why, role="pipeline", confidence=confidence)
         elif roles.get(label) == "metric" or (label not in roles and label in listed):
-            why = STATED if label in roles else why_listed
+            why = STATED if label in roles else listed[label]
             _read_metric(columns, frame[label], ids, facts, catalogue.search(label), why)
         elif label in roles:
             columns.add_detail(label, STATED, role=roles[label])
         elif kind is not None:
             why = f"it belongs to another column, by its name: {kind}s"
             columns.add_detail(label, why, role=kind)
-        elif only is not None:
+        elif facts.is_closed:
             columns.add_detail(label, "it is not in the list of metrics")
         else:
             decision = _decide(frame[label], ids, catalogue)
@@ -407,10 +394,9 @@ def assign_roles(frame: pd.DataFrame, ids: pd.Series, facts: ColumnFacts) -> Div
                     label, decision.why, role=decision.role, confidence=decision.confidence
                 )
     if not columns.metrics:
-        raise NoScoresError(_no_metric_message(frame[labels]))
-    if only is None and not listed:
+        raise NoScoresError(_no_metric_message(frame))
+    if not facts.is_closed and not listed:
         columns.notes += _doubts_on_objects(columns)
-    columns.attach_states()
     return columns
 
 
@@ -442,13 +428,14 @@ def _read_metric(
     values = cells.tolist()
     parsed = read_cells(values, column)
     unread = column.list_texts({row: str(values[row]) for row in parsed.unread})
-    if parsed.unread and facts.unreadable == "raise":
+    is_text = bool(parsed.unread) and normalise_name(label) in TEXTS
+    if is_text or (parsed.unread and facts.unreadable == "raise"):
         raise DataError(
             f"metric {label!r} must hold numbers; got {unread}. Make them numbers, leave them "
             "empty if there is no score, or name the columns that are metrics: metrics=[...]"
         )
     read = MetricColumn(
-        *(pd.Series(parsed.numbers, name=label), known, why, parsed.scale, parsed.are_shares),
+        *(pd.Series(parsed.numbers, name=label), known, why, parsed.are_shares),
         words=frozenset(parsed.words),
         are_objects=any(isinstance(value, Mapping) for value in values),
     )
@@ -492,6 +479,8 @@ def resolver(columns: Iterable[object], catalogue: Catalogue | None = None) -> C
     spelled = {normalise_name(label): label for label in reversed(labels)}
 
     def resolve(name: str) -> str:
+        if not isinstance(name, str):
+            raise ArgumentKindError(f"expected the name of a metric; got {describe_kind(name)}")
         label = name if name in labels else spelled.get(normalise_name(name))
         if label is not None:
             return label

@@ -233,18 +233,16 @@ def parse_run_document(document: Mapping[str, Any]) -> RunFile:
     return RunFile(**head, rows=rows, detail_names=renamed)
 
 
-def parse_head(
-    document: Mapping[str, Any], details: str, newest: int = FORMAT_VERSION
-) -> dict[str, Any]:
-    """The fields of `SavedFile` in a document, of a format version up to the newest one."""
+def parse_head(document: Mapping[str, Any], details: str) -> dict[str, Any]:
+    """The fields of `SavedFile` in a document of this format version."""
     version = document.get("format_version")
     if type(version) is not int or version < 1:
         raise DataError(f"format_version must be an integer >= 1; got {version!r:.60}")
-    if version > newest:
+    if version > FORMAT_VERSION:
         raise DataError(
             f"the file has format version {version}, written by rageval_report "
             f"{document.get('version', 'of a later version')}; this is version {__version__}, "
-            f"which reads format versions up to {newest}: update rageval_report"
+            f"which reads format versions up to {FORMAT_VERSION}: update rageval_report"
         )
     catalogue = Catalogue()
     correct, correct_notes = parse_correct(document)

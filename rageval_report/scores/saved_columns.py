@@ -17,7 +17,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import import_pyarrow
 from rageval_report.errors import DataError
 from rageval_report.files.strict_json import load_json
 from rageval_report.scores.states import is_missing
@@ -115,20 +114,15 @@ class SavedColumn:
             If a part is of another type.
         """
         try:
-            fields: dict[str, Any] = dict(document)  # type: ignore[call-overload]
-            exceptions = [(value, (*map(str, ids),)) for value, ids in fields.get("exceptions", ())]
+            fields: dict[str, Any] = {"name": column, **document}  # type: ignore[dict-item]
+            pairs = [(value, (*map(str, ids),)) for value, ids in fields.get("exceptions", ())]
+            saved = cls(**{**fields, "exceptions": tuple(pairs)})
         except (TypeError, ValueError) as exc:
             raise DataError(f"the description of detail {column!r} is not valid") from exc
-        name, dtype, cells = (
-            fields.get(key, usual)
-            for key, usual in (("name", column), ("dtype", "object"), ("cells", "plain"))
-        )
-        if not all(isinstance(part, str) for part in (name, dtype)) or cells not in _RULES:
+        are_texts = isinstance(saved.name, str) and isinstance(saved.dtype, str)
+        if not are_texts or saved.cells not in ("plain", "json"):
             raise DataError(f"the description of detail {column!r} is not valid")
-        return cls(name, dtype, cells, tuple(exceptions))
-
-
-_RULES = ("plain", "json")
+        return saved
 
 
 def save_column(
@@ -146,8 +140,8 @@ def save_column(
     if dtype in _EXACT_TYPES[medium]:
         return column, SavedColumn(name, dtype)
     values = column.tolist()
-    cells, as_read = _file_cells(column, values, medium)
     are_texts = all(isinstance(value, str) or is_missing(value) for value in values)
+    cells, as_read = _file_cells(column, values, medium, are_texts=are_texts)
     is_json = not are_texts and (medium == "text" or (medium == "arrow" and cells is not column))
     saved = SavedColumn(name, dtype, "json" if is_json else "plain")
     restored = restore_column(as_read, saved, ids).tolist()
@@ -161,17 +155,11 @@ def save_column(
 
 
 def _file_cells(
-    column: pd.Series, values: list[Any], medium: Medium
+    column: pd.Series, values: list[Any], medium: Medium, *, are_texts: bool
 ) -> tuple[pd.Series, list[Any]]:
     """The cells to write, and the cells as they will be read."""
-    if medium == "arrow":
-        if column.dtype != object:
-            return column, values
-        as_read = import_pyarrow().array(column, from_pandas=True).to_pylist()
-        # Objects of different keys would all get the keys of all; numbers of mixed types become
-        # floats, but that is left to the exceptions, because numbers should stay numbers.
-        if not any(map(_holds_object, values)) or plain_value(values) == plain_value(as_read):
-            return column, as_read
+    if medium == "arrow" and (column.dtype != object or are_texts):
+        return column, values
     if medium == "json":
         # A number that JSON does not have is a text, which becomes a number again.
         are_infinite = [isinstance(value, float) and math.isinf(value) for value in values]
@@ -181,12 +169,6 @@ def _file_cells(
         cells = [text_cell(value) or (None if medium == "text" else "") for value in values]
         cells = [None if is_missing(v) else cell for v, cell in zip(values, cells, strict=True)]
     return pd.Series(cells, index=column.index, dtype=object), cells
-
-
-def _holds_object(value: object) -> bool:
-    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
-        return any(map(_holds_object, value))
-    return isinstance(value, Mapping)
 
 
 def restore_column(cells: Iterable[Any], saved: SavedColumn, ids: Sequence[str]) -> pd.Series:

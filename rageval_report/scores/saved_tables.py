@@ -27,9 +27,6 @@ from rageval_report.scores.table import Scored
 
 TABLE_FORMAT = "rageval_report table"
 TABLE_FORMAT_VERSION = 1
-# The version of tables whose formulas are neutralised, the only difference, and how they say so.
-NEUTRALISED_VERSION = 2
-NEUTRALISED = "neutralised"
 # The key of the description: in Parquet's metadata, and in the first row of JSON Lines.
 TABLE_KEY = "rageval_report"
 # The ending of the file that describes a table of delimited text.
@@ -42,7 +39,6 @@ class TableDescription(SavedFile):
 
     n_queries: int  # the number of rows when it was written; 0 if the file does not say
     delimiter: str  # of delimited text
-    is_neutralised: bool  # whether an apostrophe stands before each text that is a formula
 
     @property
     def columns(self) -> list[str]:
@@ -105,17 +101,12 @@ def parse_table_description(document: object) -> TableDescription:
     """
     if not isinstance(document, Mapping) or document.get("format") != TABLE_FORMAT:
         raise DataError(f'expected an object with "format": "{TABLE_FORMAT}"')
-    is_neutralised = document.get("formulas") == NEUTRALISED
-    newest = NEUTRALISED_VERSION if is_neutralised else TABLE_FORMAT_VERSION
-    head = parse_head(document, "details", newest)
+    head = parse_head(document, "details")
     if document.get("id") != QUERY_ID:
         raise DataError(f"id must be {QUERY_ID!r}; got {document.get('id')!r:.60}")
-    delimiter = get_field(document, "delimiter", str)
-    if delimiter not in ("", ",", "\t"):
-        raise DataError(f"delimiter must be a comma or a tab; got {delimiter!r:.60}")
     if not head["metrics"]:
         raise DataError("metrics must have at least one entry")
-    n_queries = get_field(document, "n_queries", int)
-    return TableDescription(
-        **head, n_queries=n_queries, delimiter=delimiter, is_neutralised=is_neutralised
+    n_queries, delimiter = (
+        get_field(document, name, kind) for name, kind in (("n_queries", int), ("delimiter", str))
     )
+    return TableDescription(**head, n_queries=n_queries, delimiter=delimiter)

@@ -32,6 +32,9 @@ from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
 from rageval_report.scores.query_rows import PlaceOfRow, Totals, position_of_row, query_rows
 from rageval_report.scores.roles import (
+    DESCRIBED,
+    IN_FORMAT,
+    NAMED,
     STATED,
     ColumnFacts,
     ColumnRole,
@@ -152,8 +155,8 @@ def score_table(
     strict : bool
         Whether a score slightly outside the bounds of its metric is an error, and not moved.
     totals : {"auto", "drop", "keep"}
-        What to do with rows whose ids name a total, such as "mean" or "all": leave them out if
-        their numbers are those of a total, leave them all out, or take them for queries.
+        What to do with rows whose ids name a total, such as "mean" or "all": leave them out if no
+        query is likely to have such an id, leave them all out, or take them for queries.
     place : callable
         Takes the position of a row and returns its name in notes, such as "line 7".
 
@@ -186,27 +189,24 @@ def score_table(
     ids, id_column, id_notes, are_repeats = unit_ids(frame, query_id)
     of_file = {name: change for name, change in (known or {}).items() if name in frame}
     of_caller = metrics if isinstance(metrics, Mapping) else {}
-    if metrics is None or isinstance(metrics, Mapping):
-        listed = None if only is None else (*only, *of_caller)
+    if not isinstance(metrics, Mapping | None):
+        listed = dict.fromkeys((metrics,) if isinstance(metrics, str) else metrics, NAMED)
+    elif only is None:
+        listed = dict.fromkeys((*of_file, *of_caller), DESCRIBED)
     else:
-        listed = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+        listed = dict.fromkeys((*only, *of_caller), IN_FORMAT)
     facts = ColumnFacts(
-        id_column=id_column,
-        only=listed,
-        by_caller=not isinstance(metrics, Mapping | None),
-        also=(*of_file, *of_caller) if listed is None else (),
+        listed,
+        is_closed=only is not None or not isinstance(metrics, Mapping | None),
         bounds=stated_bounds(of_file, metrics),
         roles=stated,
         pipeline_columns=pipeline_columns,
         pipeline_confidence=pipeline_confidence,
         unreadable=unreadable,
     )
-    columns = assign_roles(frame, ids, facts)
-    with_bounds = {
-        name
-        for name, column in columns.metrics.items()
-        if column.scale is not None or (column.known is not None and column.known.bounds)
-    }
+    columns = assign_roles(frame.drop(columns=id_column or []), ids, facts)
+    metric_columns = columns.metrics.items()
+    with_bounds = {name for name, own in metric_columns if own.known and own.known.bounds}
     # Column-major, as every summary and comparison reads columns.
     block = np.empty((len(frame), len(columns.metrics)), dtype=np.float64, order="F")
     for position, column in enumerate(columns.metrics.values()):
@@ -223,8 +223,14 @@ def score_table(
     index = pd.Index(ids, name=QUERY_ID)
     scores = pd.DataFrame(block, index, list(descriptions), copy=False)
     details = _make_details(frame, columns).set_axis(index, axis=0)
-    doubtful = (doubt.note for doubt in doubts)
-    notes = (*doubtful, *rows.notes, *id_notes, *columns.notes, *kind_notes, *bound_notes)
+    notes = (
+        *(doubt.note for doubt in doubts),
+        *rows.notes,
+        *id_notes,
+        *columns.notes,
+        *kind_notes,
+        *bound_notes,
+    )
     decided = (*_id_role(id_column, id_notes, stated), *columns.decided)
     table = ScoreTable(data, scores, details, descriptions, notes, decided)
     if all_different(index):
@@ -279,7 +285,7 @@ def _with_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _make_details(frame: pd.DataFrame, columns: DividedColumns) -> pd.DataFrame:
     """The details, with the reasons why cells hold no score where the frame has none."""
-    details = frame[columns.details].rename(columns=columns.renamed)
+    details = frame[columns.details]
     for name, cells in columns.states.items():
         states = pd.Series(cells, index=frame.index, dtype=None if name in details else object)
         own = details[name].where(details[name].notna(), states) if name in details else states

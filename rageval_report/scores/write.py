@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
 import pandas as pd
 
-from rageval_report._registry import import_parquet, import_pyarrow, load
-from rageval_report.errors import DataError, UnknownNameError, check_choice
+from rageval_report._registry import import_parquet, import_pyarrow
+from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.files.outgoing_text import neutralise_formula
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.files.writing import check_free, locked_folder, write_atomically, write_with
@@ -27,16 +28,12 @@ from rageval_report.scores.run_file import SavedFacts, run_document
 from rageval_report.scores.saved_columns import plain_value, text_cell
 from rageval_report.scores.saved_tables import (
     COMPANION,
-    NEUTRALISED,
-    NEUTRALISED_VERSION,
     TABLE_FORMAT,
     TABLE_KEY,
     columns_of_details,
     describe_table,
 )
 from rageval_report.scores.table import Scored
-
-FrameLibrary = Literal["pandas", "polars", "pyarrow"]
 
 _RUN_FILE, _JSON_LINES, _PARQUET = ".json", ".jsonl", ".parquet"
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -59,7 +56,6 @@ def save_scores(
     path: str | Path,
     *,
     force: bool = True,
-    neutralise_formulas: bool = False,
     **facts: Unpack[SavedFacts],
 ) -> Path:
     """Write one row per query, and a description with which it reads back as the same evaluation.
@@ -74,9 +70,6 @@ def save_scores(
         description of a .csv or .tsv is a second file, which ends in ".meta.json".
     force : bool
         Whether an existing file is replaced, as pandas does; False keeps it.
-    neutralise_formulas : bool, default False
-        Whether an apostrophe is put before texts that a spreadsheet would compute, of a .csv or
-        .tsv; the description says so, and reading removes them.
     **facts
         ``config``, ``notes``, ``created``, ``correct`` and ``results`` of the evaluation. A
         function as the rule for a correct answer is named only, as a file cannot hold it.
@@ -92,8 +85,6 @@ def save_scores(
     suffix = Path(path).suffix.lower()
     if suffix not in _SUFFIXES:
         raise UnknownNameError("format of a score file", suffix or str(path), sorted(_SUFFIXES))
-    if neutralise_formulas:
-        check_spreadsheet_format(suffix)
     check_free(path, force=force)
     if suffix == _PARQUET:
         return _write_parquet(evaluation, path, **facts)
@@ -104,9 +95,14 @@ def save_scores(
     companion = Path(f"{path}{COMPANION}")
     check_free(companion, force=force)
     _check_companion(companion)
-    text, document = _delimited_table(
-        evaluation, suffix, path, neutralise_formulas=neutralise_formulas, **facts
-    )
+    rows, document = describe_table(evaluation, "text", **facts)
+    document["delimiter"] = _DELIMITERS[suffix]
+    text = csv_text(rows, _DELIMITERS[suffix])
+    if "\x00" in text:
+        raise DataError(
+            f"{path}: a cell holds a NUL character, which delimited text cannot hold; save as "
+            ".jsonl or .json"
+        )
     with locked_folder(companion.parent):  # two writers would mix their tables and descriptions
         # First, so that a table never stands beside a description that is not known to be its own.
         write_atomically(companion, json.dumps(document, **_INDENTED) + "\n")
@@ -124,14 +120,12 @@ def check_spreadsheet_format(suffix: str) -> None:
 
 def _check_companion(path: Path) -> None:
     """Check that no file of somebody else has the name of the companion."""
-    document: object = None
     try:
         document = parse_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return
     except (OSError, UnicodeDecodeError, NotJSONError):
-        pass
-    if not isinstance(document, dict) or document.get("format") != TABLE_FORMAT:
+        document = None
+    is_ours = isinstance(document, dict) and document.get("format") == TABLE_FORMAT
+    if path.exists() and not is_ours:
         raise DataError(
             f"{path} would be replaced by the description of the scores, but holds something else; "
             "move it, or save as .jsonl, .parquet or .json"
@@ -160,10 +154,8 @@ def scores_text(
         return json.dumps(run_document(evaluation, **facts), **_INDENTED) + "\n"
     if suffix == _JSON_LINES:
         return _jsonl_text(evaluation, **facts)
-    place = f"the {suffix} text"
-    return _delimited_table(
-        evaluation, suffix, place, neutralise_formulas=neutralise_formulas, **facts
-    )[0]
+    rows, _ = describe_table(evaluation, "text", **facts)
+    return csv_text(rows, _DELIMITERS[suffix], neutralise_formulas=neutralise_formulas)
 
 
 def csv_text(rows: pd.DataFrame, delimiter: str = ",", *, neutralise_formulas: bool = False) -> str:
@@ -174,16 +166,13 @@ def csv_text(rows: pd.DataFrame, delimiter: str = ",", *, neutralise_formulas: b
     >>> csv_text(pd.DataFrame({"id": ["a"], "contexts": [["x", "y"]]}))
     'id,contexts\na,"[""x"", ""y""]"\n'
     """
-    is_plain = (pd.api.types.is_numeric_dtype, pd.api.types.is_datetime64_any_dtype)
-    others = [
-        str(name)
-        for name, dtype in rows.dtypes.items()
-        if not any(is_of(dtype) for is_of in is_plain)
-    ]
-    objects = [name for name in others if not isinstance(rows[name].dtype, pd.StringDtype)]
+    objects = [str(name) for name in rows if rows[name].dtype == object]
     cells = rows.assign(**{name: rows[name].map(text_cell) for name in objects})
     if neutralise_formulas:
-        neutral = {n: cells[n].map(neutralise_formula, na_action="ignore") for n in others}
+        texts = [
+            str(name) for name in cells if not pd.api.types.is_numeric_dtype(cells[name].dtype)
+        ]
+        neutral = {n: cells[n].map(neutralise_formula, na_action="ignore") for n in texts}
         cells = cells.assign(**neutral).rename(columns=lambda name: neutralise_formula(str(name)))
 
     def write(quoting: Literal[0, 2]) -> str:
@@ -194,30 +183,6 @@ def csv_text(rows: pd.DataFrame, delimiter: str = ",", *, neutralise_formulas: b
     text = write(csv.QUOTE_MINIMAL)
     # The writer does not quote it, but readers take it for the end of a line.
     return write(csv.QUOTE_NONNUMERIC) if "\r" in text else text
-
-
-def _delimited_table(
-    evaluation: Scored,
-    suffix: str,
-    path: str | Path,
-    *,
-    neutralise_formulas: bool,
-    **facts: Unpack[SavedFacts],
-) -> tuple[str, dict[str, Any]]:
-    """The text of a table, and its description."""
-    rows, document = describe_table(evaluation, "text", **facts)
-    delimiter = _DELIMITERS[suffix]
-    text = csv_text(rows, delimiter, neutralise_formulas=neutralise_formulas)
-    if "\x00" in text:
-        raise DataError(
-            f"{path}: a cell holds a NUL character, which delimited text cannot hold; save as "
-            ".jsonl or .json"
-        )
-    document["delimiter"] = delimiter
-    if neutralise_formulas:
-        # Versions that do not know them would read the apostrophes as part of the texts.
-        document |= {"format_version": NEUTRALISED_VERSION, "formulas": NEUTRALISED}
-    return text, document
 
 
 def _jsonl_text(evaluation: Scored, **facts: Unpack[SavedFacts]) -> str:
@@ -232,46 +197,21 @@ def _jsonl_text(evaluation: Scored, **facts: Unpack[SavedFacts]) -> str:
 
 
 def _write_parquet(evaluation: Scored, path: str | Path, **facts: Unpack[SavedFacts]) -> Path:
-    options = {"write_page_checksum": True}
     # Before the file is begun, so that a missing extra is named and nothing is written.
     arrow, parquet = import_pyarrow(), import_parquet()
-    try:
-        rows, document = describe_table(evaluation, "arrow", **facts)
-        table = arrow.Table.from_pandas(rows, preserve_index=False)
-        description = json.dumps(document).encode("ascii")
-        table = table.replace_schema_metadata(
-            {**(table.schema.metadata or {}), TABLE_KEY.encode(): description}
-        )
-        return write_with(path, lambda temporary: parquet.write_table(table, temporary, **options))
-    except (TypeError, ValueError, NotImplementedError) as exc:
-        if isinstance(exc, DataError):
-            raise
-        raise DataError(f"{path}: Parquet has no type for these cells: {exc}") from exc
-
-
-# -- frames of other libraries
+    rows, document = describe_table(evaluation, "arrow", **facts)
+    table = arrow.Table.from_pandas(rows, preserve_index=False)
+    description = json.dumps(document).encode("ascii")
+    table = table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), TABLE_KEY.encode(): description}
+    )
+    return write_with(path, partial(parquet.write_table, table, write_page_checksum=True))
 
 
 def score_rows(evaluation: Scored) -> pd.DataFrame:
     """One row per query: ``query_id``, the details, the metrics; names that clash get an ending."""
     details = evaluation.details.rename(columns=columns_of_details(evaluation))
     return pd.concat([details, evaluation.scores], axis=1).rename_axis(QUERY_ID).reset_index()
-
-
-def frame_for(evaluation: Scored, library: FrameLibrary = "pandas") -> Any:
-    """One row per query (ids, details and metrics), as a frame of pandas, polars or pyarrow."""
-    check_choice("library", library, ("pandas", "polars", "pyarrow"))
-    rows = score_rows(evaluation)
-    if library == "pandas":
-        return rows
-    arrow = import_pyarrow()
-    try:
-        table = arrow.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(None)
-    except (arrow.ArrowException, TypeError, ValueError) as exc:
-        raise DataError(
-            f"pyarrow has no type for these cells: {exc}. Drop the column, or convert it to texts"
-        ) from exc
-    return table if library == "pyarrow" else load("polars").from_arrow(table)
 
 
 # -- sheets for people who check answers

@@ -11,14 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import pandas as pd
-
 from rageval_report._registry import load
 from rageval_report.errors import named
 from rageval_report.files.inputs import hide_password
 from rageval_report.files.source import Source
-from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.readers.table_files import TableSource
 from rageval_report.scores.saved_tables import COMPANION
 from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
 from rageval_report.sources.files import FetchedFile, TemporaryFolder, is_score_file
@@ -29,7 +25,6 @@ _TRACKING, _ARTIFACT, _FILTER = "tracking", "artifact", "filter"
 _LONGEST_ERROR, _PAGE, _MOST_NAMED, _ID_DIGITS = 400, 1000, 5, 8
 # The table of an evaluation, and that which mlflow.evaluate writes; ours is not a table of scores.
 _USUAL_TABLES, _NO_SCORES = ("scores.csv", "eval_results_table.json"), ("results.json",)
-_REQUEST_TAG = "mlflow.eval.requestId"
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,8 +152,7 @@ def _table_of_run(store: _Store, run: Any, name: str, artifact: str | None) -> S
         return f"several artifacts may be one: {named(tables)}; ?artifact= chooses"
     if tables:
         return _fetch(store, run_id, name, (usual or tables)[0])
-    traces = _table_of_traces(store, run, name)
-    return traces or (f"its artifacts are {named(paths)}" if paths else "it has no artifact")
+    return f"its artifacts are {named(paths)}" if paths else "it has no artifact"
 
 
 def _fetch(store: _Store, run_id: str, name: str, path: str) -> Source:
@@ -169,65 +163,6 @@ def _fetch(store: _Store, run_id: str, name: str, path: str) -> Source:
         store.client.download_artifacts(run_id, f"{path}{COMPANION}", str(folder.path))
     copy = Path(store.client.download_artifacts(run_id, path, str(folder.path)))
     return FetchedFile(copy, folder, store.address, name=f"runs:/{run_id}/{path}", stem=name)
-
-
-# -- the assessments of traces, which GenAI evaluations have in place of a table
-
-
-def _table_of_traces(store: _Store, run: Any, name: str) -> Source | None:
-    traces = _all_pages(
-        store.client.search_traces,
-        locations=[run.info.experiment_id],
-        run_id=run.info.run_id,
-        max_results=_PAGE // 2,
-        include_spans=False,
-    )
-    rows = [
-        _row_of_trace(trace.info)
-        for trace in traces
-        if any(assessment.feedback is not None for assessment in trace.info.assessments)
-    ]
-    if not rows:
-        return None
-    note = f"the assessments of {len(rows)} traces of the run"
-    return TableSource(pd.DataFrame(rows), f"runs:/{run.info.run_id}", name, [note])
-
-
-def _row_of_trace(info: Any) -> dict[str, Any]:
-    """A row as MLflow's own table of a GenAI evaluation has it."""
-    assessments = [item for item in info.assessments if item.valid is not False]
-    kinds = ["expectation" if item.feedback is None else "feedback" for item in assessments]
-    row: dict[str, Any] = {
-        "trace_id": info.trace_id,
-        # The same inputs have the same tag in every run, so that runs can be compared by it.
-        "client_request_id": info.client_request_id or info.tags.get(_REQUEST_TAG),
-        "state": str(getattr(info.state, "value", info.state)),
-        "request_time": info.request_time,
-        "execution_duration": info.execution_duration,
-        "request": _parsed(info.request_preview),
-        "response": _parsed(info.response_preview),
-        "tags": dict(info.tags),
-        "assessments": [
-            {"assessment_name": item.name, kind: True}
-            for item, kind in zip(assessments, kinds, strict=True)
-        ],
-    }
-    for item in assessments:
-        row[f"{item.name}/value"] = getattr(item.feedback or item.expectation, "value", None)
-        if item.rationale:
-            row[f"{item.name}/rationale"] = item.rationale
-        error = getattr(item.feedback, "error", None)
-        if error is not None:
-            row[f"{item.name}/error_message"] = error.error_message or error.error_code
-    return row
-
-
-def _parsed(preview: str | None) -> Any:
-    """The value whose JSON a trace shows; the text itself if it is cut."""
-    try:
-        return parse_json(preview or "null")
-    except NotJSONError:
-        return preview
 
 
 MLFLOW_EXPERIMENT = ScoreSource(

@@ -237,35 +237,22 @@ class CrossedComponents:
         """The variance of one source; 0 if the scores cannot show it."""
         return next((source.variance for source in self.sources if source.name == name), 0.0)
 
-    def counted(self, fixed: Sequence[str] = ()) -> tuple[NoiseSource, ...]:
-        """The sources that move the mean if the levels of some factors stay as they are."""
-        return tuple(source for source in self.sources if not set(source.factors) <= set(fixed))
-
-    def standard_error(self, fixed: Sequence[str] = ()) -> float:
+    def standard_error(self) -> float:
         """The standard error of the mean, all sources counted."""
-        return math.sqrt(sum(source.of_mean for source in self.counted(fixed)))
+        return math.sqrt(sum(source.of_mean for source in self.sources))
 
-    def degrees_of_freedom(self, fixed: Sequence[str] = ()) -> float:
+    def degrees_of_freedom(self) -> float:
         """Satterthwaite's degrees of freedom of the squared standard error; NaN without noise."""
-        counted = self.counted(fixed)
-        total = sum(source.of_mean for source in counted)
-        parts = sum(source.of_mean**2 / source.df for source in counted)
+        total = sum(source.of_mean for source in self.sources)
+        parts = sum(source.of_mean**2 / source.df for source in self.sources)
         return total**2 / parts if total > 0 else math.nan
 
-    def interval(self, *, confidence_level: float = 0.95, fixed: Sequence[str] = ()) -> Interval:
+    def interval(self, *, confidence_level: float = 0.95) -> Interval:
         """The t interval of the mean, all sources counted."""
         level = base.check_level(confidence_level)
-        error, df = self.standard_error(fixed), self.degrees_of_freedom(fixed)
+        error, df = self.standard_error(), self.degrees_of_freedom()
         reach = error * float(stdtrit(df, 0.5 + level / 2.0)) if error > 0 else 0.0
         return Interval(self.mean, self.mean - reach, self.mean + reach, error, "crossed", level)
-
-    def standard_error_of(self, n: Mapping[str, int], fixed: Sequence[str] = ()) -> float:
-        """The standard error of a complete design with other numbers of levels of each factor."""
-        variances = (
-            source.variance / math.prod(n[factor] for factor in source.factors)
-            for source in self.counted(fixed)
-        )
-        return math.sqrt(sum(variances))
 
 
 def crossed_components(

@@ -129,7 +129,6 @@ def test_clusters_count_once_by_their_means():
     assert by_chat.frame[numbers].equals(single.frame[numbers])
     assert by_chat.frame["reference_n"][0] == 25
     assert by_chat.settings["clusters"] == "conversation"
-    assert any("n counts clusters" in note for note in by_chat.notes)
 
 
 def test_false_alarms_are_rare_by_cluster_and_many_by_query():

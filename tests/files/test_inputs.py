@@ -261,11 +261,6 @@ def test_what_is_no_text_is_refused_as_what_it_is(data, encoding, message):
         _ = Source(data, encoding=encoding).text
 
 
-@pytest.mark.parametrize("head", [b"PAR1,recall\n1,0.5", b"ARROW1,recall\n", b"BZh;recall\n"])
-def test_a_text_that_begins_like_a_signature_is_text(head):
-    assert Source(head).is_text
-
-
 @settings(max_examples=40)
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1))
 def test_any_text_survives_utf16(text):

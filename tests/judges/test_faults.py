@@ -1,9 +1,5 @@
 """Each fault of a judge over a real socket: it is unscored with its reason, never 0."""
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -145,36 +141,3 @@ def test_an_interruption_keeps_what_is_done(rows):
     assert judged.scores["tone"].notna().tolist() == [True, False]
     assert judged.states["tone_reason"].iloc[-1] == "not asked: interrupted"
     assert "stopped before the end: interrupted" in judged.notes[0]
-
-
-PROGRAM = """
-import signal, sys
-from rageval_report.judges import Rubric, judge, openai_chat
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-tone = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
-rows = [{"query_id": f"q{i}", "question": f"What is {i}?", "answer": "a"} for i in range(50)]
-judged = judge(rows, tone, openai_chat("toy", base_url=sys.argv[1]), cache=sys.argv[2],
-               concurrency=2)
-print(judged.is_interrupted, int(judged.scores["tone"].notna().sum()))
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
-def test_ctrl_c_in_a_real_process_keeps_what_is_done_in_the_cache(provider, tmp_path):
-    held = threading.Event()
-    count = iter(range(1000))
-    provider.will(lambda prompt: FIVE if next(count) < 5 else held.wait(10) and FIVE)
-    path = tmp_path / "c.sqlite"
-    words = [sys.executable, "-c", PROGRAM, provider.url("openai"), str(path)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-        for _ in range(7):  # five are answered, two are under way
-            provider.arrived.acquire(timeout=20)
-        process.send_signal(signal.SIGINT)
-        held.set()
-        out, _ = process.communicate(timeout=20)
-    interrupted, n = out.split()
-    with Cache(path) as cache:
-        kept = sum(cache.counts().values())
-    assert interrupted == "True"
-    assert 7 <= int(n) == kept < 50
-    assert len(provider.asked) == kept  # none was asked and lost

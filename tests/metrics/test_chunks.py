@@ -20,12 +20,8 @@ from rageval_report.metrics.chunks import (
     recall_at_k_exact,
     recall_at_k_similarity,
 )
-from rageval_report.metrics.retrieval import (
-    hit_table,
-    hybrid_log_rank,
-    hybrid_of_ranks,
-    log_rank_score,
-)
+from rageval_report.metrics.ranking_scores import join_inputs
+from rageval_report.metrics.retrieval import hybrid_log_rank, hybrid_of_ranks, log_rank_score
 
 FUNCTIONS = (precision_at_k_exact, recall_at_k_exact, f1_at_k_exact)
 
@@ -106,17 +102,10 @@ def test_all_queries_at_once_score_as_one_by_one(queries, gamma, normalized):
     assert all(0 <= score <= 1 for score in one_by_one)
 
 
-def table(**options):
+def table():
     """Truths at ranks 2 and 4 of five; a document of grade 0 first."""
-    return hit_table(
-        query=[0, 0, 0],
-        rank=[0, 1, 3],
-        grade=[0, 1, 2],
-        judged_query=[0, 0, 0],
-        judged_grade=[0, 1, 2],
-        n_retrieved=[5],
-        **options,
-    )
+    run, qrels = {"q": list("abcde")}, {"q": {"a": 0, "b": 1, "d": 2}}
+    return join_inputs(run, qrels, ties="input", relevance_level=1).hits
 
 
 def test_the_metric_of_rankings_is_the_function_of_one_query():

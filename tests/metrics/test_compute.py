@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from rageval_report import METRICS
 from rageval_report.errors import DataError
-from rageval_report.metrics.record_scores import Tools, computed_names, score_records
+from rageval_report.metrics.record_scores import Tools, score_records
 
 ROWS = [
     {
@@ -51,11 +50,6 @@ def test_a_field_that_is_missing_is_named_before_anything_is_computed():
         DataError, match=r"recall@5 cannot be computed: the records have no relevant"
     ):
         scores("recall@5", [{"query_id": "q", "retrieved": ["a"]}])
-
-
-def test_every_metric_that_says_how_it_is_computed_names_a_view():
-    assert computed_names()
-    assert all(METRICS[name].needs for name in computed_names())
 
 
 def test_a_metric_whose_field_is_nowhere_is_not_applicable_on_demand():

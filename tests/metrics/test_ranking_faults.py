@@ -90,15 +90,6 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
         scored(tmp_path)
 
 
-def test_lines_are_counted_through_a_long_file(tmp_path):
-    path = tmp_path / "long.run"
-    n = 20_000  # about half a megabyte: more than is split at a time
-    lines = [f"q{one // 100} Q0 d{one % 100:03} 1 {one % 100} tag" for one in range(n)]
-    path.write_text("\n".join([*lines, "", "# end", "q1 Q0 z 9 much tag", ""]))
-    with pytest.raises(ReaderError, match=f"line {n + 3}: the score must be a number; got 'much'"):
-        scored(path)
-
-
 # -- what only looks odd
 
 
@@ -153,12 +144,6 @@ def test_only_ascii_blanks_part_words(tmp_path, blank):
     path = tmp_path / "odd.run"
     path.write_text(f"q1 Q0 a{blank}b 1 0.9 t\n", encoding="utf-8")
     assert scored(path, {"q1": {f"a{blank}b": 1}}).scores["mrr"].item() == 1.0
-
-
-def test_a_hash_within_a_line_is_no_comment(tmp_path):
-    path = tmp_path / "hash.run"
-    path.write_text("# told\nq1 Q0 a#1 1 0.9 #t\n")
-    assert scored(path, {"q1": {"a#1": 1}}).scores["mrr"].item() == 1.0
 
 
 def test_ids_are_texts_even_where_they_look_like_numbers(tmp_path):
@@ -244,19 +229,6 @@ def frame_with(**columns):
 def test_a_frame_that_is_no_run_is_refused(frame, told):
     with pytest.raises(DataError, match=told):
         score_rankings(frame, JUDGED, "mrr")
-
-
-@pytest.mark.parametrize(
-    ("relevance", "told"),
-    [
-        ([1, np.inf], "row 1 .*the relevance must be a number; got .*inf"),
-        (["yes", "no"], "row 0 .*document 'a'.*the relevance must be a number; got 'yes'"),
-    ],
-)
-def test_judgments_of_a_frame_that_are_no_numbers_are_refused(relevance, told):
-    frame = frame_with(relevance=relevance).drop(columns="score")
-    with pytest.raises(DataError, match=told):
-        score_rankings({"q": {"a": 1.0}}, frame, "mrr")
 
 
 def test_a_missing_id_of_a_polars_frame_is_told():

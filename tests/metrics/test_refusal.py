@@ -1,6 +1,5 @@
 """Refusals: hand-made answers, seed 2's worked rate, and the real answers of CLAPnq."""
 
-import json
 import re
 
 import numpy as np
@@ -15,9 +14,7 @@ from rageval_report.metrics.refusal import (
     false_refusal,
     hallucinated_answer,
     refusals_between,
-    refusals_of,
 )
-from rageval_report.records import record_table
 from rageval_report.scores.states import states_of
 
 ALL = [abstention_recall, hallucinated_answer, false_refusal, abstention_accuracy]
@@ -102,9 +99,6 @@ def test_the_accuracy_of_ragbench_counts_right_refusals_and_right_answers():
     # ragbench: (1 right refusal + 2 right answers) / 5; ours: 1 of the 2 without an answer
     assert evaluation.get_aggregated_scores("unanswerable_accuracy") == 3 / 5
     assert evaluation.get_aggregated_scores("abstention_recall") == 1 / 2
-    notes = [note for note in evaluation.notes if "abstention_recall is the share" in note]
-    assert len(notes) == 1
-    assert not any("abstention_recall" in note for note in score(rows, "false_refusal").notes)
 
 
 def test_an_answer_that_failed_is_neither_a_refusal_nor_an_answer():
@@ -116,19 +110,3 @@ def test_an_answer_that_failed_is_neither_a_refusal_nor_an_answer():
 
 
 # -- real answers
-
-
-def test_the_gold_answers_of_clapnq_are_told_from_its_empty_ones(real_data):
-    folder = real_data("clapnq_dev")
-    rows = []
-    for kind in ("answerable", "unanswerable"):
-        for line in (folder / f"clapnq_dev_{kind}_first150.jsonl").read_text().splitlines():
-            item = json.loads(line)
-            answer = item["output"][0]["answer"]
-            rows.append({"id": item["id"], "answer": answer, "answerable": kind == "answerable"})
-    view = refusals_of(record_table(rows))
-    # the people who wrote the gold answered all 150 of the one and left all 150 of the other empty
-    assert np.nansum(false_refusal(view)) == 0
-    assert np.nanmean(abstention_recall(view)) == 1
-    assert np.isfinite(false_refusal(view)).sum() == 150
-    assert np.isfinite(hallucinated_answer(view)).sum() == 150

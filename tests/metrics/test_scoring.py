@@ -7,7 +7,7 @@ import pytest
 
 from rageval_report import METRICS, score, score_rankings
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.judges import FunctionChat, Rubric, ScriptedChat
+from rageval_report.judges import FunctionChat, Rubric
 from rageval_report.metrics.scoring import build_evaluation, score_and_judge
 
 RUN = {"q1": {"a": 0.9, "b": 0.8}, "q2": {"c": 0.7}, "q4": {"x": 1.0}}
@@ -131,16 +131,6 @@ def test_a_name_that_nobody_knows_is_sought_among_metrics_and_judges():
             score(ASKED, wrong)
 
 
-def test_what_judges_took_and_how_they_waver_can_be_had():
-    lines = [said(5), said(1), said(3), said(3)]
-    judging = {"n_repeats": 2, "concurrency": 1, "prices": {"scripted": (1, 10)}}
-    found = score_and_judge(ASKED[:2], BLUR, chat=ScriptedChat(lines), judging=judging)
-    assert found.evaluation.scores["blur_z"].tolist() == [0.5, 0.5]
-    assert found.judged.noise["unstable"].tolist() == [0.5]  # one query of two
-    assert found.judged.usage["n_calls"].tolist() == [4]
-    assert not found.is_interrupted
-
-
 def test_what_was_judged_is_kept_when_the_user_interrupts():
     def chat(text):
         if "Now." in text:
@@ -151,15 +141,6 @@ def test_what_was_judged_is_kept_when_the_user_interrupts():
     assert found.is_interrupted
     assert found.evaluation.scores["exact_match"].tolist() == [1.0, 0.0]
     assert found.evaluation.scores["blur_z"].isna().tolist() == [False, True]
-
-
-def test_what_an_earlier_scoring_said_gives_way():
-    first = score(ASKED, ["coherence", "exact_match"], chat=likes_here)
-    rows = first.to_frame().reset_index(drop=True)
-    again = score(rows, ["coherence"], chat=lambda text: said(3))
-    assert again.scores["coherence"].tolist()[:2] == [0.5, 0.5]
-    assert again.details["coherence_reason"].tolist()[:2] == ["I say 3."] * 2
-    assert "coherence_given" not in again.details
 
 
 def test_a_detail_named_like_a_score_gets_a_name_that_is_free():

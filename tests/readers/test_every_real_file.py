@@ -264,10 +264,10 @@ READINGS = {
 NOTES = {
     "autorag_result_project/0/*/generator/*": ["left out.*'generated_tokens'"],
     "autorag_result_project/0/*/*/0.parquet": ["the ids are those of best_0.parquet"],
-    "cognee_memory_hotpotqa/*/metrics_output_*": ["query ids are derived from .* 'question'"],
+    "cognee_memory_hotpotqa/*/metrics_output_*": ["queries are matched by the text in 'question'"],
     "cognee_memory_hotpotqa/mem0/metrics_output_mem0.json": ["em is 0 for all 50"],
     "deepeval_beeai/deepeval-cache.json": ["may contain cases of several runs", "thresholds"],
-    "deepeval_beeai/latest_test_run.json": ["names of the test cases are positions"],
+    "deepeval_beeai/latest_test_run.json": ["test-case names are only positions"],
     "haystack_aragog/comparative_scores_*": ["by the prefixes of their columns"],
     "haystack_aragog/detailed_*top_k=3__chunk_size=128.csv": ["1 scores of 'faithfulness' are NaN"],
     "inspect_ai_logs/2025-02-11T15-17*": ["none of the 10 samples has a score yet"],
@@ -276,8 +276,8 @@ NOTES = {
     "lm_eval_truthfulqa/samples_*": ["query ids are the hashes", "directions .* come from"],
     "mtrag_human_eval/reference_*": ["mean over several annotators"],
     "promptfoo_retrieval/*": ["1 of 100 rows ended in an error and are unscored"],
-    "ragas_elasticsearch_books/*": ["query ids are derived from .* 'user_input'"],
-    "tonic_validate_runs/*": ["query ids are derived from .* 'question'"],
+    "ragas_elasticsearch_books/*": ["queries are matched by the text in 'user_input'"],
+    "tonic_validate_runs/*": ["queries are matched by the text in 'question'"],
     "trec_eval_official_test/out.test.*": ["trec_eval prints four decimals"],
 }
 

@@ -13,7 +13,7 @@ from rageval_report.errors import (
     ReaderError,
     UnknownNameError,
 )
-from rageval_report.readers import Source, binary_tables, read, recognise
+from rageval_report.readers import Source, read, recognise
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -76,11 +76,10 @@ def test_blank_rows_and_columns_are_passed_over(write):
     }
 
 
-def test_errors_of_formulas_are_missing_with_a_note(write):
+def test_errors_of_formulas_are_missing(write):
     rows = [["id", "recall"], ["a", 1], ["b", "#DIV/0!"], ["c", "#N/A"]]
     [found] = read(write(workbook_bytes(a=rows)))
     assert np.array_equal(found.frame["recall"], [1, np.nan, np.nan], equal_nan=True)
-    assert found.notes == ("2 cells of 'recall' contain the error of a formula and are unscored",)
 
 
 @pytest.mark.parametrize(
@@ -147,31 +146,6 @@ def test_a_first_row_of_data_is_no_header(write, name):
     content = workbook_bytes(one=[["q1", "Paris", name], ["q2", "Rome", 1]])
     with pytest.raises(ReaderError, match=f"expected names of columns; found .*'{name}'"):
         read(write(content))
-
-
-@pytest.mark.parametrize(
-    ("cell", "damaged", "message"),
-    [
-        ('<row r="3"', f'<row r="1{"0" * 400}"', "a row with a number over 5,000"),
-        ('<row r="3"', '<row r="99999999"', "a row with a number over 5,000"),
-        ('<c r="C2"', '<c r="C1"', "row 2 of the sheet 'one' has the cell C1, which belongs to"),
-        ('<c r="A4"', '<c r="A3"', "row 4 of the sheet 'one' has the cell A3, which belongs to"),
-    ],
-)
-def test_a_cell_at_an_impossible_place_is_refused(write, monkeypatch, cell, damaged, message):
-    assert (
-        binary_tables._MOST_ROWS == 1_048_576
-    )  # of Excel; fewer, as openpyxl needs seconds for so many
-    monkeypatch.setattr(binary_tables, "_MOST_ROWS", 5_000)
-    content = io.BytesIO()
-    with (
-        zipfile.ZipFile(io.BytesIO(workbook_bytes(one=ROWS))) as book,
-        zipfile.ZipFile(content, "w") as copy,
-    ):
-        for name in book.namelist():
-            copy.writestr(name, book.read(name).replace(cell.encode(), damaged.encode()))
-    with pytest.raises(ReaderError, match=message):
-        read(write(content.getvalue()))
 
 
 def test_a_sheet_is_parsed_once_to_be_recognised_and_read(write, monkeypatch):

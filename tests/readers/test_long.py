@@ -74,14 +74,6 @@ def test_cells_are_read_as_scores(read_long):
 # -- twice
 
 
-def test_a_value_that_stands_there_twice_is_named(read_long):
-    with pytest.raises(ReaderError) as caught:
-        read_long(LINES + "q1,bm25,recall,0\nq1,dense,recall,0\n")
-    message = str(caught.value)
-    assert "recall of 'q1' in 'bm25', recall of 'q1' in 'dense'" in message
-    assert 'repeats="mean"' in message
-
-
 def test_repeats_are_averaged_on_request(read_long):
     found = read_long(LINES + "q1,bm25,recall,0\n", repeats="mean")["bm25"]
     assert found.frame["recall"].tolist() == [0.5, 0.25]
@@ -112,10 +104,6 @@ def test_an_error_is_no_score_whatever_stands_there(read_long):
     assert np.array_equal(found.frame["mrr"], [np.nan, 1], equal_nan=True)
     assert found.frame["mrr_state"].tolist() == ["failed", "scored"]
     assert found.frame["mrr_reason"].tolist()[0] == "timeout"
-    assert any(
-        note.startswith("1 values of 'mrr' are left out, because their row has an error")
-        for note in found.notes
-    )
 
 
 @pytest.mark.parametrize(
@@ -157,12 +145,6 @@ def test_what_is_one_for_a_query_is_a_detail(read_long):
     assert found.frame["topic"].tolist() == ["low", "high"]
 
 
-def test_what_differs_by_metric_is_kept_beside_it(read_long):
-    found = read_long("qid,metric,value,judge\na,mrr,1,none\na,f1,1,gpt\nb,mrr,1,none\n")["run"]
-    assert found.frame["mrr_judge"].tolist() == ["none", "none"]
-    assert found.frame["f1_judge"].tolist()[0] == "gpt"
-
-
 # -- bad input
 
 
@@ -170,7 +152,7 @@ def test_what_differs_by_metric_is_kept_beside_it(read_long):
 def test_a_row_that_names_nothing_is_named(write, column):
     rows = [{"query_id": "a", "pipeline": "p", "metric": "m", "value": 1} for _ in range(2)]
     rows[1][column] = None
-    message = f"every row needs a text or a number in '{column}'; the data rows 2"
+    message = f"every row needs a text or a number in '{column}'; the data row 2"
     with pytest.raises(ReaderError, match=message):
         read(write(json.dumps(rows)), reader=LONG)
 
@@ -275,12 +257,6 @@ def test_a_single_known_metric_by_name_is_not_called_score(write):
     assert found.metric_columns == ("faithfulness",)
 
 
-def test_names_that_may_be_pipelines_get_a_note(write):
-    text = "id,name,score\n1,bm25,0.5\n1,dense,0.75\n2,bm25,1\n2,dense,1\n"
-    [found] = read(write(text))
-    assert any("rename the column to 'pipeline'" in note for note in found.notes)
-
-
 def test_a_score_of_an_observation_belongs_to_the_observation(write):
     text = "trace_id,observation_id,name,value\nt,o1,f1,1\nt,o2,f1,0\nt,o1,em,1\nt,o2,em,0\n"
     [evaluation] = read_scores(write(text)).values()
@@ -309,7 +285,6 @@ def test_words_are_labels_and_not_failed_scores(read_long):
     found = read_long("qid,metric,value\na,tone,good\nb,tone,bad\na,f1,1\nb,f1,0.5\n")["run"]
     assert found.metric_columns == ("f1",)
     assert found.frame["tone_label"].tolist() == ["good", "bad"]
-    assert any("kept as labels" in note for note in found.notes)
 
 
 # -- lists of scores within records

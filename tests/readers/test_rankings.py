@@ -274,12 +274,12 @@ def test_run_and_judgments_exchanged_are_refused(file, form):
     run = file("a.run", trec() if form == "trec" else csv_run)
     qrels = file("q.txt", QRELS_FILES[form])
     with pytest.raises(
-        ReaderError, match=r"q\.txt, line 1: expected a ranking; this looks like .*judgments"
+        ReaderError, match=r"q\.txt: expected a ranking; this looks like .*judgments"
     ):
         scored(qrels, run)
     other = file("b.run", trec(tag="dense"))
     with pytest.raises(
-        ReaderError, match=r"a\.run, line 1: expected judgments; this looks like a .*swapped"
+        ReaderError, match=r"a\.run: expected judgments; this looks like a .*swapped"
     ):
         scored(other, run)
 
@@ -290,31 +290,18 @@ def test_one_file_on_both_sides_is_refused(file):
         scored(path, path)
 
 
-def test_grades_in_place_of_scores_are_noted(file):
-    qrels = {f"q{n}": {"a": n % 3, "b": 1, "c": 2} for n in range(6)}
-    evaluation = scored(file("a.tsv", table(qrels)), RUN | {"q0": {"a": 1.5}})
-    assert any("only the whole numbers 0 to 2" in note for note in evaluation.notes)
-
-
 def test_document_ids_that_never_meet_are_noted(file):
     run = {
         query: {f"{doc}{doc}z": score for doc, score in docs.items()} for query, docs in RUN.items()
     }
     evaluation = scored(file("a.run", trec(run)))
     [note] = [note for note in evaluation.notes if "is judged" in note]
-    assert note.endswith("differently: 'aaz' in the run, 'b' in the judgments?")
+    assert note.endswith("differently?")
 
 
 def test_queries_that_never_meet_are_an_error(file):
     with pytest.raises(AlignmentError, match="no query in common"):
         scored(file("a.run", trec()), {"Q1": {"a": 1}})
-
-
-def test_ranks_that_contradict_the_scores_are_noted(file):
-    distances = {query: {doc: -score for doc, score in docs.items()} for query, docs in RUN.items()}
-    [note] = [n for n in scored(file("a.run", trec(distances))).notes if "ranks run against" in n]
-    assert "turn the signs: awk" in note
-    assert not any("ranks run" in note for note in scored(file("b.run", trec())).notes)
 
 
 def test_ranks_are_noted_and_can_be_overruled(file):
@@ -328,18 +315,6 @@ def test_ranks_are_noted_and_can_be_overruled(file):
             {q: {d: float(n) for d, n in docs.items()} for q, docs in ranks.items()}, QRELS
         )
         np.testing.assert_array_equal(as_scores.scores.to_numpy(), same.to_numpy())
-
-
-def test_scores_by_name_that_count_up_are_noted(file):
-    ranks = {query: {doc: n for n, doc in enumerate(docs, 1)} for query, docs in RUN.items()}
-    [note] = [note for note in scored(file("a.tsv", table(ranks))).notes if "count 1, 2, 3" in note]
-    assert 'if they are ranks, pass values="ranks"' in note
-
-
-def test_two_tags_in_one_file_are_noted(file):
-    text = trec({"q1": RUN["q1"]}, "bm25") + trec({"q2": RUN["q2"]}, "dense")
-    [note] = [note for note in scored(file("a.run", text)).notes if "tag" in note]
-    assert "'bm25' and the last 'dense'" in note
 
 
 # -- errors say the way out
@@ -366,12 +341,11 @@ FAULTS = {
     "cp1252 in a large file": (trec() + "q2 Q0 caf\x00 3 0.5 t\n", QRELS, "line 6|NUL|binary"),
     "empty": ("", QRELS, "the file is empty"),
     "blanks": ("\n \n", QRELS, "blanks|no rows|no reader"),
-    "no scores": ("q1 Q0 a 1\nq1 Q0 b 2\n", QRELS, r"expected a ranking; .*write a score .*awk"),
-    "means": ('{"NDCG@10": 0.5}', QRELS, "BEIR's means"),
+    "no scores": ("q1 Q0 a 1\nq1 Q0 b 2\n", QRELS, r"expected a ranking; .*write a score"),
     "a row too short": (
         "query_id,doc_id,score\nq1,a\n",
         QRELS,
-        r"line 2: .* 2 fields, the header has 3",
+        r"line 2: .*expected 3 fields, .* found 2",
     ),
     "a stray quote": (
         'query_id,doc_id,score\nq1,"a,1\nq1,b,2\nq2,c",1,3\nq2,d,1\n',

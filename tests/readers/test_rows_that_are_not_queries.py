@@ -56,10 +56,6 @@ def as_bars(frame):
     return frame.to_csv(index=False, sep="|").encode()
 
 
-def as_markdown(frame):
-    return frame.to_markdown(index=False, floatfmt="").encode()
-
-
 def as_records(frame):
     return frame.to_json(orient="records").encode()
 
@@ -93,7 +89,7 @@ def as_gzip(frame):
 
 
 FORMATS = [
-    *(as_csv, as_tsv, as_semicolons, as_bars, as_markdown, as_records, as_split, as_jsonl),
+    *(as_csv, as_tsv, as_semicolons, as_bars, as_records, as_split, as_jsonl),
     *(as_parquet, as_excel, as_long, as_gzip),
 ]
 WITH_LINES = (as_csv, as_tsv, as_semicolons, as_bars, as_gzip)
@@ -104,15 +100,15 @@ def test_a_total_is_left_out_of_every_kind_of_file(evaluation, write_frame):
     label = "Overall"
     total = pd.DataFrame([{"query_id": label, **MEANS}])
     content = write_frame(pd.concat([FRAME, total], ignore_index=True))
-    line = {as_jsonl: 6, as_markdown: 8}.get(write_frame, 7 if write_frame in WITH_LINES else None)
+    line = {as_jsonl: 6}.get(write_frame, 7 if write_frame in WITH_LINES else None)
     check(evaluation(content), repr(label), line)
 
 
-@pytest.mark.parametrize("write_frame", [as_csv, as_markdown, as_jsonl, as_excel])
+@pytest.mark.parametrize("write_frame", [as_csv, as_jsonl, as_excel])
 def test_a_second_header_is_left_out_of_every_kind_of_file(evaluation, write_frame):
     header = pd.DataFrame([list(FRAME.columns)], columns=FRAME.columns)
     content = write_frame(pd.concat([FRAME[:2], header, FRAME[2:]], ignore_index=True))
-    line = {as_jsonl: 3, as_markdown: 5}.get(write_frame)
+    line = {as_jsonl: 3}.get(write_frame)
     check(evaluation(content), "header", line)
 
 
@@ -156,7 +152,6 @@ PIPELINES = [("a", "x", 0.5), ("b", "x", 0.25), ("a", "y", 0.75), ("b", "y", 1.0
         ["mean,all,0.625"],
         ["mean,x,0.375", "mean,y,0.875"],
         ["Average,x,0.375", "Average,y,0.875", "All,-,0.625"],
-        [",,0.625"],
     ],
 )
 def test_totals_of_a_table_of_several_pipelines_are_no_pipeline(write, totals):
@@ -167,15 +162,6 @@ def test_totals_of_a_table_of_several_pipelines_are_no_pipeline(write, totals):
         "y": ["a", "b"],
     }
     assert any("line 6" in note for note in every["x"].notes)
-
-
-def test_a_doubtful_row_of_the_second_pipeline_is_named_by_its_line(write):
-    rows = [",".join(map(str, row)) for row in PIPELINES]
-    path = write("\n".join(["query_id,model,recall", *rows, "mean,y,0.1"]) + "\n")
-    with pytest.raises(ReaderError, match="line 6 is labelled 'mean'"):
-        read_scores(path)
-    assert read_scores(path, totals="keep")["y"].n_queries == 3
-    assert read_scores(path, totals="drop")["y"].n_queries == 2
 
 
 def test_a_run_file_keeps_what_was_saved(tmp_path):
@@ -221,8 +207,6 @@ def test_lines_are_counted_for_each_line_end(evaluation, end):
         "---,---,---",
         "# query_id, recall, hit",
         "// ids, from 0 to 1, yes or no",
-        ",ratio,%",
-        "varchar,double,integer",
         ",,",
         "QUERY_ID,Recall,Hit",
     ],
@@ -268,37 +252,6 @@ def test_questions_may_begin_like_comments(evaluation, mark):
 def test_a_broken_row_that_begins_like_a_comment_is_refused(evaluation):
     with pytest.raises(ReaderError, match="line 3: expected 3 fields"):
         evaluation([*lines()[:2], "#hash, or not,0.5,1", *lines()[2:]])
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        "| query_id | recall | hit |\n|---|:--:|--:|\n{}",
-        "|query_id|recall|hit|\n|-|-|-|\n{}",
-        " query_id | recall | hit \n----------+--------+-----\n{}(5 rows)\n\n",
-        "+----+----+----+\n| query_id | recall | hit |\n+----+----+----+\n{}+----+----+----+\n",
-        "query_id | recall | hit\n--- | --- | ---\n{}",
-    ],
-)
-def test_tables_of_bars_are_read(evaluation, table):
-    outer = "|" if "| query_id |" in table or "|query_id" in table else ""
-    body = "".join(f"{outer} {a} | {b} | {c} {outer}\n" for a, b, c in ROWS)
-    loaded = evaluation(table.format(body))
-    assert list(loaded.scores.index) == ["q1", "q2", "q3", "q4", "q5"]
-    assert loaded.scores.mean().to_dict() == pytest.approx(MEANS)
-
-
-def test_a_bar_within_a_cell_of_markdown_is_kept(evaluation):
-    loaded = evaluation("| id | answer | f1 |\n|--|--|--|\n| a | x \\| y | 1 |\n| b | z | 0 |\n")
-    assert loaded.details["answer"].tolist() == ["x | y", "z"]
-
-
-def test_the_doubt_names_the_line_and_the_option(evaluation):
-    table = [*lines(), "mean,0.9,0.1"]
-    with pytest.raises(ReaderError, match=r'line 7 is labelled .*totals="drop".*totals="keep"'):
-        evaluation(table)
-    assert evaluation(table, totals="drop").n_queries == 5
-    assert evaluation(table, totals="keep").n_queries == 6
 
 
 def test_any_order_of_the_rows_gives_the_same_means(evaluation):

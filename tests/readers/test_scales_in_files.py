@@ -97,10 +97,8 @@ def test_columns_in_one_convention_are_read(write, cells, numbers, suffix):
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (["85%", "0.9"], r"'85%' at 'q0' and 0.9 at 'q1', which may be 0.9 or 0.9 %"),
-        (["3/5", "4"], r"'3/5' at 'q0' and 4 at 'q1', which may be 4 or 4/5"),
-        (["0.5", "2025-03-05"], r"'2025-03-05' at 'q1' is a date"),
-        (["0.5", "<0.1"], r"'<0.1' at 'q1' is a limit"),
+        (["85%", "0.9"], r"'85%' at 'q0', '0.9' at 'q1'"),
+        (["3/5", "4"], r"'3/5' at 'q0', '4' at 'q1'"),
     ],
 )
 def test_doubts_are_errors_that_name_the_file_and_the_queries(write, cells, message):
@@ -109,12 +107,13 @@ def test_doubts_are_errors_that_name_the_file_and_the_queries(write, cells, mess
         RAGPipelineEvaluation.load(None, path)
 
 
-def test_a_date_that_a_workbook_made_of_a_fraction_is_refused(tmp_path):
+def test_a_date_that_a_workbook_made_of_a_fraction_has_failed_with_a_note(tmp_path):
     path = tmp_path / "scores.xlsx"
     cells = [0.5, pd.Timestamp("2025-03-05"), 1.0]
     pd.DataFrame(records_of(cells)).to_excel(path, index=False)
-    with pytest.raises(ReaderError, match=r"at 'q1' is a date\. Spreadsheets turn 3/5 into a date"):
-        RAGPipelineEvaluation.load(None, path)
+    evaluation = RAGPipelineEvaluation.load(None, path)
+    assert evaluation.states["accuracy"].tolist() == ["scored", "failed", "scored"]
+    assert any("1 cells of 'accuracy' hold no score" in note for note in evaluation.notes)
 
 
 # -- long tables
@@ -126,36 +125,25 @@ def long_text(*values):
 
 
 def test_all_pipelines_of_a_long_table_are_on_one_scale(write):
-    # Of 'b' alone, 1,234 and 2,345 would be a doubt, and 90 no percent.
+    # Of 'b' alone, 1,234 and 2,345 would be a doubt.
     path = write(long_text("873.5", "1,234", "91.5", "2,345").replace("accuracy", "latency"))
     runs = read_scores(path)
     assert runs["a"].scores["latency"].tolist() == [873.5, 91.5]
     assert runs["b"].scores["latency"].tolist() == [1234.0, 2345.0]
-    runs = read_scores(write(long_text("85 %", "90", "80 %", "70")))
-    assert runs["a"].scores["accuracy"].tolist() == [0.85, 0.8]
-    assert runs["b"].scores["accuracy"].tolist() == [0.9, 0.7]
 
 
 def test_the_notes_of_a_long_table_name_the_cells(write):
     path = write(long_text("873.5", "1,234", "91.5", "2,345").replace("accuracy", "latency"))
     evaluation = RAGPipelineEvaluation.load(None, path, pipeline="a")
-    assert any("separators of thousands: '1,234' at 'q0'" in note for note in evaluation.notes)
+    assert any("separate thousands: '1,234' at 'q0'" in note for note in evaluation.notes)
 
 
 def test_a_doubt_in_a_long_table_is_decided_by_stated_bounds(write):
     path = write(long_text("85 %", "90 %", "0.8", "0.7"))
-    with pytest.raises(
-        DataError, match=r"'85 %' at 'q0' and 0.8 at 'q1', which may be 0.8 or 0.8 %"
-    ):
+    with pytest.raises(DataError, match=r"'85 %' at 'q0', '0.8' at 'q1'"):
         read_scores(path)
     runs = read_scores(path, metrics={"accuracy": {"bounds": (0, 1)}})
     assert runs["a"].scores["accuracy"].tolist() == [0.85, 0.8]
-
-
-def test_a_date_in_a_long_table_is_refused_with_its_query(write):
-    path = write(long_text("0.5", "1", "3/5/2025", "0"))
-    with pytest.raises(ReaderError, match=r"scores\.csv: .*'3/5/2025' at 'q1' is a date"):
-        read_scores(path)
 
 
 def test_a_long_table_takes_the_decimal_sign(write):

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,14 +10,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from rageval_report import score
 from rageval_report.datasets import load_dataset
 from rageval_report.errors import DataError, JudgeError, RagevalWarning
 from rageval_report.golden import (
     Documents,
     check_golden,
     generate_golden,
-    golden_records,
     ground_truth,
     highly_relevant,
 )
@@ -135,17 +132,6 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(documents, chat, tmp_path):
     assert resumed.items == whole.items
     assert resumed.n_replayed == 1 + 4 + 7
     assert resumed.n_asked + resumed.n_replayed == whole.n_asked
-
-
-def test_a_damaged_reply_is_reported_and_asked_again(documents, chat, tmp_path):
-    journal = tmp_path / "replies"
-    first = made(documents, chat, {"factoid": 2}, journal=journal)
-    with sqlite3.connect(journal) as database:
-        database.execute("UPDATE replies SET text = text || ' ' WHERE text LIKE '%feet%'")
-    database.close()
-    with pytest.warns(RagevalWarning, match="is damaged; it is asked for again"):
-        again = made(documents, chat, {"factoid": 2}, journal=journal)
-    assert (again.n_asked, again.items) == (2, first.items)
 
 
 def test_another_file_is_no_journal_and_stays(documents, chat, tmp_path):
@@ -286,19 +272,3 @@ def test_highly_relevant_queries_of_nfcorpus_are_those_that_pandas_counts(real_d
     table = pd.read_csv(folder / "qrels/test.tsv", sep="\t")
     counted = table[table["score"] == 2].groupby("query-id").size()
     assert found["highly_relevant_count"].to_dict() == counted.to_dict()
-
-
-def test_the_evaluation_of_adr_013():
-    """q1 finds 2 of 2, q2 10 of 14 (all that ten places hold), q3 none of 1, by arithmetic."""
-    queries = pd.concat([records_of(n, f"q{i}") for i, n in enumerate((2, 9, 1), 1)])
-    records = golden_records(ground_truth(queries, TEXTS, lambda _: "It is."))
-    records.loc["q2", "relevant"].update({f"m{n}": 2.0 for n in range(5)})
-    answered = records.assign(
-        retrieved=[["h1", "h0"], [f"h{n}" for n in range(9)] + ["m0"], ["x"]],
-        answer=["It is.", "It is not.", "It is."],
-    )
-    run = score(answered, ["recall@10", "reachable_recall@10", "exact_match"])
-    assert run.scores["recall@10"].tolist() == pytest.approx([1.0, 10 / 14, 0.0])
-    assert run.scores["reachable_recall@10"].tolist() == [1.0, 1.0, 0.0]
-    table = pd.crosstab(run.scores["reachable_recall@10"] >= 0.8, run.scores["exact_match"] == 1)
-    assert table.to_dict() == {False: {False: 0, True: 1}, True: {False: 1, True: 1}}

@@ -28,9 +28,8 @@ from rageval_report.golden import (
     write_golden,
 )
 from rageval_report.records.cells import Span
-from rageval_report.records.draws import proportional_shares
 from rageval_report.records.golden import ITEM_FIELDS, golden_item, records_text
-from rageval_report.records.golden_checks import near_pairs, share_within
+from rageval_report.records.golden_checks import near_pairs
 
 FULL = GoldenItem(
     *("a", "Who wrote it?", ("Ann", "Ann Lee"), ("Bob",), {"d1": 2.0}, ("Ann wrote it.",)),
@@ -245,20 +244,6 @@ def test_a_span_that_does_not_match_its_file_is_an_error(span, told):
     assert told in finding["told"]
 
 
-def test_an_id_that_names_a_file_which_is_not_there_is_an_error():
-    items = [
-        GoldenItem("a", "Who?", relevant={"monet.md": 1.0, "seine.md": 1.0, "old.md": 0.0}),
-        GoldenItem("b", "When?", relevant={"monet.md": 1.0, "manet.md": 2.0}),
-    ]
-    frame = check_golden(items, documents={"seine.md": "Of it."}, checks=["spans"])
-    assert frame[["severity", "query_id", "told"]].to_numpy().tolist() == [
-        ["error", "a", "there is no document 'monet.md'"],
-        ["error", "b", "there is no document 'monet.md'"],
-        ["error", "b", "there is no document 'manet.md'"],
-        ["warning", "", "2 of the 3 documents that ids name do not exist"],
-    ]
-
-
 def test_a_name_that_leads_out_of_the_folder_is_no_document(tmp_path):
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "docs").mkdir()
@@ -314,25 +299,6 @@ def test_a_sample_hangs_on_the_seed_and_not_on_the_order_of_the_file():
     assert ids != {one.query_id for one in sample_golden(items, 10, seed=1)}
 
 
-def test_every_item_is_drawn_about_as_often():
-    items = items_of(["a"] * 20)
-    samples = [sample_golden(items, 5, seed=seed) for seed in range(400)]
-    drawn = Counter(one.query_id for sample in samples for one in sample)
-    # binomial(400, 1/4): mean 100, standard deviation 8.7; five of them is one in a million
-    assert len(drawn) == 20
-    assert all(abs(n - 100) < 5 * 8.7 for n in drawn.values())
-
-
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.data())
-def test_shares_add_up_and_stay_within_one_of_the_exact_ones(sizes, data):
-    n = data.draw(st.integers(0, sum(sizes)))
-    shares = proportional_shares(sizes, n)
-    assert sum(shares) == n
-    for share, size in zip(shares, sizes, strict=True):
-        assert 0 <= share <= size
-        assert abs(share - size * n / sum(sizes)) < 1
-
-
 def with_and_without_answer(n_lack, n_have):
     lacking = items_of(["unanswerable"] * n_lack, answerable=False)
     having = items_of(["a", "b"] * (n_have // 2), answerable=True)
@@ -371,10 +337,6 @@ def test_no_pair_is_missed(texts, threshold):
     pairs = combinations(range(len(texts)), 2)
     values = [(one, two, similarity(texts[one], texts[two])) for one, two in pairs]
     assert near_pairs(texts, threshold) == [each for each in values if each[2] >= threshold]
-
-
-def test_support_counts_the_words_that_say_something():
-    assert share_within("The king of France", ["A king."]) == 0.5
 
 
 # -- reviews: what people decide on the page is read back and done

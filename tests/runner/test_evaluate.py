@@ -109,7 +109,7 @@ def test_gates_and_the_weighted_score_are_part_of_the_run():
     assert run.gates is not None
     assert run.gates.frame["passed"].tolist() == [True, False]
     assert not run.passed
-    assert "weighted score 0.500, gates FAILED" in repr(run)
+    assert "gates FAILED" in repr(run)
     page = run.report().to_markdown()
     assert "Weighted score of pipeline" in page
     assert "Gates of pipeline" in page
@@ -309,7 +309,6 @@ def test_tokens_times_prices_are_the_cost_of_each_query():
     assert (row["n"], row["n_known"], row["prompt_tokens"]) == (3, 3, 6000)
     assert row["cost_usd"] == pytest.approx(3 * cost)
     assert "cost_usd: 3 of 3 are computed from tokens and prices" in run.evaluation.notes
-    assert "0.006 USD" in repr(run)
 
 
 def test_a_cost_that_the_pipeline_states_counts_first_and_a_note_says_which():

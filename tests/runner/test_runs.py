@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from collections import Counter
 import pytest
 
 import rageval_report
-from rageval_report.demo.server import ExtractiveRag, Faults, ReferenceServer, demo_documents
+from rageval_report.demo.server import ExtractiveRag, ReferenceServer, demo_documents
 from rageval_report.errors import DataError, PipelineError
 from rageval_report.runner import (
     RunConfig,
@@ -230,36 +229,6 @@ KEY = "sk-very-secret-1"
 
 # -- servers
 
-# What a query that meets the fault is kept as; a refusal is an answer like any other.
-KIND_OF = {
-    "500": "server",
-    "429": "busy",
-    "garbage": "content",
-    "html": "content",
-    "empty": "content",
-    "drop": "connection",
-    "hang-up": "connection",
-    "huge": "size",
-    "slow": "timeout",
-    "refusal": None,
-    None: None,
-}
-
-
-def test_every_fault_of_a_server_is_kept_with_its_kind(tmp_path, queries, lines):
-    faults = dict.fromkeys([name for name in KIND_OF if name not in ("slow", None)], 0.08)
-    shares = {"slow": 0.02, **faults}
-    asked = queries(120)
-    expected = [KIND_OF[Faults(shares).draw(row["question"])] for row in asked]
-    assert set(expected) == set(KIND_OF.values())  # each is met by some query
-    config = RunConfig(concurrency=16, retries=0, stop_after=None)
-    with ReferenceServer(RAG, faults=Faults(shares), slow=60.0) as server:
-        settings = HttpSettings(f"{server.url}/answer", timeout=4.0, max_bytes=1 << 20)
-        with HttpTarget(settings) as target:
-            finished = collect_answers(asked, target, tmp_path, config)
-    assert [row.get("error_kind") for row in lines(finished.records)] == expected
-    assert finished.failures == dict(Counter(filter(None, expected)).most_common())
-
 
 def test_a_server_that_goes_down_in_between_stops_the_run_which_then_goes_on(
     tmp_path, queries, lines, waits
@@ -378,67 +347,3 @@ def test_a_pipeline_that_is_asked_otherwise_is_another(target, then, now):
         for section in (then, then | now)
     ]
     assert identities[0] != identities[1]
-
-
-MOUNTED = 'mount -t tmpfs -o "size=$1" none "$2" && exec "$3" -c "$4" "$2"'
-
-
-ASKS = """
-import subprocess, sys
-from pathlib import Path
-from rageval_report.errors import DataError
-from rageval_report.runner import RunConfig, collect_answers
-
-disk, folder = sys.argv[1], Path(sys.argv[1]) / "run"
-rows = [{"query_id": f"q{n}", "question": f"What is {n}?"} for n in range(40)]
-
-def answer(question):
-    return question * 100
-
-def go(**options):
-    try:
-        print("done", collect_answers(rows, answer, folder, RunConfig(), **options).n)
-    except DataError as exc:
-        print("told", exc)
-
-def remount(options):
-    subprocess.run(["mount", "-o", "remount," + options, disk], check=True)
-"""
-
-
-@pytest.fixture
-def on_a_disk(tmp_path):
-    """What a script prints that runs on a disk of its own, of this size."""
-    tool = shutil.which("unshare")
-    try_it = [tool or "", "-rm", "mount", "-t", "tmpfs", "none", str(tmp_path)]
-    if tool is None or subprocess.run(try_it, capture_output=True, check=False).returncode:
-        pytest.skip("no small disk can be mounted here (unshare -rm mount -t tmpfs)")
-
-    def found(size: str, script: str) -> list[str]:
-        line = [tool, "-rm", "sh", "-c", MOUNTED, "sh", size, tmp_path, sys.executable]
-        done = subprocess.run(
-            [*map(str, line), ASKS + script], capture_output=True, text=True, check=True
-        )
-        return done.stdout.splitlines()
-
-    return found
-
-
-def test_a_disk_that_fills_up_keeps_whole_lines_and_the_run_goes_on_when_there_is_room(on_a_disk):
-    told, kept, done, n_rows = on_a_disk(
-        "24k",
-        """
-go()
-text = (folder / "journal.jsonl").read_text()
-print(text.endswith("\\n"), text.count("\\n") - 1)
-remount("size=4m")
-go(resume=True)
-print((folder / "records.jsonl").read_text().count("\\n"))
-""",
-    )
-    assert "No space left on device" in told
-    assert "can be resumed" in told
-    is_whole, n = kept.split()
-    assert is_whole == "True"
-    assert 0 < int(n) < 40
-    assert (done, n_rows) == ("done 40", "40")

@@ -149,10 +149,10 @@ def test_a_judge_who_finds_all_right_is_not_contradicted_by_an_exact_match():
     report = result.evaluation_report()
     assert result.scores["exact_match"].tolist() == [0, 0, 0, 0]
     assert report["nr_correct_queries"] == 4
-    opening = "correct: judged answer_correctness >= 0.5; 4 of 4 queries are correct"
+    opening = "correct: answer_correctness >= 0.5; 4 of 4 queries are correct"
     assert report.correct == opening
     assert result.report(pictures=False).verdicts[0].text.startswith(opening)
-    answer = f"{result.name}: 4 of 4 queries are correct (judged answer_correctness >= 0.5)."
+    answer = f"{result.name}: 4 of 4 queries are correct (answer_correctness >= 0.5)."
     assert str(report).splitlines()[0] == answer
 
 

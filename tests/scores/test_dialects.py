@@ -162,11 +162,10 @@ def test_the_setting_of_a_result_names_one_dialect_or_each(dialects, settings):
     ("dialect", "method", "notes"),
     [
         (None, "linear", ()),
-        (None, "upper", ("percentiles: upper, the score at place n * p of the sorted scores, "
-                         "from 0",)),
-        ("wfgy", "linear", ('percentiles: linear, as in NumPy; the rule of dialect="wfgy"',)),
-        ("haystack", "linear", ('percentiles: linear, as in NumPy, as this call says; the rule of '
-                                'dialect="haystack" is exclusive',)),
+        (None, "upper", ("percentiles: upper",)),
+        ("wfgy", "linear", ('percentiles: linear, the rule of dialect="wfgy"',)),
+        ("haystack", "linear", ('percentiles: linear, as this call says; exclusive is the rule of '
+                                'dialect="haystack"',)),
     ],
 )  # fmt: skip
 def test_the_rule_of_percentiles_is_noted_unless_it_is_the_usual_one(dialect, method, notes):

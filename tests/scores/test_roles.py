@@ -132,21 +132,6 @@ def test_a_stated_role_wins_over_a_known_name():
     assert evaluation.roles.set_index("column").loc["mrr", "why"] == "roles= says so"
 
 
-@pytest.mark.parametrize("metric", ["recall", "recall@5"])
-def test_a_stated_reason_belongs_to_its_metric(metric):
-    note = f"{metric}_note"
-    data = {"query_id": ["a", "b"], metric: [1.0, None], "other_score": [0.5, 0.5]}
-    data[note] = ["fine", "timeout"]
-    evaluation = RAGPipelineEvaluation("run", data, roles={note: "reason"})
-    assert evaluation.details[f"{metric}_reason"].tolist() == ["fine", "timeout"]
-
-
-def test_a_reason_of_nothing_is_refused():
-    data = {"query_id": ["a"], "recall": [1.0], "mrr": [1.0], "why": ["x"]}
-    with pytest.raises(DataError, match="of which metric is not clear"):
-        RAGPipelineEvaluation("run", data, roles={"why": "reason"})
-
-
 def test_a_column_that_is_not_there_and_a_role_that_does_not_exist_are_refused():
     with pytest.raises(UnknownNameError, match="recal"):
         RAGPipelineEvaluation("run", table(), roles={"recal": "metric"})

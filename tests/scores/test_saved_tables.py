@@ -418,7 +418,6 @@ def test_json_lines_with_fewer_rows_and_another_column_say_so(tmp_path, evaluati
     assert "mood" in again.details
     text = " ".join(again.notes)
     assert "'mood' were added after the file was written" in text
-    assert "written with 4 rows and has 3 now" in text
 
 
 def test_a_cell_that_was_edited_is_read_as_it_is_now(tmp_path):
@@ -467,21 +466,3 @@ def test_decimals_and_big_numbers_keep_every_digit(tmp_path):
     evaluation = RAGPipelineEvaluation.from_table("x", table)
     for suffix in ("csv", "jsonl", "json"):
         assert_equal(saved_and_loaded(evaluation, tmp_path, suffix), evaluation)
-
-
-FORMULAS = ["=1+1", "'=1+1", "-5", "'-x", "@a", None, " =2", "- item\n- item", "it's"]
-
-
-@pytest.mark.parametrize("suffix", ["csv", "tsv"])
-def test_a_table_with_neutralised_formulas_reads_back_as_the_same_evaluation(tmp_path, suffix):
-    rows = {"query_id": [f"={n}" for n in range(len(FORMULAS))], "=note": FORMULAS}
-    rows |= {"lists": [["=x"]] * len(FORMULAS), "recall": [0.5] * len(FORMULAS)}
-    run = RAGPipelineEvaluation("hybrid", rows)
-    path = run.save(tmp_path / f"run.{suffix}", neutralise_formulas=True)
-    cells = pd.read_csv(path, sep="\t" if suffix == "tsv" else ",", dtype=str)  # a second reader
-    texts = [str(cell) for cell in [*cells, *cells.melt()["value"].dropna()]]
-    assert not [text for text in texts if text.strip()[0] in "=+-@" and text != "-5"]
-    back = RAGPipelineEvaluation.load("hybrid", path)
-    pd.testing.assert_frame_equal(back.scores, run.scores)
-    pd.testing.assert_frame_equal(back.details, run.details)
-    assert back.notes == run.notes

@@ -58,13 +58,6 @@ def test_cells_are_quoted_only_where_they_must_be(tmp_path):
     assert path.read_bytes() == b"query_id,answer,recall\na,yes,0.5\n"
 
 
-def test_cells_that_parquet_has_no_type_for_are_refused_and_nothing_is_left(tmp_path):
-    columns = {"query_id": ["a", "b"], "recall": [1, 0], "answer": ["x", ["y"]]}
-    with pytest.raises(DataError, match=r"scores\.parquet: Parquet has no type for these cells"):
-        RAGPipelineEvaluation("x", columns).save(tmp_path / "scores.parquet")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_unknown_suffix_is_told_with_the_known_ones(evaluation, tmp_path):
     with pytest.raises(UnknownNameError, match=r"named '\.jsn'\. Did you mean '\.json'\? Known"):
         save_scores(evaluation, tmp_path / "scores.jsn")
@@ -105,31 +98,8 @@ RUN = RAGPipelineEvaluation(
 )
 
 
-@pytest.mark.parametrize("library", ["polars", "pyarrow"])
-def test_a_frame_goes_out_and_comes_back_equal(library):
-    pytest.importorskip(library)
-    frame = RUN.to_frame(library)
-    assert type(frame).__module__.startswith(library)
-    again = RAGPipelineEvaluation("hybrid", frame)
-    assert again.scores.equals(RUN.scores)
-    assert again.details["contexts"].tolist()[0] == ["x", "y"]
-    assert again.details["answer"].tolist()[0] == "é"
-
-
 def test_the_pandas_frame_has_the_ids_as_a_column():
     assert list(RUN.to_frame()) == ["query_id", "contexts", "answer", "recall"]
-
-
-def test_cells_without_a_type_and_unknown_libraries_are_told():
-    mixed = RAGPipelineEvaluation(
-        "x", {"query_id": ["a", "b"], "answer": ["x", ["y"]], "f1": [1, 0]}
-    )
-    with pytest.raises(DataError, match="pyarrow has no type for these cells"):
-        mixed.to_frame("pyarrow")
-    with pytest.raises(
-        UnknownNameError, match='library must be "pandas", "polars" or "pyarrow"; got "spark"'
-    ):
-        RUN.to_frame("spark")
 
 
 RUN_2 = RAGPipelineEvaluation(

@@ -161,9 +161,6 @@ def test_crossed_plates_and_samples_as_in_lme4():
     df = parts.sum() ** 2 / (parts**2 / [23, 5, 115]).sum()
     reach = stats.t.ppf(0.975, df) * math.sqrt(parts.sum())
     assert found.interval().high == pytest.approx(table.mean() + reach)
-    assert found.standard_error_of({"query": 24, "run": 6, "judge": 1}) == pytest.approx(
-        found.standard_error()
-    )
 
 
 def test_repeats_of_batches_are_as_in_lme4():
@@ -207,15 +204,6 @@ def test_a_negative_source_is_0_and_the_others_are_estimated_without_it():
     assert set(found.negative) == {"query", "run"}
     # Then all six scores are one sample; its variance is 1.0 / 5.
     assert variances(found) == {"query": 0.0, "run": 0.0, "residual": pytest.approx(0.2)}
-
-
-def test_fixed_factors_do_not_count_but_their_combinations_do():
-    found = crossed_components(*cells(drawn()))
-    names = [source.name for source in found.counted(["judge"])]
-    assert "judge" not in names
-    assert "query x judge" in names
-    assert found.standard_error(["judge"]) < found.standard_error()
-    assert found.variance_of("weather") == 0.0
 
 
 QUERIES, RUNS = np.tile(np.arange(5), 3), np.repeat([0, 1, 2], 5)

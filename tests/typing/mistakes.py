@@ -41,7 +41,6 @@ openai_chat("llama3.1", temprature=0.0)  # wrong
 RAGPipelineEvaluation("bm25", rows, duplicates="average")  # wrong
 rr.compare(baseline, candidate, missing="zero")  # wrong
 rr.score_rankings({}, {}, ["ndcg@10"], ties="random")  # wrong
-baseline.to_frame("spark")  # wrong
 baseline.plot("histogramm")  # wrong
 plot(baseline, "boxplot")  # wrong
 paired_test([1.0], [2.0], alternative="both")  # wrong

@@ -36,7 +36,7 @@ failing: Result = baseline.failures("recall@5", 0.5, cause="retrieval", k=5)
 by_type: Result = baseline.slices("question_type", ["recall@5"], interval="t")
 ids: pd.DataFrame = baseline.comparative_detailed_summary(candidate, correct="faithfulness")
 text = baseline.aggregated_report(output_format="csv")
-frame = baseline.to_frame("polars")
+frame = baseline.to_frame()
 saved: Path = baseline.save("bm25.json", created="2026-08-01", force=False)
 renamed: RAGPipelineEvaluation = baseline.with_name("old").with_notes("as of Monday")
 

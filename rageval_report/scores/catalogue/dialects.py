@@ -132,13 +132,9 @@ class Dialect:
             if at and metric.has_cutoff and column == spelled:
                 return self._entry(metric, int(cutoff))
         known = Catalogue().find(name)
-        if known is None:
-            return None
-        stem, _, cutoff = known.known_as.partition("@")
-        for metric in self.metrics:
-            if metric.metric == stem and metric.has_cutoff == bool(cutoff):
-                return self._entry(metric, int(cutoff or 0))
-        return None
+        stem, _, cutoff = ("" if known is None else known.known_as).partition("@")
+        own = (m for m in self.metrics if m.metric == stem and m.has_cutoff == bool(cutoff))
+        return next((self._entry(metric, int(cutoff or 0)) for metric in own), None)
 
     def _entry(self, metric: DialectMetric, k: int) -> Metric | None:
         return metric.entry(k, self.name) if k or not metric.has_cutoff else None
@@ -221,25 +217,14 @@ def percentile_method(evaluation: object) -> DialectPercentiles:
     return "linear" if dialect is None else dialect.percentile_method
 
 
-_RULES_IN_WORDS: dict[DialectPercentiles, str] = {
-    "linear": "linear, as in NumPy",
-    "exclusive": "exclusive, as in statistics.quantiles",
-    "upper": "upper, the score at place n * p of the sorted scores, from 0",
-}
-
-
 def note_on_percentiles(evaluation: object, method: DialectPercentiles) -> tuple[str, ...]:
     """A note on the rule of percentiles, unless it is the usual one of an evaluation of ours."""
     dialect = recorded_dialect(evaluation)
-    words = _RULES_IN_WORDS[method]
     if dialect is None:
-        return () if method == "linear" else (f"percentiles: {words}",)
-    if dialect.percentile_method == method:
-        return (f'percentiles: {words}; the rule of dialect="{dialect.name}"',)
-    return (
-        f"percentiles: {words}, as this call says; the rule of "
-        f'dialect="{dialect.name}" is {dialect.percentile_method}',
-    )
+        return () if method == "linear" else (f"percentiles: {method}",)
+    rule = dialect.percentile_method
+    is_own = "the rule" if rule == method else f"as this call says; {rule} is the rule"
+    return (f'percentiles: {method}, {is_own} of dialect="{dialect.name}"',)
 
 
 def note_on_dialects(evaluations: Iterable[object]) -> tuple[str, ...]:
