@@ -19,8 +19,6 @@ _BINARY: tuple[tuple[bytes, str], ...] = (
     (b"PAR1", "a Parquet file"),
     (b"PK\x03\x04", "a zip archive"),
     (b"\x1f\x8b", "a gzip file within a gzip file"),
-    (b"BZh", "a bzip2 file"),
-    (b"\xfd7zXZ", "an xz file"),
     (b"\x28\xb5\x2f\xfd", "a zstd file"),
     (b"\xd0\xcf\x11\xe0", "an old Excel workbook (.xls) or a password-protected one"),
     (b"SQLite format 3\x00", "an SQLite database"),
@@ -28,8 +26,6 @@ _BINARY: tuple[tuple[bytes, str], ...] = (
     (b"\x93NUMPY", "a NumPy array file"),
     (b"\x80", "a Python pickle, which can contain code and is not read"),
     (b"%PDF", "a PDF"),
-    (b"\x89PNG", "a PNG picture"),
-    (b"\xff\xd8\xff", "a JPEG picture"),
 )
 # The reasons of Python's decoders for bytes that end too early.
 _CUT = ("unexpected end of data", "truncated data")
@@ -55,17 +51,11 @@ class DecodedText(NamedTuple):
 def binary_kind(head: bytes, encoding: str | None = None) -> str | None:
     """The binary format of a file that starts with `head`; None if it may be text."""
     for magic, kind in _BINARY:
-        # A signature of letters may also begin a CSV.
-        if head.startswith(magic) and not (magic.isascii() and magic.isalnum() and _is_text(head)):
+        if head.startswith(magic):
             return kind
     if b"\x00" in head and encoding is None and _byte_order_mark(head) is None:
         return "binary data, or UTF-16 without a byte order mark (if so, pass encoding='utf-16-le')"
     return None
-
-
-def _is_text(head: bytes) -> bool:
-    """Whether bytes that start like a signature are text nevertheless, such as "PAR1,recall"."""
-    return _CONTROLS.search(head) is None and head.isascii()
 
 
 def text_kind(head: bytes) -> str:

@@ -30,7 +30,6 @@ Finding = TypeVar("Finding")
 
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
-_PIECE = 1 << 20
 
 # Of a file of at least 32 MB the first lines show the format.
 LARGE = 1 << 25
@@ -200,9 +199,7 @@ class Source:
     def _access_error(self, exc: OSError | UnicodeEncodeError) -> ReaderError:
         if isinstance(exc, FileNotFoundError):
             return self.error(f"there is no such file{hint_for_missing(self._path)}")
-        if isinstance(exc, UnicodeEncodeError):
-            return self.error("no file can have this name; it holds half characters")
-        return self.error(f"the file cannot be read: {exc.strerror or exc}")
+        return self.error(f"the file cannot be read: {getattr(exc, 'strerror', exc)}")
 
     def _unzip(self, raw: bytes) -> bytes:
         limit = max(_HARMLESS, _MAX_EXPANSION * len(raw))
@@ -254,10 +251,8 @@ class Source:
     @cached_property
     def sample(self) -> bytes:
         """As `utf8`, but only the first lines of a large file: enough to recognise its format."""
-        if self.size < LARGE or self.encoding is not None or not self.is_text:
-            return self.utf8
-        lines, end, _ = head_text(self.head).rpartition("\n")
-        return (lines + end).encode("utf-8", "surrogatepass") if end else self.utf8
+        end = self.head.rfind(b"\n") + 1 if self.size > LARGE and self.head.isascii() else 0
+        return self.head[:end] or self.utf8
 
     @cached_property
     def text(self) -> str:
@@ -266,12 +261,7 @@ class Source:
 
     def lines(self) -> Iterator[str]:
         """The lines of a JSON text, each ending in a line feed."""
-        text, start = self.json_text, 0
-        # Piece by piece, because many callers want the first lines only.
-        while start < len(text):
-            end = text.find("\n", start + _PIECE) + 1 or len(text)
-            yield from StringIO(text[start:end], newline=None)
-            start = end
+        return iter(StringIO(self.json_text, newline=None))
 
     @cached_property
     def size(self) -> int:

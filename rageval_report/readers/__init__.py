@@ -35,7 +35,13 @@ from rageval_report.readers.base import (
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.other_files import refusal_of
 from rageval_report.readers.ranking_kinds import likely_kind
-from rageval_report.readers.table_files import FRAME, ScoreInput, TableSource, source_of
+from rageval_report.readers.table_files import (
+    FRAME,
+    ScoreInput,
+    TableSource,
+    source_of,
+    spoilt_table,
+)
 from rageval_report.scores.pipelines import find_pipelines, split_pipelines, stated_name
 from rageval_report.scores.query_ids import QUERY_ID, NoScoresError
 from rageval_report.scores.query_rows import Totals, query_rows
@@ -46,7 +52,6 @@ __all__ = ["READERS", "Reader", "ReaderOptions", "ScoreFile", "Source", "read", 
 
 _HERE = __name__
 _RANKINGS = "rankings"
-_MOST_NEAREST = 3
 _USERS_LINE = 7  # from here through read_scores to the line that calls it
 
 READERS: Registry[Reader] = Registry(
@@ -131,10 +136,9 @@ def recognise(source: Source) -> str:
     best = max(marks.values())
     winners = [name for name, mark in marks.items() if mark == best]
     if best < ACCEPTED:
-        # The nearest reader knows the row that spoils its format, which helps more than a list.
-        fault = READERS[winners[0]].fault if best > 0 else None
-        message = refusal_of(source) or _unknown_format(source, marks)
-        raise (fault and fault(source)) or source.error(message)
+        refusal = refusal_of(source)
+        spoilt = spoilt_table(source) if best > 0 and refusal is None else None
+        raise spoilt or source.error(refusal or _unknown_format(source, marks))
     # No silent choice: two readers could give the same file different scores.
     if len(winners) > 1:
         raise source.error(
@@ -162,13 +166,9 @@ def marks_of(source: Source) -> dict[str, float]:
 
 
 def _unknown_format(source: Source, marks: dict[str, float]) -> str:
-    by_mark = sorted(marks, key=lambda name: -marks[name])
-    near = [name for name in by_mark if marks[name] > 0][:_MOST_NEAREST]
-    listed = "; ".join(f"{name} ({READERS[name].sentence})" for name in near)
-    nearest = f"The nearest formats: {listed}. " if near else ""
     return (
-        f"no reader recognises this file; it looks like {source.looks_like}. {nearest}"
-        f"Choose with reader=..., one of {', '.join(marks)}"
+        f"no reader recognises this file; it looks like {source.looks_like}. Choose with "
+        f"reader=..., one of {', '.join(marks)}"
     )
 
 
@@ -259,8 +259,7 @@ def read_undivided(
         name = reader or (_RANKINGS if is_ranking else recognise(source))
         chosen = FRAME if name == FRAME.name else READERS[name]
     if has_qrels and "qrels" not in chosen.options:
-        if name == "json":
-            _ = source.document  # damaged JSON: the error names the line
+        _ = source.document if name == "json" else None  # damaged JSON: the error names the line
         raise source.error(
             f"qrels= is for a ranking; this file was read as {name} ({chosen.sentence}). Leave out "
             f"qrels=, or give the ranking itself; if this is one, pass reader={_RANKINGS!r}"

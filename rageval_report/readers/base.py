@@ -16,7 +16,6 @@ import pandas as pd
 
 from rageval_report.errors import (
     DataError,
-    ReaderError,
     UnknownNameError,
     did_you_mean,
     named,
@@ -225,9 +224,6 @@ class ScoreFile:
 class Reader:
     """How files of one format are recognised and read.
 
-    An error inside a reader of another package is reported with the name of that reader and of its
-    distribution or module.
-
     Parameters
     ----------
     name : str
@@ -245,8 +241,6 @@ class Reader:
         Takes a `Source` and returns the names of the columns; only readers of plain tables have it.
     example : str
         A usual name of such a file, for the list of formats.
-    fault : callable, optional
-        Takes a `Source` that it nearly recognises and returns the error that says what is wrong.
 
     Examples
     --------
@@ -262,7 +256,6 @@ class Reader:
     options: tuple[str, ...] = ()
     header: Callable[[Source], list[str]] | None = None
     example: str = ""
-    fault: Callable[[Source], ReaderError | None] | None = None
 
 
 def in_dialect(file: ScoreFile, dialect: DialectName | None, system: DialectName) -> ScoreFile:
@@ -279,11 +272,7 @@ def in_dialect(file: ScoreFile, dialect: DialectName | None, system: DialectName
     return replace(
         file,
         metrics={**file.metrics, **known},
-        notes=(
-            *file.notes,
-            f"dialect: names and percentiles of {rules.system}: "
-            f"percentiles={rules.percentile_method}",
-        ),
+        notes=(*file.notes, f"dialect: names and percentiles of {rules.system}"),
         config={**file.config, DIALECT: rules.name},
     )
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from pandas.errors import ParserWarning
 
-from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.errors import DataError, named
 from rageval_report.files.outgoing_text import restore_formula
 from rageval_report.files.source import Source
 from rageval_report.readers.base import (
@@ -109,34 +109,25 @@ class _LeftOut(NamedTuple):
 def _start(text: str, delimiter: str) -> tuple[int, int, list[_LeftOut]]:
     """The offset of the header, its line, and the lines before it."""
     left_out: list[_LeftOut] = []
-    offset = offset_of_last = 0
+    offset = 0
     for number, line in enumerate(io.StringIO(text, newline=""), 1):
         if line.strip():
             is_hint = not left_out and _SEPARATOR_HINT.fullmatch(line)
             reason = "the delimiter" if is_hint else reason_of_line(line.strip("\r\n"))
-            if not reason:
-                is_comment = bool(left_out) and left_out[-1].reason == "a comment"
-                comment = text[offset_of_last:offset]
-                if is_comment and _is_header(comment, text[offset:], delimiter):
-                    return offset_of_last, left_out[-1].line, left_out[:-1]
+            is_marked_header = reason == "a comment" and _names_ids(line, delimiter)
+            if not reason or is_marked_header:
                 return offset, number, left_out
             left_out.append(_LeftOut(number, reason))
-            offset_of_last = offset
         offset += len(line)
     return 0, 1, []
 
 
-def _is_header(comment: str, rest: str, delimiter: str) -> bool:
-    """Whether a line that begins with "#" is the header of the rows that follow."""
-    header, first = next(rows(comment, delimiter)).cells, next(rows(rest, delimiter)).cells
-    # A comment may have as many commas as the header has; known names show which is which.
-    is_as_wide = 1 < len(header) == len(first)
-    return is_as_wide and (_names_ids(header) or not _names_ids(first))
-
-
-def _names_ids(cells: Sequence[str]) -> bool:
-    names = [cell.strip().lstrip("#/ ") for cell in cells]
-    return id_column_of(names) is not None or first_named(names, QUESTION) is not None
+def _names_ids(line: str, delimiter: str) -> bool:
+    """Whether a line that begins with "#" is the header."""
+    names = [cell.strip().lstrip("#/ ") for cell in line.split(delimiter)]
+    return len(names) > 1 and (
+        id_column_of(names) is not None or first_named(names, QUESTION) is not None
+    )
 
 
 # -- which delimiter
@@ -154,16 +145,12 @@ def _fits_of(source: Source) -> dict[str, tuple[float, int]]:
 
 def _fit(text: str, delimiter: str) -> tuple[float, int]:
     offset, _, _ = _start(text, delimiter)
-    header, *others = islice(rows(text[offset:], delimiter), _SAMPLE + 1)
-    width = len(header.cells)
+    first = list(islice(rows(text[offset:], delimiter), _SAMPLE + 1))
+    width = len(first[0].cells) if first else 0
     if width < 2:
         return 0.0, 0
-    # The line of dashes below a header and the footer of a database shell are no rows.
-    alike = [
-        len(row.cells) == width
-        for row in others
-        if len(row.cells) > 1 or not reason_of_line(row.cells[0])
-    ]
+    # Dashes, comments and footers are no rows.
+    alike = [len(row.cells) == width for row in first[1:] if not reason_of_line(row.text.strip())]
     return sum(alike) / len(alike) if alike else 1.0, width
 
 
@@ -199,53 +186,25 @@ def _find_delimiter(source: Source) -> str:
     return best[0] if best else ","
 
 
-def find_misfit(source: Source) -> ReaderError | None:
-    """The error about the first row of a text that is hardly a table; None if no delimiter fits."""
-    if not source.is_text or source.starts_like_json:
-        return None
-    for delimiter in best_delimiters(source):
-        header, *others = islice(rows(source.once(_sample_of), delimiter), _SAMPLE)
-        width = len(header.cells)
-        for row in others:
-            if len(row.cells) != width:
-                return source.error(
-                    f"no reader recognises this file; split at {delimiter!r}, this row has "
-                    f"{len(row.cells)} fields, the header has {width}. Is a delimiter or a "
-                    "quote missing? If this is not a table, choose with reader=...",
-                    line=row.line,
-                )
-    return None
-
-
-# -- tables of Markdown and of database shells
+# -- the text of a table
 
 _RULE = re.compile(r"[ \t|+:=\-]*-[ \t|+:=\-]*")
 _BAR = re.compile(r"(?<!\\)\|")
 
 
 def _without_bars(text: str) -> str:
-    """A text with bars; that of Markdown or of a database shell without outer bars and blanks."""
-    offset, _, _ = _start(text, "|")
-    lines = [line.strip() for line in _lines(text[offset:])]
-    header = lines[0] if lines else ""
-    is_box = len(header) > 2 and header[0] == header[-1] == "|"
-    if not is_box and all(cell == cell.strip() for cell in header.split("|")):
+    """A table of Markdown or of a database shell without outer bars, blanks and dashes."""
+    if not re.match(r"\s*[|+]|[^|\n]*[ ]\|", text):
         return text
     written = io.StringIO(newline="")
     writer = csv.writer(written, delimiter="|", lineterminator="\n")
-    written.write(text[:offset])
-    for place, line in enumerate(lines):
-        if _RULE.fullmatch(line) and (place == 1 or "--" in line):
+    for line in map(str.strip, _lines(text)):
+        if _RULE.fullmatch(line) or not line:
             written.write("\n")
-        elif "|" in line:
-            inner = line.removeprefix("|").removesuffix("|") if is_box else line
-            writer.writerow([cell.strip().replace("\\|", "|") for cell in _BAR.split(inner)])
         else:
-            written.write(f"{line}\n")
+            cells = _BAR.split(line.removeprefix("|").removesuffix("|"))
+            writer.writerow([cell.strip().replace("\\|", "|") for cell in cells])
     return written.getvalue()
-
-
-# -- the text of a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,9 +219,9 @@ class _Table:
     left_out: tuple[_LeftOut, ...] = ()
 
     @classmethod
-    def of(cls, source: Source, content: str, delimiter: str) -> _Table:
-        """The table in the content, or the beginning of the content, of a file."""
-        text = _without_bars(content) if delimiter == "|" else content
+    def of(cls, source: Source, text: str, delimiter: str) -> _Table:
+        """The table in the text, or the beginning of the text, of a file."""
+        text = _without_bars(text) if delimiter == "|" else text
         offset, line, left_out = _start(text, delimiter)
         header = next(rows(text[offset:], delimiter, line), None)
         if header is None:
@@ -322,38 +281,27 @@ class _Table:
     def _foreign(self, wrong: Sequence[DelimitedRow]) -> dict[int, str]:
         """The lines among rows of another width that are comments, dashes or footers."""
         reasons = {row.line: reason_of_line(row.text.strip("\r\n")) for row in wrong}
-        n_marked = sum(reason_of_line(row.text.strip("\r\n")) == "a comment" for row in self.rows)
         return {
             row.line: reason
             for row in wrong
             if (reason := reasons[row.line])
-            # Where rows begin with "#" as well, such a line may be a broken row.
-            and (reason != "a comment" or 2 * n_marked <= len(self.rows))
             and (len(row.cells) == 1 or not any(map(_DECIMAL.fullmatch, row.cells)))
         }
 
     def _check_no_row_is_swallowed(self) -> None:
         """Refuse a quoted cell that begins and ends within lines that would be rows without it."""
-        several = [row for row in self.rows if len(_lines(row.text)) > 1]
-        if not several:
-            return
-        columns = zip(*(row.cells for row in self.rows), strict=True)
-        numeric = [
-            place
-            for place, cells in enumerate(columns)
-            if place and 10 * sum(map(bool, map(_NUMBER.fullmatch, cells))) >= 9 * len(cells)
-        ]
-        for row in several if numeric else ():
+        pattern = next((row.cells for row in self.rows if len(_lines(row.text)) == 1), [])
+        numeric = [place for place, cell in enumerate(pattern) if place and _NUMBER.fullmatch(cell)]
+        for row in self.rows if numeric else ():
             parts = [line.split(self.delimiter) for line in _lines(row.text)]
-            if all(
+            if len(parts) > 1 and all(
                 len(part) == len(self.header) and all(_NUMBER.fullmatch(part[n]) for n in numeric)
                 for part in parts
             ):
-                last = row.line + len(parts) - 1
                 raise self.source.error(
-                    f"a quote opens in this row and closes in line {last}; the lines in between "
-                    "would be lost in one cell, but would be rows without it. Close the quote, "
-                    'remove it, or write "" for a quote within a cell',
+                    "a quote opens in this row and closes in line "
+                    f"{row.line + len(parts) - 1}; the lines in between would be lost in one cell, "
+                    "but would be rows without it. Close the quote, or remove it",
                     line=row.line,
                 )
 
@@ -538,7 +486,6 @@ CSV = Reader(
     _OPTIONS,
     header_names,
     "scores.csv",
-    find_misfit,
 )
 TSV = Reader(
     "tsv",
@@ -548,5 +495,4 @@ TSV = Reader(
     _OPTIONS,
     header_names,
     "scores.tsv",
-    find_misfit,
 )

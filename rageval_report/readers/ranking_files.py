@@ -53,7 +53,6 @@ from rageval_report.readers.ranking_kinds import (
     RANKS,
     SCORES,
     RankingKind,
-    first_line_number,
     first_lines,
     is_document_id,
     is_json_number,
@@ -108,7 +107,6 @@ def run_file(source: Source, values: Values | None = None) -> RankingFile:
         raise source.error(
             f"expected a ranking; this looks like {kind.what}. If run and judgments are swapped, "
             "exchange them; if it is a ranking, write a score for each document",
-            line=first_line_number(source),
         )
     _check_known(source, kind, "a ranking")
     if kind is None or kind.form == "trec":
@@ -127,7 +125,6 @@ def judgments_file(source: Source) -> RankingFile:
         raise source.error(
             f"expected judgments; this looks like {kind.what}: are the run and qrels swapped? "
             "Judgments have the columns query_id, iteration, doc_id, relevance",
-            line=first_line_number(source),
         )
     _check_known(source, kind, "judgments")
     if kind is not None and kind.form == "json":

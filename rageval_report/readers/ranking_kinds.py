@@ -96,14 +96,6 @@ def first_lines(source: Source) -> list[str]:
     return (lines[:-1] or lines)[:_SAMPLE]
 
 
-def first_line_number(source: Source) -> int | None:
-    """The number of the first line that is not a comment, from 1; None if the file is not text."""
-    if not source.is_text:
-        return None
-    lines = head_text(source.head).splitlines()
-    return next((n for n, line in enumerate(lines, 1) if line.strip() and line[0] != "#"), None)
-
-
 def rows_of_numbers(document: object) -> Mapping[str, Mapping[str, float]]:
     """The document, if it is an object of objects of numbers; else an empty one."""
     if not isinstance(document, dict):
@@ -182,14 +174,14 @@ _GIVE_JUDGMENTS = (
     'Pass its judgments: read_scores(path, qrels="qrels.txt", metrics=["ndcg@10"]), or on the '
     "command line --qrels QRELS --metric ndcg@10"
 )
-_BESIDE_A_RANKING = (
-    'them beside a ranking: read_scores(run, qrels=path, metrics=["ndcg@10"]), or on the '
-    "command line RUN --qrels QRELS --metric ndcg@10"
+_GIVE_RANKING = (
+    "If the file holds the judgments, pass them beside a ranking: read_scores(run, qrels=path, "
+    'metrics=["ndcg@10"]), or on the command line RUN --qrels QRELS --metric ndcg@10'
 )
 _ADVICE: dict[RankingSide, str] = {
     "run": _GIVE_JUDGMENTS,
-    "judgments": f"Pass {_BESIDE_A_RANKING}",
-    "either": f"{_GIVE_JUDGMENTS}. If the file holds the judgments, pass {_BESIDE_A_RANKING}",
+    "judgments": _GIVE_RANKING,
+    "either": f"{_GIVE_JUDGMENTS}. {_GIVE_RANKING}",
 }
 
 

@@ -9,9 +9,14 @@ import pandas as pd
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.readers.base import ReaderOptions, check_options
 from rageval_report.readers.cell_values import parse_list, parse_literal
-from rageval_report.readers.delimited import find_misfit
 from rageval_report.readers.json_shapes import ShapeError
-from rageval_report.readers.table_files import CONTAINERS, ScoreInput, container_of, source_of
+from rageval_report.readers.table_files import (
+    CONTAINERS,
+    ScoreInput,
+    container_of,
+    source_of,
+    spoilt_table,
+)
 from rageval_report.records import FIELDS, record_table
 from rageval_report.records.table import UnplacedGold, UnretrievedCitations
 from rageval_report.scores.query_ids import QUERY_ID
@@ -76,7 +81,7 @@ def read_records(
         raise UnknownNameError("reader of tables", reader, by_name)
     container = container_of(source) if reader is None else by_name[reader]
     if container is None:
-        raise find_misfit(source) or source.error(
+        raise spoilt_table(source) or source.error(
             f"expected a table of records; this looks like {source.looks_like}. Choose with "
             f"reader=..., one of {', '.join(by_name)}"
         )

@@ -7,12 +7,9 @@ such frames, recognised by their columns: it sees their names and the frame, not
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import date, time, timedelta
-from enum import Enum
-from fractions import Fraction
 from functools import wraps
 from numbers import Number
 from pathlib import PurePath
@@ -22,7 +19,13 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import ArgumentKindError, DataError, RagevalError, describe_kind, named
+from rageval_report.errors import (
+    ArgumentKindError,
+    DataError,
+    RagevalError,
+    ReaderError,
+    describe_kind,
+)
 from rageval_report.files.inputs import (
     Contents,
     FileInput,
@@ -115,11 +118,6 @@ def _records(value: Iterable[Any], parameter: str) -> list[dict[Any, Any]]:
     records = value if isinstance(value, Sequence) else list(value)
     if not len(records):
         raise DataError(f"{parameter} must hold one dict per query; got {describe_kind(records)}")
-    if all(map(is_file_input, records)):
-        raise ArgumentKindError(
-            f"{parameter} must be one file; got {describe_kind(records)}: "
-            f"{named(map(input_name, records), 3)}. Read them one by one"
-        )
     return record_dicts(records, parameter)
 
 
@@ -141,13 +139,8 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, np.generic | np.ndarray | pd.Series | pd.Index):
         return value.tolist()
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Fraction) or (isinstance(value, Number) and hasattr(value, "as_tuple")):
-        try:
-            return float(value)  # type: ignore[arg-type]
-        except OverflowError:  # more than a float can hold; the sign is kept, infinity is refused
-            return math.copysign(math.inf, value)  # type: ignore[arg-type]
+    if isinstance(value, Number) and hasattr(value, "as_tuple"):  # a decimal
+        return float(value)  # type: ignore[arg-type]
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, pd.DataFrame | type | Set):
@@ -194,6 +187,19 @@ def _container_of(source: Source) -> Reader | None:
         ((reader.recognise(source), reader) for reader in CONTAINERS), key=lambda pair: pair[0]
     )
     return best if mark >= ACCEPTED else None
+
+
+def spoilt_table(source: Source) -> ReaderError | None:
+    """The error about the row that spoils a table of text; None for any other file."""
+    if not source.is_text or source.starts_like_json:
+        return None
+    try:
+        CSV.read(source)
+    except ReaderError as exc:
+        if exc.line is not None:
+            message = f"no reader recognises this file; as a table of text: {exc.message}"
+            return source.error(message, line=exc.line)
+    return None
 
 
 def header_of(source: Source) -> tuple[str, ...]:

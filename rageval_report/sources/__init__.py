@@ -1,4 +1,4 @@
-"""Where files are not files: lists, folders and globs of them, databases, trackers, servers.
+"""Where files are not files: lists, folders and globs of them, databases, trackers.
 
 A source opens what the user named and returns files, contents or tables; readers read these, as
 they read a single file. `SOURCES` is the table of all schemes; a new one is one file and one line.
@@ -22,13 +22,7 @@ SOURCES: Registry[ScoreSource] = Registry(
     "score source",
     {
         "duckdb": f"{_HERE}.databases:DUCKDB",
-        "langfuse": f"{_HERE}.servers:LANGFUSE_SERVER",
-        "langfuse+http": f"{_HERE}.servers:LANGFUSE_SERVER",
-        "langfuse+https": f"{_HERE}.servers:LANGFUSE_SERVER",
         "mlflow": f"{_HERE}.mlflow:MLFLOW_EXPERIMENT",
-        "phoenix": f"{_HERE}.servers:PHOENIX_SERVER",
-        "phoenix+http": f"{_HERE}.servers:PHOENIX_SERVER",
-        "phoenix+https": f"{_HERE}.servers:PHOENIX_SERVER",
         "postgres": f"{_HERE}.databases:POSTGRESQL",
         "postgresql": f"{_HERE}.databases:POSTGRESQL",
         "runs": f"{_HERE}.mlflow:MLFLOW_RUN",

@@ -90,8 +90,6 @@ class OpenedSources:
         What was skipped, and where the rows come from.
     why : str
         The reason for `files`, if it is not "auto".
-    partitions : tuple of mapping of str to str
-        The columns that the folders of each source state, as ``model=hybrid`` does.
     facts : tuple of RunFacts
         What the origin says about the run behind each source; empty if it says nothing.
     """
@@ -102,7 +100,6 @@ class OpenedSources:
     files: FilesArgument = "auto"
     notes: tuple[str, ...] = ()
     why: str = ""
-    partitions: tuple[Mapping[str, str], ...] = ()
     facts: tuple[RunFacts, ...] = ()
 
 

@@ -148,8 +148,8 @@ def _expand_path(text: str, parameter: str) -> FileList:
             f"{parameter}: the folder {shorten_path(text)} contains no file of scores "
             f"({', '.join(SUFFIXES)}); it {_content_of(path)}"
         )
-    files = tuple(path / name for name in scores)
-    return FileList(files, _skipped_note(shorten_path(str(path)), skipped))
+    chosen = tuple(path / name for name in scores)
+    return FileList(chosen, _skipped_note(shorten_path(str(path)), skipped))
 
 
 def _expand_glob(pattern: str, parameter: str) -> FileList:
@@ -237,39 +237,14 @@ def _open_text(text: str, encoding: str | None, parameter: str) -> OpenedSources
         source = source_of(text, encoding=encoding, parameter=parameter)
         return OpenedSources((source,), source.name, source.stem)
     files, notes = list_files(text, parameter)
-    # The columns in the names of the folders below the one that the user named.
-    folders = [
-        [part for part in path.parts[:-1] if f"{part.partition('=')[0]}=" not in text]
-        for path in files
-    ]
     stem = name_of(text) if is_glob(text) else Path(text).resolve().name or _STEM
-    sources = [Source(path, encoding=encoding) for path in files]
-    return _partitioned(sources, shorten_path(str(Path(text))), stem, notes, folders)
-
-
-def _partitioned(
-    sources: Sequence[Source],
-    name: str,
-    stem: str,
-    notes: tuple[str, ...],
-    folders: Iterable[Sequence[str]],
-) -> OpenedSources:
-    """The sources, as parts of one table if their folders state columns: ``month=2026-01``."""
-    pairs = [[folder.partition("=") for folder in own] for own in folders]
-    partitions = [{key: value for key, equals, value in own if key and equals} for own in pairs]
-    opened = OpenedSources(tuple(sources), name, stem, notes=notes)
-    if not any(partitions):
-        return opened
-    why = "their folders name the partitions of one table"
-    return OpenedSources(
-        opened.sources, name, stem, "parts", notes, why, partitions=tuple(partitions)
-    )
+    sources = tuple(Source(path, encoding=encoding) for path in files)
+    return OpenedSources(sources, shorten_path(str(Path(text))), stem, notes=notes)
 
 
 def _join(opened: Sequence[OpenedSources], members: Sequence[str], parameter: str) -> OpenedSources:
     sources = tuple(source for part in opened for source in part.sources)
     _check_repeats((source.path for source in sources if source.path is not None), parameter)
-    partitions = [dict(p) for part in opened for p in part.partitions or [{}] * len(part.sources)]
     facts = [f for part in opened for f in part.facts or [RunFacts()] * len(part.sources)]
     # What the names of the files begin with, without numbers at the end.
     common = os.path.commonprefix([*map(name_of, members)])  # noqa: RUF071  no paths
@@ -278,7 +253,6 @@ def _join(opened: Sequence[OpenedSources], members: Sequence[str], parameter: st
         f"a list of {len(members)}: {named(map(hide_password, members), 3)}",
         common.rstrip("-_. 0123456789") or _STEM,
         notes=tuple(dict.fromkeys(note for part in opened for note in part.notes)),
-        partitions=tuple(partitions) if any(partitions) else (),
         facts=tuple(facts),
     )
 
@@ -287,16 +261,6 @@ def _join(opened: Sequence[OpenedSources], members: Sequence[str], parameter: st
 
 _FORM = "SCHEME://PLACE/FILE, a folder or a glob, where the file system has folders"
 _ON_THE_WEB = ("http", "https")
-# What to install for a scheme beside fsspec, where fsspec cannot read it alone.
-_PACKAGES = {
-    **dict.fromkeys(("abfs", "abfss", "az"), "adlfs"),
-    **dict.fromkeys(("gcs", "gs"), "gcsfs"),
-    **dict.fromkeys(_ON_THE_WEB, "fsspec[http]"),
-    **dict.fromkeys(("s3", "s3a"), "s3fs"),
-    "hf": "huggingface_hub",
-    "oci": "ocifs",
-    "sftp": "paramiko",
-}
 _LONGEST_ERROR = 300
 
 
@@ -357,9 +321,8 @@ def open_remote_files(address: SourceAddress) -> OpenedSources:
         )
         for path, copy in copies.files.items()
     ]
-    folders = [copy.relative_to(copies.place).parts[:-1] for copy in copies.files.values()]
     stem = sources[0].stem if len(sources) == 1 else _stem_of_place(address.place)
-    return _partitioned(sources, address.name, stem, copies.notes, folders)
+    return OpenedSources(tuple(sources), address.name, stem, notes=copies.notes)
 
 
 def copy_remote_files(address: SourceAddress) -> tuple[TemporaryFolder, Path]:
@@ -400,7 +363,8 @@ def _file_system(address: SourceAddress) -> Iterator[tuple[Any, str]]:
     except RagevalError:
         raise
     except ImportError as exc:
-        package = _PACKAGES.get(address.scheme, str(exc.name or "fsspec"))
+        # fsspec names the package: "Install s3fs to access S3".
+        package = (re.findall(r"[Ii]nstall (\w+)", str(exc)) or [exc.name or "fsspec[full]"])[0]
         line = f"{sys.executable} -m pip install '{package}'"
         raise MissingDependencyError(package, line=line) from exc
     # Each file system has errors of its own, of packages that are unknown here.
@@ -422,7 +386,7 @@ def _files_of(
         name = _safe_name(unquote(PurePosixPath(urlsplit(path).path).name)) or "file"
         return {path: PurePosixPath(name)}, []
     if MAGIC.search(path) and not system.exists(path):
-        files = {
+        files: dict[str, PurePath] = {
             file: PurePosixPath(PurePosixPath(file).name)
             for file in sorted(system.glob(path))
             if is_visible_name(PurePosixPath(file).name) and not system.isdir(file)
@@ -433,7 +397,7 @@ def _files_of(
     if not system.isdir(path):
         return {path: PurePosixPath(PurePosixPath(path).name)}, []
     root = path.strip("/")
-    inside = {
+    inside: dict[PurePath, str] = {
         PurePosixPath(file.strip("/").removeprefix(root).lstrip("/")): file
         for file in sorted(system.find(path))
     }
@@ -441,7 +405,7 @@ def _files_of(
     if not scores:
         content = f"contains {named(file.name for file in skipped)}" if skipped else "is empty"
         raise address.error(f"the folder contains no file of scores; it {content}")
-    return {inside[PurePosixPath(file)]: file for file in scores}, skipped
+    return {inside[file]: file for file in scores}, skipped
 
 
 def _safe_name(name: str) -> str:

@@ -11,29 +11,24 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import pandas as pd
-
 from rageval_report._registry import load
 from rageval_report.errors import named
 from rageval_report.files.inputs import hide_password
 from rageval_report.files.source import Source
-from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.readers.table_files import TableSource
 from rageval_report.scores.saved_tables import COMPANION
 from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
 from rageval_report.sources.files import FetchedFile, TemporaryFolder, is_score_file
 
 _EXPERIMENT_FORM = "mlflow:/EXPERIMENT, or mlflow:/EXPERIMENT?tracking=http://HOST:PORT"
 _RUN_FORM = "runs:/RUN_ID, or runs:/RUN_ID/FOLDER/TABLE.csv; ?tracking=http://HOST:PORT"
-_TRACKING, _ARTIFACT, _FILTER = "tracking", "artifact", "filter"
+_TRACKING, _ARTIFACT = "tracking", "artifact"
 _LONGEST_ERROR, _PAGE, _MOST_NAMED, _ID_DIGITS = 400, 1000, 5, 8
 # The table of an evaluation, and that which mlflow.evaluate writes; ours is not a table of scores.
 _USUAL_TABLES, _NO_SCORES = ("scores.csv", "eval_results_table.json"), ("results.json",)
-_REQUEST_TAG = "mlflow.eval.requestId"
 
 
 @dataclass(frozen=True, repr=False)
-class _Store:
+class _TrackingStore:
     """A client of a tracking store, and the address with which the user named it."""
 
     address: SourceAddress
@@ -47,56 +42,48 @@ class _Store:
 
 
 @contextmanager
-def _store_at(address: SourceAddress) -> Iterator[_Store]:
+def _store_at(address: SourceAddress) -> Iterator[_TrackingStore]:
     """The store that an address names, or else MLFLOW_TRACKING_URI, or else MLflow's own choice."""
     mlflow = load("mlflow")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     uri = address.parameters.get(_TRACKING)
     try:
-        yield _Store(address, mlflow.MlflowClient(tracking_uri=uri))
+        yield _TrackingStore(address, mlflow.MlflowClient(tracking_uri=uri))
     except mlflow.exceptions.MlflowException as exc:
         message = hide_password(" ".join(str(exc).split()))[:_LONGEST_ERROR]
         # From nothing: it may repeat a password of the address of the store.
         raise address.error(f"MLflow says: {message}") from None
 
 
-def _all_pages(search: Any, **query: Any) -> Iterator[Any]:
-    token = None
-    while True:
-        page = search(**query, page_token=token)
-        yield from page
-        token = page.token
-        if not token:
-            return
-
-
 def open_experiment(address: SourceAddress) -> OpenedSources:
     """The tables of scores of all runs of an experiment, the oldest run first."""
-    address.check_parameters((_TRACKING, _ARTIFACT, _FILTER))
+    address.check_parameters((_TRACKING, _ARTIFACT))
     name = address.place
     if not name:
         raise address.error(f"no experiment is named; expected {_EXPERIMENT_FORM}")
     with _store_at(address) as store:
         experiments = store.client.search_experiments(max_results=_PAGE)
+        ids = {str(known.name): str(known.experiment_id) for known in experiments}
         # Experiments of Databricks are paths from the root, whose slash an address has lost.
-        known = (name, f"/{name}")
-        ids = [str(one.experiment_id) for one in experiments if one.name in known]
-        ids += [name for one in experiments if str(one.experiment_id) == name]
-        if not ids:
-            names = named((str(experiment.name) for experiment in experiments), 10)
-            raise address.error(f"there is no experiment {name!r}; the store has {names}")
-        runs = list(
-            _all_pages(
-                store.client.search_runs,
-                experiment_ids=ids[:1],
-                filter_string=address.parameters.get(_FILTER, ""),
+        own_id = ids.get(name) or ids.get(f"/{name}") or (name if name in ids.values() else None)
+        if own_id is None:
+            listed = named(ids, 10)
+            raise address.error(f"there is no experiment {name!r}; the store has {listed}")
+        runs: list[Any] = []
+        token = None
+        while token or not runs:
+            page = store.client.search_runs(
+                [own_id],
                 max_results=_PAGE,
                 order_by=["attributes.start_time ASC"],
+                page_token=token,
             )
-        )
+            runs += page
+            token = page.token
+            if not token:
+                break
         if not runs:
-            of_filter = " that the filter lets pass" if _FILTER in address.parameters else ""
-            raise address.error(f"the experiment has no run{of_filter}")
+            raise address.error("the experiment has no run")
         return _opened(store, runs, address.parameters.get(_ARTIFACT))
 
 
@@ -111,7 +98,7 @@ def open_run(address: SourceAddress) -> OpenedSources:
         return _opened(store, [run], path or address.parameters.get(_ARTIFACT))
 
 
-def _opened(store: _Store, runs: Sequence[Any], artifact: str | None) -> OpenedSources:
+def _opened(store: _TrackingStore, runs: Sequence[Any], artifact: str | None) -> OpenedSources:
     names = [str(run.info.run_name or run.info.run_id) for run in runs]
     counts = Counter(names)
     sources: list[Source] = []
@@ -126,15 +113,15 @@ def _opened(store: _Store, runs: Sequence[Any], artifact: str | None) -> OpenedS
         started = datetime.fromtimestamp(run.info.start_time / 1000, UTC)
         sources.append(table)
         facts.append(RunFacts(started, dict(run.data.params)))
-    told = f"{named(without, _MOST_NAMED)}: {next(iter(without.values()), '')}"
+    listed = f"{named(without, _MOST_NAMED)}: {next(iter(without.values()), '')}"
     if not sources:
-        raise store.address.error(f"no run has a table of scores: {told}")
+        raise store.address.error(f"no run has a table of scores: {listed}")
     return OpenedSources(
         tuple(sources),
         store.address.name,
         sources[0].stem if len(runs) == 1 else store.address.place,
         files="evaluations",
-        notes=(f"{len(without)} runs without a table of scores are left out: {told}",)
+        notes=(f"{len(without)} runs without a table of scores are left out: {listed}",)
         if without
         else (),
         why="each run of MLflow is an evaluation",
@@ -142,7 +129,7 @@ def _opened(store: _Store, runs: Sequence[Any], artifact: str | None) -> OpenedS
     )
 
 
-def _table_of_run(store: _Store, run: Any, name: str, artifact: str | None) -> Source | str:
+def _table_of_run(store: _TrackingStore, run: Any, name: str, artifact: str | None) -> Source | str:
     """The artifact that the user names, or else what holds scores; or what there is instead."""
     run_id = str(run.info.run_id)
     paths = store.files(run_id)
@@ -157,11 +144,10 @@ def _table_of_run(store: _Store, run: Any, name: str, artifact: str | None) -> S
         return f"several artifacts may be one: {named(tables)}; ?artifact= chooses"
     if tables:
         return _fetch(store, run_id, name, (usual or tables)[0])
-    traces = _table_of_traces(store, run, name)
-    return traces or (f"its artifacts are {named(paths)}" if paths else "it has no artifact")
+    return f"its artifacts are {named(paths)}" if paths else "it has no artifact"
 
 
-def _fetch(store: _Store, run_id: str, name: str, path: str) -> Source:
+def _fetch(store: _TrackingStore, run_id: str, name: str, path: str) -> Source:
     folder = TemporaryFolder()
     parent = str(PurePosixPath(path).parent)
     items = store.client.list_artifacts(run_id, None if parent == "." else parent)
@@ -169,65 +155,6 @@ def _fetch(store: _Store, run_id: str, name: str, path: str) -> Source:
         store.client.download_artifacts(run_id, f"{path}{COMPANION}", str(folder.path))
     copy = Path(store.client.download_artifacts(run_id, path, str(folder.path)))
     return FetchedFile(copy, folder, store.address, name=f"runs:/{run_id}/{path}", stem=name)
-
-
-# -- the assessments of traces, which GenAI evaluations have in place of a table
-
-
-def _table_of_traces(store: _Store, run: Any, name: str) -> Source | None:
-    traces = _all_pages(
-        store.client.search_traces,
-        locations=[run.info.experiment_id],
-        run_id=run.info.run_id,
-        max_results=_PAGE // 2,
-        include_spans=False,
-    )
-    rows = [
-        _row_of_trace(trace.info)
-        for trace in traces
-        if any(assessment.feedback is not None for assessment in trace.info.assessments)
-    ]
-    if not rows:
-        return None
-    note = f"the assessments of {len(rows)} traces of the run"
-    return TableSource(pd.DataFrame(rows), f"runs:/{run.info.run_id}", name, [note])
-
-
-def _row_of_trace(info: Any) -> dict[str, Any]:
-    """A row as MLflow's own table of a GenAI evaluation has it."""
-    assessments = [item for item in info.assessments if item.valid is not False]
-    kinds = ["expectation" if item.feedback is None else "feedback" for item in assessments]
-    row: dict[str, Any] = {
-        "trace_id": info.trace_id,
-        # The same inputs have the same tag in every run, so that runs can be compared by it.
-        "client_request_id": info.client_request_id or info.tags.get(_REQUEST_TAG),
-        "state": str(getattr(info.state, "value", info.state)),
-        "request_time": info.request_time,
-        "execution_duration": info.execution_duration,
-        "request": _parsed(info.request_preview),
-        "response": _parsed(info.response_preview),
-        "tags": dict(info.tags),
-        "assessments": [
-            {"assessment_name": item.name, kind: True}
-            for item, kind in zip(assessments, kinds, strict=True)
-        ],
-    }
-    for item in assessments:
-        row[f"{item.name}/value"] = getattr(item.feedback or item.expectation, "value", None)
-        if item.rationale:
-            row[f"{item.name}/rationale"] = item.rationale
-        error = getattr(item.feedback, "error", None)
-        if error is not None:
-            row[f"{item.name}/error_message"] = error.error_message or error.error_code
-    return row
-
-
-def _parsed(preview: str | None) -> Any:
-    """The value whose JSON a trace shows; the text itself if it is cut."""
-    try:
-        return parse_json(preview or "null")
-    except NotJSONError:
-        return preview
 
 
 MLFLOW_EXPERIMENT = ScoreSource(

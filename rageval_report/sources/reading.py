@@ -148,7 +148,7 @@ def _relation_of(
     query_id: str | None,
 ) -> tuple[FilesArgument, str]:
     """Whether several files are "parts" of one table, or "evaluations", and a note."""
-    if len(readings) == 1 and not any(opened.partitions):
+    if len(readings) == 1:
         return "evaluations", ""
     count = f"{len(readings)} files of {opened.name} are"
     for choice, why in ((files, "files= says so"), (opened.files, opened.why)):
@@ -210,17 +210,12 @@ def _join_parts(
 ) -> FileReading:
     """The parts of a table as one reading."""
     by_pipeline: dict[str, list[tuple[ScoreFile, Source]]] = {}
-    partitions = opened.partitions or ({},) * len(opened.sources)
-    for reading, columns in zip(readings, partitions, strict=True):
-        [*files] = reading.files
+    for reading in readings:
         # Whether only the name of the file names the pipeline.
-        is_unnamed = len(files) == 1 and files[0].pipeline == reading.source.stem
-        parts = files if len(readings) == 1 else _queries_of(reading, query_id, totals)
-        for file in parts:
-            labels = {name: value for name, value in columns.items() if name not in file.frame}
-            part = replace(file, frame=file.frame.assign(**labels)) if labels else file
+        is_unnamed = len(reading.files) == 1 and reading.files[0].pipeline == reading.source.stem
+        for file in _queries_of(reading, query_id, totals):
             name = opened.stem if is_unnamed else file.pipeline
-            by_pipeline.setdefault(name, []).append((part, reading.source))
+            by_pipeline.setdefault(name, []).append((file, reading.source))
     joined = [_join_files(name, parts) for name, parts in by_pipeline.items()]
     return _together(opened, readings, joined)
 
@@ -245,8 +240,7 @@ def _join_files(name: str, parts: Sequence[tuple[ScoreFile, Source]]) -> ScoreFi
         },
         metric_columns=first.metric_columns if is_chosen else None,
         notes=tuple(dict.fromkeys(note for file, _ in parts for note in file.notes)),
-        # Tables about a part say nothing about the whole.
-        results=first.results if len(parts) == 1 else {},
+        results={},  # tables about a part say nothing about the whole
         line_of_row=None,
         place_of_row=_place_finder(parts),
     )

@@ -10,9 +10,8 @@ import pandas
 import pytest
 
 from rageval_report import load_dataset, read_scores, score
-from rageval_report.datasets import DATASETS, load_corpus
+from rageval_report.datasets import load_corpus
 from rageval_report.errors import ReaderError
-from rageval_report.readers.other_files import KINDS
 from rageval_report.readers.record_files import read_records
 
 # The names that the calls in messages use.
@@ -199,12 +198,3 @@ def test_a_number_of_a_gold_set_is_a_metric_if_somebody_says_so(tmp_path):
     path.write_text(SETS["a golden set with a number that is no score"][1])
     [evaluation] = read_scores(path, roles={"difficulty": "metric"}).values()
     assert evaluation.scores["difficulty"].tolist() == [1, 2, 4]
-
-
-def test_every_data_set_that_can_be_loaded_has_a_kind():
-    advice = {kind.what for kind in KINDS}
-    assert len(advice) == len(KINDS)
-    of_sets = {"squad_v2": "SQuAD", "hotpotqa": "HotpotQA", "msmarco": "MS MARCO", "beir": "BEIR"}
-    of_sets |= {"qasper": "Qasper", "ragbench": "RAGBench", "clapnq": "CLAP NQ"}
-    of_sets |= {"golden": "golden set"}
-    assert {name for name in DATASETS if not any(of_sets[name] in what for what in advice)} == set()

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from rageval_report import METRICS, RAGPipelineEvaluation, read_scores, score
-from rageval_report.errors import RagevalError, RagevalWarning, ReaderError
+from rageval_report.errors import RagevalError, RagevalWarning
 from rageval_report.readers import READERS
 
 READER = """
@@ -90,20 +90,11 @@ def test_a_broken_reader_that_is_chosen_by_name_is_blamed(install, write):
         read_scores(write("query_id,recall\na,0.5\n", "run.csv"), reader="half")
 
 
-def test_a_reader_that_breaks_while_it_reads_is_blamed(install, write):
-    source = READER.replace("len(row) - 1", "1 // 0")
-    install("starfiles", source, "[rageval_report.readers]\nstars = starfiles:STARS\n")
-    path = write("STARS\na***\n", "run.txt")
-    blame = r"run\.txt: the plug-in reader 'stars' of starfiles 1\.0 failed: ZeroDivisionError"
-    with pytest.raises(ReaderError, match=blame):
-        read_scores(path)
-
-
 def test_a_reader_that_breaks_on_a_file_is_passed_over_aloud(install, write):
     source = READER.replace('source.head.startswith(b"STARS")', "1 / 0")
     install("starfiles", source, "[rageval_report.readers]\nstars = starfiles:STARS\n")
     path = write("query_id,recall\na,0.5\n", "run.csv")
-    blame = r"'stars' of starfiles 1\.0 failed and is skipped: ZeroDivisionError"
+    blame = r"'stars' of starfiles 1\.0 is skipped: ZeroDivisionError"
     with pytest.warns(RagevalWarning, match=blame):
         assert list(read_scores(path)) == ["run"]
 

@@ -56,10 +56,6 @@ def as_bars(frame):
     return frame.to_csv(index=False, sep="|").encode()
 
 
-def as_markdown(frame):
-    return frame.to_markdown(index=False, floatfmt="").encode()
-
-
 def as_records(frame):
     return frame.to_json(orient="records").encode()
 
@@ -93,7 +89,7 @@ def as_gzip(frame):
 
 
 FORMATS = [
-    *(as_csv, as_tsv, as_semicolons, as_bars, as_markdown, as_records, as_split, as_jsonl),
+    *(as_csv, as_tsv, as_semicolons, as_bars, as_records, as_split, as_jsonl),
     *(as_parquet, as_excel, as_long, as_gzip),
 ]
 WITH_LINES = (as_csv, as_tsv, as_semicolons, as_bars, as_gzip)
@@ -104,15 +100,15 @@ def test_a_total_is_left_out_of_every_kind_of_file(evaluation, write_frame):
     label = "Overall"
     total = pd.DataFrame([{"query_id": label, **MEANS}])
     content = write_frame(pd.concat([FRAME, total], ignore_index=True))
-    line = {as_jsonl: 6, as_markdown: 8}.get(write_frame, 7 if write_frame in WITH_LINES else None)
+    line = {as_jsonl: 6}.get(write_frame, 7 if write_frame in WITH_LINES else None)
     check(evaluation(content), repr(label), line)
 
 
-@pytest.mark.parametrize("write_frame", [as_csv, as_markdown, as_jsonl, as_excel])
+@pytest.mark.parametrize("write_frame", [as_csv, as_jsonl, as_excel])
 def test_a_second_header_is_left_out_of_every_kind_of_file(evaluation, write_frame):
     header = pd.DataFrame([list(FRAME.columns)], columns=FRAME.columns)
     content = write_frame(pd.concat([FRAME[:2], header, FRAME[2:]], ignore_index=True))
-    line = {as_jsonl: 3, as_markdown: 5}.get(write_frame)
+    line = {as_jsonl: 3}.get(write_frame)
     check(evaluation(content), "header", line)
 
 
@@ -268,29 +264,6 @@ def test_questions_may_begin_like_comments(evaluation, mark):
 def test_a_broken_row_that_begins_like_a_comment_is_refused(evaluation):
     with pytest.raises(ReaderError, match="line 3: expected 3 fields"):
         evaluation([*lines()[:2], "#hash, or not,0.5,1", *lines()[2:]])
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        "| query_id | recall | hit |\n|---|:--:|--:|\n{}",
-        "|query_id|recall|hit|\n|-|-|-|\n{}",
-        " query_id | recall | hit \n----------+--------+-----\n{}(5 rows)\n\n",
-        "+----+----+----+\n| query_id | recall | hit |\n+----+----+----+\n{}+----+----+----+\n",
-        "query_id | recall | hit\n--- | --- | ---\n{}",
-    ],
-)
-def test_tables_of_bars_are_read(evaluation, table):
-    outer = "|" if "| query_id |" in table or "|query_id" in table else ""
-    body = "".join(f"{outer} {a} | {b} | {c} {outer}\n" for a, b, c in ROWS)
-    loaded = evaluation(table.format(body))
-    assert list(loaded.scores.index) == ["q1", "q2", "q3", "q4", "q5"]
-    assert loaded.scores.mean().to_dict() == pytest.approx(MEANS)
-
-
-def test_a_bar_within_a_cell_of_markdown_is_kept(evaluation):
-    loaded = evaluation("| id | answer | f1 |\n|--|--|--|\n| a | x \\| y | 1 |\n| b | z | 0 |\n")
-    assert loaded.details["answer"].tolist() == ["x | y", "z"]
 
 
 def test_the_doubt_names_the_line_and_the_option(evaluation):

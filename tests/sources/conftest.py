@@ -1,14 +1,11 @@
 """A PostgreSQL server of the tests' own, where its programs are installed."""
 
-import http.server
-import json
 import os
 import pwd
 import shutil
 import socket
 import subprocess
 import tempfile
-import threading
 from pathlib import Path
 
 import pytest
@@ -70,63 +67,3 @@ def postgresql():
     finally:
         run(programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "-w", "stop")
         shutil.rmtree(folder, ignore_errors=True)
-
-
-class RecordedServer:
-    """Answers on a real socket with what a server answered, by path and query.
-
-    ``answers`` has dicts with "status" and "body", or lists of them: one per request, the last one
-    for all further ones; "headers" may be added. Anything else is not found.
-    """
-
-    def __init__(self):
-        self.answers = {}
-        self.requests = []
-        handler = type("Handler", (_RecordedHandler,), {"recorded": self})
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-
-    @property
-    def place(self):
-        """The host and the port."""
-        return f"127.0.0.1:{self._server.server_port}"
-
-    def answer(self, path):
-        answer = self.answers.get(path, {"status": 404, "body": {"message": "Not Found"}})
-        if isinstance(answer, list):
-            return answer.pop(0) if len(answer) > 1 else answer[0]
-        return answer
-
-    def close(self):
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-class _RecordedHandler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.recorded.requests.append(
-            (self.path, {name.lower(): text for name, text in self.headers.items()})
-        )
-        answer = self.recorded.answer(self.path)
-        body = json.dumps(answer["body"]).encode()
-        self.send_response(answer["status"])
-        for name, value in {
-            "Content-Type": "application/json",
-            **answer.get("headers", {}),
-        }.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        """Nothing is logged."""
-
-
-@pytest.fixture
-def recorded_server():
-    server = RecordedServer()
-    yield server
-    server.close()

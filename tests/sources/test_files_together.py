@@ -125,16 +125,6 @@ def test_the_place_of_a_cell_names_its_file(parts):
     assert np.isnan(together.scores.loc["008", "recall"])
 
 
-def test_partitions_of_a_table_name_the_pipelines(tmp_path):
-    for model in ("bm25", "dense"):
-        write(tmp_path / "lake" / f"model={model}", "part-0.csv")
-    evaluations = read_scores(tmp_path / "lake")
-    assert list(evaluations) == ["bm25", "dense"]
-    assert "their folders name the partitions" in evaluations["bm25"].notes[0] or any(
-        "partitions" in note for note in evaluations["bm25"].notes
-    )
-
-
 def test_files_of_one_name_in_two_folders_are_named_after_the_folders(tmp_path):
     files = [write(tmp_path / "a", "scores.csv"), write(tmp_path / "b", "scores.csv")]
     assert list(read_scores(files)) == ["a/scores", "b/scores"]

@@ -65,14 +65,6 @@ def test_a_folder_and_a_glob_are_one_evaluation_per_file(memory, tmp_path):
     assert rank("memory://runs/*.csv").sentences[0].startswith("dense has the best recall@5")
 
 
-def test_partitions_are_parts_of_one_table_with_their_columns(memory):
-    memory.pipe_file("/lake/month=01/part.csv", b"query_id,mrr\nq1,0.5\n")
-    memory.pipe_file("/lake/month=02/part.csv", b"query_id,mrr\nq2,1\n")
-    [table] = read_scores("memory://lake").values()
-    assert table.scores["mrr"].to_dict() == {"q1": 0.5, "q2": 1.0}
-    assert table.details["month"].tolist() == ["01", "02"]
-
-
 def test_a_scan_of_copied_files_gives_the_numbers_of_memory(memory, tmp_path):
     pytest.importorskip("pyarrow")
     scores = np.random.default_rng(0).integers(0, 5, 200) / 4
