@@ -148,8 +148,8 @@ def _expand_path(text: str, parameter: str) -> FileList:
             f"{parameter}: the folder {shorten_path(text)} contains no file of scores "
             f"({', '.join(SUFFIXES)}); it {_content_of(path)}"
         )
-    files = tuple(path / name for name in scores)
-    return FileList(files, _skipped_note(shorten_path(str(path)), skipped))
+    chosen = tuple(path / name for name in scores)
+    return FileList(chosen, _skipped_note(shorten_path(str(path)), skipped))
 
 
 def _expand_glob(pattern: str, parameter: str) -> FileList:
@@ -386,7 +386,7 @@ def _files_of(
         name = _safe_name(unquote(PurePosixPath(urlsplit(path).path).name)) or "file"
         return {path: PurePosixPath(name)}, []
     if MAGIC.search(path) and not system.exists(path):
-        files = {
+        files: dict[str, PurePath] = {
             file: PurePosixPath(PurePosixPath(file).name)
             for file in sorted(system.glob(path))
             if is_visible_name(PurePosixPath(file).name) and not system.isdir(file)
@@ -397,7 +397,7 @@ def _files_of(
     if not system.isdir(path):
         return {path: PurePosixPath(PurePosixPath(path).name)}, []
     root = path.strip("/")
-    inside = {
+    inside: dict[PurePath, str] = {
         PurePosixPath(file.strip("/").removeprefix(root).lstrip("/")): file
         for file in sorted(system.find(path))
     }
@@ -405,7 +405,7 @@ def _files_of(
     if not scores:
         content = f"contains {named(file.name for file in skipped)}" if skipped else "is empty"
         raise address.error(f"the folder contains no file of scores; it {content}")
-    return {inside[PurePosixPath(file)]: file for file in scores}, skipped
+    return {inside[file]: file for file in scores}, skipped
 
 
 def _safe_name(name: str) -> str:
