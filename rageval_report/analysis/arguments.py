@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -212,8 +212,8 @@ def pick(known: Mapping[str, T], metrics: str | Iterable[str] | None) -> list[T]
     """The members of a mapping by any names of their metrics; all of them if `metrics` is None."""
     if metrics is None:
         return list(known.values())
-    several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
-    names, resolve = list(metrics) if several else [metrics], resolver(known)
+    is_list = isinstance(metrics, Iterable) and not isinstance(metrics, str)
+    names, resolve = list[str](metrics) if is_list else [cast("str", metrics)], resolver(known)
     if not names:
         raise DataError("metrics must name at least one metric; got none")
     return [known[resolve(name)] for name in names]
