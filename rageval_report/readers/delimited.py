@@ -60,6 +60,7 @@ if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
     _PARSING["float_precision"] = "round_trip"
 
 _ERRORS = (ValueError, OverflowError, ParserWarning)  # of pandas
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
 # -- rows
@@ -78,7 +79,7 @@ def rows(text: str, delimiter: str, line: int = 1) -> Iterator[DelimitedRow]:
     raw: list[str] = []
 
     def lines() -> Iterator[str]:
-        for each in io.StringIO(text, newline=""):
+        for each in _each_line(text):
             raw.append(each)
             yield each
 
@@ -87,6 +88,11 @@ def rows(text: str, delimiter: str, line: int = 1) -> Iterator[DelimitedRow]:
             yield DelimitedRow(line, "".join(raw), cells)
         line += len(raw)
         raw.clear()
+
+
+def _each_line(text: str) -> Iterator[str]:
+    """The lines with their ends, one by one: of a large text only the first may be wanted."""
+    return (match[0] for match in _LINE.finditer(text))
 
 
 def _lines(text: str) -> list[str]:
@@ -110,7 +116,7 @@ def _start(text: str, delimiter: str) -> tuple[int, int, list[_LeftOut]]:
     """The offset of the header, its line, and the lines before it."""
     left_out: list[_LeftOut] = []
     offset = 0
-    for number, line in enumerate(io.StringIO(text, newline=""), 1):
+    for number, line in enumerate(_each_line(text), 1):
         if line.strip():
             is_hint = not left_out and _SEPARATOR_HINT.fullmatch(line)
             reason = "the delimiter" if is_hint else reason_of_line(line.strip("\r\n"))
