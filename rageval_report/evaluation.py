@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from rageval_report.readers.table_files import ScoreInput
     from rageval_report.reports.report import Report as ReportPage
     from rageval_report.results import Result
-    from rageval_report.scale.frames import ScanSource
     from rageval_report.scale.scan import EvaluationScan
+    from rageval_report.scale.tables import ScanSource
     from rageval_report.sources.base import FilesArgument
     from rageval_report.stats.means import PercentileMethod
 
@@ -334,7 +334,6 @@ class RAGPipelineEvaluation:
         strict: bool = False,
         allow: str | Iterable[str] = (),
         memory_limit: str | None = None,
-        delimiter: str | None = None,
     ) -> EvaluationScan:
         r"""The scores of one pipeline beyond memory: the same methods, counted by an engine.
 
@@ -347,13 +346,12 @@ class RAGPipelineEvaluation:
         name : str, optional
             The name of the pipeline; if omitted, that of the file or of its folder.
         engine : {"auto", "duckdb", "dask", "spark"}
-            What opens files; "auto" is DuckDB. A lazy frame has its own engine.
+            What opens files; "auto" is DuckDB, the others open Parquet files. A lazy frame has its
+            own engine.
         query_id, metrics, correct, roles, strict, allow
             As in the constructor.
         memory_limit : str, optional
             The memory that DuckDB may use before it writes to disk, such as "2GB"; 1 GB if omitted.
-        delimiter : str, optional
-            The character that separates the fields of CSV files; recognised if omitted.
 
         Examples
         --------
@@ -367,18 +365,20 @@ class RAGPipelineEvaluation:
         >>> report["Recall"], report.settings["engine"]
         (0.75, 'duckdb')
         """
-        from rageval_report.scale.scan import open_scan
-        from rageval_report.scale.tables import ScanOptions
+        from rageval_report.scale.scan import EvaluationScan
+        from rageval_report.scale.tables import RowReader, open_frame
 
-        options = ScanOptions(name, query_id, metrics, correct, roles, strict, allow)
-        return open_scan(
-            source,
-            options,
-            cls.from_score_file,
-            engine=engine,
-            memory_limit=memory_limit,
-            delimiter=delimiter,
-        )
+        opened = open_frame(source, engine, memory_limit)
+        options = {
+            "query_id": query_id,
+            "metrics": metrics,
+            "correct": correct,
+            "roles": roles,
+            "strict": strict,
+            "allow": allow,
+        }
+        named = replace(opened, name=name or opened.name)
+        return EvaluationScan(RowReader(named, cls.load, options))
 
     def _with_rule(self, correct: Correct | None) -> Self:
         """The same evaluation with the rule of a file, if its metrics were read."""

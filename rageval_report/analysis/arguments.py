@@ -179,9 +179,12 @@ def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
     """Notes on queries that seem to belong together, if no clusters were named."""
     if clusters is not None:
         return ()
-    scan: Any = run
-    hints = [scan.cluster_hint()] if is_scan(run) else [cluster_hint(run), _equal_questions(run)]
-    return tuple(filter(None, hints))
+    if is_scan(run):
+        scan: Any = run
+        run = scan.head
+        if scan.n_queries > len(run.scores):  # of which the first rows say too little
+            return ()
+    return tuple(filter(None, (cluster_hint(run), _equal_questions(run))))
 
 
 def _equal_questions(run: Scored) -> str | None:

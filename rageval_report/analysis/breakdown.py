@@ -7,12 +7,10 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import engine_setting, is_scan
 from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.errors import (
     AlignmentError,
@@ -121,11 +119,7 @@ def breakdown(
     confidence_level: float = 0.95,
 ) -> Result:
     """The number of failed queries by cause: each counts under the first thing that went wrong."""
-    run: Any = evaluation
-    if is_scan(run):
-        evaluation, counts = run.head, run.count_causes(k, correct)
-    else:
-        counts = CauseCounts.of(evaluation, failure_causes(evaluation, k=k, correct=correct))
+    counts = CauseCounts.of(evaluation, failure_causes(evaluation, k=k, correct=correct))
     n_unknown, unmeasured, rows = counts.by_cause[UNKNOWN], counts.unmeasured, []
     for cause, what in {FINE: "nothing went wrong", **CAUSES}.items():
         n = counts.by_cause[cause]
@@ -148,7 +142,7 @@ def breakdown(
     return Result(
         f"Why {evaluation.name} fails",
         pd.DataFrame(rows, columns=columns).astype({"n": "Int64"}),
-        {"k": k, "correct": rule, "confidence_level": confidence_level, **engine_setting(run)},
+        {"k": k, "correct": rule, "confidence_level": confidence_level},
         tuple(notes),
         headline=columns,
     )

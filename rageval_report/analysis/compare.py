@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -69,13 +68,6 @@ _WORDS = (
     *(shown.UNDECIDED, shown.IDENTICAL, shown.TOO_FEW),
 )
 _MOST_NOTES = 3
-
-
-class ChangedKeywords(TypedDict, total=False):
-    """How many of the changed queries are returned, and the file that all of them go to."""
-
-    k: int | None
-    path: str | Path | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -204,7 +196,7 @@ class Comparison(Result):
         return pd.Series(after - before, index=index, name="difference").dropna()
 
     def regressions(
-        self, metric: str, candidate: str | None = None, **options: Unpack[ChangedKeywords]
+        self, metric: str, candidate: str | None = None, *, k: int | None = None
     ) -> pd.DataFrame:
         """The queries on which the candidate is worse, the largest change first.
 
@@ -216,8 +208,6 @@ class Comparison(Result):
             The candidate; required if there are several.
         k : int, optional
             The most queries of the table; if omitted, all of them, of scans 1,000.
-        path : str or Path, optional
-            Of scans, a Parquet file for all of them, without details.
 
         Returns
         -------
@@ -235,10 +225,10 @@ class Comparison(Result):
         >>> compare(old, new).regressions("recall@5").loc["a"].to_dict()
         {'old_recall@5': 1.0, 'new_recall@5': 0.5, 'difference': -0.5}
         """
-        return self._changed_queries(metric, candidate, False, options)
+        return self._changed_queries(metric, candidate, k, better=False)
 
     def improvements(
-        self, metric: str, candidate: str | None = None, **options: Unpack[ChangedKeywords]
+        self, metric: str, candidate: str | None = None, *, k: int | None = None
     ) -> pd.DataFrame:
         """The queries on which the candidate is better, the largest change first.
 
@@ -252,7 +242,7 @@ class Comparison(Result):
         >>> compare(old, new).improvements("recall@5").index.tolist()
         ['b']
         """
-        return self._changed_queries(metric, candidate, True, options)
+        return self._changed_queries(metric, candidate, k, better=True)
 
     def slices(
         self, by: str, metrics: str | Iterable[str] | None = None, correction: str = "holm"
@@ -353,12 +343,12 @@ class Comparison(Result):
         return plot(self, kind, *args, ax=ax, **options)
 
     def _changed_queries(
-        self, metric: str, candidate: str | None, better: bool, options: ChangedKeywords
+        self, metric: str, candidate: str | None, k: int | None, *, better: bool
     ) -> pd.DataFrame:
-        if (k := options.get("k")) is not None:
+        if k is not None:
             check_integer("k", k, 1)
         pairing, *pair = self._pair(metric, candidate)
-        changed: pd.DataFrame = pairing.changed(tuple(pair), better=better, **options)
+        changed: pd.DataFrame = pairing.changed(tuple(pair), k, better=better)
         return changed
 
     # Any: a pairing of scans has the names of a `Pairing`.
@@ -523,7 +513,7 @@ def compare(
         plan = replace(plan, tried=1)
     pairings: tuple[Any, ...]
     if arguments.is_scan(first):
-        pairings, units = first.pair_with(others, metrics, plan.missing, clusters, on)
+        pairings, units = first.pair_with(others, (metrics, plan.missing, clusters, on))
     else:
         matched = others if on is None else [align.match_queries(run, first, on) for run in others]
         pairings = tuple(pair_runs(first, run, metrics) for run in matched)

@@ -369,11 +369,8 @@ def gate(
         (evaluation,), "gate(evaluation, *rules)"
     )
     settings = gate_figures.GateSettings(**keywords)
-    gated = (
-        run.gated(settings)
-        if is_scan(run)
-        else gate_figures.GatedRun(run, settings, arguments.resolve_units(run, settings.clusters))
-    )
+    units = arguments.resolve_units(run, settings.clusters)
+    gated = gate_figures.GatedRun(run, settings, units)
     notes = (*doubts_of((run,)), *arguments.unnamed_clusters(run, settings.clusters))
     result = _check_rules(f"Gates of {run.name}", [gated], rules, notes)
     return replace(result, settings={**result.settings, **arguments.engine_setting(run)})
@@ -390,12 +387,8 @@ def gate_comparison(
     settings = gate_figures.GateSettings(*draws, missing, correct)
     for pairing in pairings:
         run: Any = pairing.candidate
-        own = (
-            run.gated(settings, with_clusters=plan.units.are_clusters)
-            if is_scan(run)
-            else gate_figures.GatedRun(run, settings, pairing.units_of_candidate(plan.units))
-        )
-        gated.append(replace(own, comparison=comparison, pairing=pairing))
+        units = pairing.units_of_candidate(plan.units)
+        gated.append(gate_figures.GatedRun(run, settings, units, comparison, pairing))
     runs = [run for pairing in pairings for run in (pairing.baseline, pairing.candidate)]
     hints = arguments.unnamed_clusters(runs[0], comparison.settings.get("clusters"))
     choice = () if plan.tried == 1 else (f"corrected for the best of {plan.tried} variants",)

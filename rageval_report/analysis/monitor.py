@@ -16,7 +16,6 @@ from rageval_report.analysis.arguments import (
     cluster_labels,
     clusters_setting,
     engine_setting,
-    is_scan,
     pick,
     unnamed_clusters,
 )
@@ -188,9 +187,7 @@ def _check_whole_clusters(batches: Sequence[DatedRun], clusters: Clusters) -> No
     """Refuse clusters of which a part comes later: their means depend on each other."""
     n_batches: Counter[Any] = Counter()
     for batch in batches:
-        run: Any = batch.evaluation
-        own = run.cluster_labels(clusters) if is_scan(run) else cluster_labels(run, clusters)
-        n_batches.update(set(own))
+        n_batches.update(set(cluster_labels(batch.evaluation, clusters)))
     split = sorted(label for label, n in n_batches.items() if n > 1)
     if split:
         raise DataError(

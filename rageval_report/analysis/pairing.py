@@ -243,7 +243,7 @@ class Pairing(PairedRuns):
         lone = self.alignment.only_baseline, self.alignment.only_candidate
         return notes_on_sides((self.baseline, self.candidate), [(ids, len(ids)) for ids in lone])
 
-    def changed(self, pair: MetricPair, *, better: bool, k: int | None = None) -> pd.DataFrame:
+    def changed(self, pair: MetricPair, k: int | None, *, better: bool) -> pd.DataFrame:
         """The queries that changed in one direction; see `Comparison.regressions`."""
         before, after = self.both(*pair)
         difference = after - before

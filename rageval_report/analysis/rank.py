@@ -372,7 +372,7 @@ def rank(
     runs: Sequence[Any]
     read_notes: tuple[str, ...] = ()
     if runs := arguments.scans_among(evaluations, "rank()"):
-        lineup = runs[0].line_up(runs, metrics, missing, clusters, on)
+        lineup = runs[0].line_up(runs, (metrics, missing, clusters, on))
     else:
         runs, read_notes = arguments.read_evaluations(evaluations)
         lineup = line_up(runs, missing=missing, on=on, clusters=clusters)

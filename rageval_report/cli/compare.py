@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,15 +21,15 @@ from rageval_report.cli.forest import (
 )
 from rageval_report.cli.options import Options, stated_flags
 from rageval_report.cli.output import Output, warn_of_doubts
-from rageval_report.cli.reading import MOST_ROWS, write_lead
+from rageval_report.cli.reading import most_listed, write_lead
 from rageval_report.cli.sources import (
     STANDARD_INPUT,
     Runs,
+    check_whole,
     notes_of,
     open_pair,
     open_runs,
     parse_source,
-    split_list_file,
 )
 
 if TYPE_CHECKING:
@@ -137,16 +136,15 @@ def regressions(options: Options) -> None:
     with several pipelines is given, the first is the baseline.
     """
     runs = open_pair(options, (options.metric,))
-    options, list_file = _split_list_file(options, runs)
     output = Output.of(options)
     comparison = rr.compare(*runs, metrics=(options.metric,), on=options.on)
     rows_of: Any = comparison.improvements if options.improvements else comparison.regressions
-    keywords = _of_scans(options, output, runs, list_file)
+    k = most_listed(options, output, runs[0])
     notes = notes_of(runs, options)
     tables = {}
     for pairing in comparison.pairings:
         name = pairing.candidate.name
-        rows = rows_of(options.metric, name, **keywords)
+        rows = rows_of(options.metric, name, k=k)
         table = _changed(pairing, rows, better=options.improvements).with_notes(*notes)
         tables[name] = output.limit_rows(table, options.limit)
     output.write(*tables.values(), names=tables, what="candidate")
@@ -196,16 +194,15 @@ def outcomes(options: Options) -> None:
     --correct says what a correct answer is; if omitted, a label, a judge or a metric decides, and
     a note says which.
     """
+    check_whole(options, (options.baseline, *options.candidates), "outcomes")
     runs = open_pair(options)
-    options, list_file = _split_list_file(options, runs)
     output = Output.of(options)
     baseline, *candidates = runs
-    keywords = _of_scans(options, output, runs, list_file)
     notes = notes_of(runs, options)
     tables = {}
     for candidate in candidates:
         first: Any = baseline
-        queries = first.comparative_detailed_summary(candidate, on=options.on, **keywords)
+        queries = first.comparative_detailed_summary(candidate, on=options.on)
         table = _outcomes(baseline.name, candidate.name, options.on, queries).with_notes(*notes)
         tables[candidate.name] = output.limit_rows(table, options.limit)
     output.write(*tables.values(), names=tables, what="candidate")
@@ -215,29 +212,11 @@ def _outcomes(baseline: str, candidate: str, on: str | None, table: pd.DataFrame
     """The table as a result, with the number of queries of each column."""
     numbers: Mapping[str, int] = table.attrs["n"]
     notes = [*table.attrs["notes"], ", ".join(f"{n} {name}" for name, n in numbers.items())]
-    if len(table) < max(numbers.values()):
-        notes.append(f"the first {len(table)} of each column are listed, in the order of their ids")
     settings = {"baseline": baseline, "candidate": candidate}
     if on is not None:
         settings["on"] = on
-    if "engine" in table.attrs:
-        settings["engine"] = table.attrs["engine"]
     title = f"Which queries {baseline} and {candidate} answer correctly"
     return rr.Result(title, table, settings, tuple(notes))
-
-
-def _split_list_file(options: Options, runs: Runs) -> tuple[Options, Path | None]:
-    options, path = split_list_file(options, runs[0])
-    if path is not None and len(runs) > 2:
-        raise click.UsageError(f"-o {path} holds the list of one candidate; name one.")
-    return options, path
-
-
-def _of_scans(options: Options, output: Output, runs: Runs, path: Path | None) -> dict[str, Any]:
-    """The keywords of lists of queries that are read part by part."""
-    if isinstance(runs[0], rr.RAGPipelineEvaluation):
-        return {}
-    return {"k": output.most_rows(options.limit) or MOST_ROWS, "path": path}
 
 
 # -- slices

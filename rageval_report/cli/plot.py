@@ -107,7 +107,7 @@ def _calibration(runs: list[Any], options: Options) -> Drawing:
 # Their FILEs are runs, which may be of one pipeline and have one name.
 _OF_RUNS = frozenset({"history", "monitoring"})
 # What scans draw without every score in memory.
-_OF_SCANS = frozenset({"box", "distribution", "forest", "slices"})
+_OF_SCANS = frozenset({"distribution", "forest", "slices"})
 _OF_SCANS |= {"heat", "leaderboard", "strip"}
 
 _DRAWINGS: dict[str, Callable[[list[Any], Options], Drawing]] = {

@@ -18,7 +18,6 @@ from rageval_report.cli.sources import (
     open_runs,
     parse_source,
     read_query_ids,
-    split_list_file,
 )
 from rageval_report.errors import AlignmentError, DataError, RagevalError
 
@@ -164,6 +163,13 @@ def write_lead(runs: Runs, output: Output, settings: Mapping[str, Any]) -> None:
     )
 
 
+def most_listed(options: Options, output: Output, run: object) -> int | None:
+    """The most queries of a list of a scan; None for scores in memory, of which all are listed."""
+    if isinstance(run, rr.RAGPipelineEvaluation):
+        return None
+    return output.most_rows(options.limit) or MOST_ROWS
+
+
 @command("failures")
 def failures(options: Options) -> None:
     """List the queries beyond a threshold, worst first.
@@ -175,15 +181,12 @@ def failures(options: Options) -> None:
         options, [options.file], every=False, name=options.name, needed=[options.metric]
     )
     [run] = runs
-    options, list_file = split_list_file(options, run)
     output = Output.of(options)
-    keywords: dict[str, Any] = {
-        "method": options.method,
-        "query_ids": read_query_ids(options) or None,
-    }
-    if not isinstance(run, rr.RAGPipelineEvaluation):
-        keywords |= {"k": output.most_rows(options.limit) or MOST_ROWS, "path": list_file}
-    queries: rr.Result = run.failures(options.metric, options.threshold, **keywords)
+    k = most_listed(options, output, run)
+    keywords: dict[str, Any] = {"k": k} if k else {"query_ids": read_query_ids(options) or None}
+    queries: rr.Result = run.failures(
+        options.metric, options.threshold, method=options.method, **keywords
+    )
     limited = output.limit_rows(queries.with_notes(*run.notes), options.limit)
     output.write(limited, names=[run.name])
 

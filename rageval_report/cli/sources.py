@@ -16,7 +16,7 @@ import click
 
 import rageval_report as rr
 from rageval_report.cli.options import CorrectRule, Options, stated_flags
-from rageval_report.cli.output import check_files, note
+from rageval_report.cli.output import note
 from rageval_report.errors import DataError, ReaderError, doubts_of, is_doubt
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def _with_unique_names(
 
 _SCANNED = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 # What decides how rows are read, and what a scan does not do with them.
-_NOT_FOR_SCANS = ("reader", "qrels", "match_ids", "duplicates", "totals")
+_NOT_FOR_SCANS = ("reader", "qrels", "match_ids", "duplicates", "totals", "query_ids", "query_file")
 LIMIT_VARIABLE = "RAGEVAL_SCAN_ABOVE"
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 # What a container may use; version 2 of control groups first.
@@ -410,20 +410,6 @@ def check_whole(options: Options, texts: Sequence[str], what: str) -> None:
         )
 
 
-def split_list_file(options: Options, run: object) -> tuple[Options, Path | None]:
-    """The Parquet file for a whole list, which is written part by part, and the other options."""
-    path = options.path
-    if path is None or path.suffix.lower() != ".parquet":
-        return options, None
-    check_files(path, force=options.force)
-    if isinstance(run, rr.RAGPipelineEvaluation):
-        raise click.UsageError(
-            f"-o {path}: a Parquet file is for a list that is read part by part (--engine duckdb); "
-            "write .csv or .json."
-        )
-    return options.having(path=None), path
-
-
 def _is_scanned(options: Options, sources: Sequence[PipelineSource]) -> bool:
     """Whether files are read part by part; if their size decides it, a note says so."""
     if options.engine != "auto":
@@ -494,12 +480,10 @@ def _scan(
 ) -> EvaluationScan:
     from rageval_report.sources.files import name_of
 
-    reader_options = dict(loading.reader_options)
-    delimiter = reader_options.pop("delimiter", None)
-    if reader_options:
+    if loading.reader_options:
         raise click.UsageError(
-            f"--option {next(iter(reader_options))} does not apply to files that are read part by "
-            "part, only --option delimiter; use --engine memory."
+            f"--option {next(iter(loading.reader_options))} does not apply to files that are read "
+            "part by part; use --engine memory."
         )
     keywords = loading.keywords(metrics)
     scan = rr.RAGPipelineEvaluation.scan(
@@ -507,7 +491,6 @@ def _scan(
         name=(source.name if path == source.path else None) or name_of(path),
         engine=options.engine,
         memory_limit=options.memory_limit,
-        delimiter=None if delimiter is None else str(delimiter),
         **{name: keywords[name] for name in _SCAN_KEYWORDS},
     )
     loading.check_rule(scan.metrics)

@@ -207,15 +207,8 @@ def join_tables(
     rows = np.flatnonzero(rank >= 0)
     # One key instead of two sorts twice as fast.
     rows = rows[np.argsort(judged_query[rows] * (rank.max(initial=0) + 1) + rank[rows])]
-    hits = Hits(
-        judged_query[rows],
-        rank[rows],
-        grades[rows],
-        judged_query,
-        grades,
-        n_retrieved,
-        float(relevance_level),
-    )
+    of_hits = judged_query[rows], rank[rows], grades[rows]
+    hits = Hits(*of_hits, judged_query, grades, n_retrieved, float(relevance_level))
     return Joined(query_ids, hits, n_tied, missing, unjudged, run, qrels)
 
 

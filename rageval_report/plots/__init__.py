@@ -5,8 +5,7 @@ A plot of a comparison takes a `Comparison`, or the evaluation of the baseline w
 candidate as ``other=``; if it draws one candidate of several, ``candidate=`` names it.
 
 Every plot takes ``ax=``, the Axes on which it draws; without it, pyplot makes a figure, so that a
-notebook shows it. Further keywords (``**style``), such as ``color=`` or ``alpha=``, go to the
-artists of the data. Every plot returns the Axes, and raises `UnknownNameError` if a metric is not
+notebook shows it. Every plot returns the Axes, and raises `UnknownNameError` if a metric is not
 known and `DataError` if there is nothing to draw or the subject is of another kind. No setting of
 matplotlib is changed, and nothing is shown or saved; `save_plot` writes a picture without pyplot.
 
@@ -16,11 +15,11 @@ distribution offers one through the entry point group ``rageval_report.plots``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack, overload
+from typing import TYPE_CHECKING
 
 from rageval_report._registry import Registry, lazy_face
 from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import BuiltInPlot, MetricNames, PlotOptions
+from rageval_report.plots.options import BuiltInPlot, MetricNames
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,24 +52,12 @@ PLOTS: Registry[Plot] = Registry(
 )
 
 
-@overload
 def plot(
     subject: object,
-    kind: BuiltInPlot,
+    kind: BuiltInPlot | Plot,
     *args: MetricNames,
     ax: Axes | None = None,
-    **options: Unpack[PlotOptions],
-) -> Axes: ...
-
-
-@overload
-def plot(
-    subject: object, kind: Plot, *args: MetricNames, ax: Axes | None = None, **options: object
-) -> Axes: ...
-
-
-def plot(
-    subject: object, kind: str | Plot, *args: MetricNames, ax: Axes | None = None, **options: object
+    **options: object,
 ) -> Axes:
     """Draw a subject.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, lay_rows
-from rageval_report.plots.options import ArtistOptions
 from rageval_report.scores import Metric
 from rageval_report.types import FloatArray
 
@@ -38,18 +37,15 @@ _MARKERS = {
 }
 
 
-def agreement(
-    subject: subjects.Calibration, *, ax: Axes | None = None, **style: Unpack[ArtistOptions]
-) -> Axes:
+def agreement(subject: subjects.Calibration, *, ax: Axes | None = None) -> Axes:
     """Draw a judge against people: the confusion matrix, the agreement, the means.
 
     Parameters
     ----------
     subject : subjects.Calibration
         What `rageval_report.calibrate` gives.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the cells of the matrix,
-        or of the dots. Narrow axes show the matrix alone.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted. Narrow axes show the matrix alone.
 
     Raises
     ------
@@ -71,7 +67,7 @@ def agreement(
     axes = canvas.axes_for(ax, 10.4, max(4.4, 1.5 + _INCHES_PER_ROW * rows))
     share = _PICTURE if canvas.inches_wide(axes) >= _NARROW else 1.0
     draw = _draw_cloud if _is_continuous(calibration) else _draw_matrix
-    sentence = draw(axes, calibration, share, style)
+    sentence = draw(axes, calibration, share)
     if share < 1.0:
         _draw_parts(axes, calibration, parts)
     _note(axes, sentence, calibration, with_percent=share < 1.0)
@@ -91,9 +87,7 @@ def _is_continuous(calibration: subjects.Calibration) -> bool:
 # -- the picture at the left
 
 
-def _draw_matrix(
-    ax: Axes, calibration: subjects.Calibration, share: float, style: ArtistOptions
-) -> str:
+def _draw_matrix(ax: Axes, calibration: subjects.Calibration, share: float) -> str:
     """Draw the counts: people's labels in rows, the judge's in columns; return a sentence."""
     frame = calibration.confusion().frame
     counts = frame.drop(columns="total").to_numpy(dtype=np.float64)
@@ -102,7 +96,7 @@ def _draw_matrix(
     same = np.eye(q, dtype=bool)
     paper = ax.get_facecolor()
     # Fixed ends, so that a shade means the same share in every picture.
-    look = canvas.look_of(style, vmin=0.0, vmax=1.0, edgecolors=paper, linewidth=2.0)
+    look: dict[str, Any] = {"vmin": 0.0, "vmax": 1.0, "edgecolors": paper, "linewidth": 2.0}
     for cells, colours in ((same, _SAME), (~same, _OTHER)):
         drawn = np.ma.masked_where(~cells, shares)
         ax.pcolormesh(drawn, **{"cmap": colours, **look})
@@ -132,9 +126,7 @@ def _write_counts(ax: Axes, counts: FloatArray, shares: FloatArray) -> None:
             canvas.write(ax, text, (column + 0.5, row + 0.5), **look)
 
 
-def _draw_cloud(
-    ax: Axes, calibration: subjects.Calibration, share: float, style: ArtistOptions
-) -> str:
+def _draw_cloud(ax: Axes, calibration: subjects.Calibration, share: float) -> str:
     """One dot per query, the line of agreement, the judge's bias and its limits."""
     people, judge = (
         calibration.pairs[name].to_numpy(dtype=np.float64) for name in ("people", "judge")
@@ -150,9 +142,12 @@ def _draw_cloud(
     ax.plot(line, line, color=canvas.GREY, linewidth=1.0, zorder=1)
     ax.plot(*_inside(line, bias), color=canvas.VERMILLION, linewidth=1.2, linestyle="--", zorder=2)
     n = people.size
-    dots = canvas.look_of(
-        style, s=34 if n <= 200 else 14, alpha=canvas.opacity(n), color=canvas.BLUE, linewidth=0
-    )
+    dots: dict[str, Any] = {
+        "s": 34 if n <= 200 else 14,
+        "alpha": canvas.opacity(n),
+        "color": canvas.BLUE,
+        "linewidth": 0,
+    }
     # One image instead of thousands of shapes keeps SVG and PDF files small.
     ax.scatter(people, judge, rasterized=n > 2000, zorder=3, **dots)
     _set_cloud_axes(ax, low, high, share)

@@ -15,18 +15,13 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.artist import ArtistInspector
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.colors import rgb_to_hsv, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from rageval_report.plots.options import ArtistOptions
-from rageval_report.plots.texts import add_fonts, missing_note, wrap_evenly
+from rageval_report.plots.texts import add_fonts, wrap_evenly
 from rageval_report.scores.names import ELLIPSIS, JOINT, ShortNames, short_name, shorten_names
 from rageval_report.types import FloatArray
 
@@ -53,7 +48,6 @@ _TITLE_LETTERS, _NOTE_LETTERS = 12.0, 15.0
 # in every figure.
 _TITLE_LINE, _NOTE_LINE = 0.21, 0.155
 _TITLE_ROOM, _NOTE_ROOM = 1, 2
-_NOTE = "rageval-report-note"  # the id of the text below a picture
 _DARK_PAPER = 0.5  # in brightness, from 0 to 1
 _NAMES_AN_INCH = 3.2  # of runs under an axis
 _LONGEST_TICK = 28  # of a name under an axis, in letters
@@ -98,29 +92,11 @@ def ink() -> str:
     return str(mpl.rcParams["text.color"])
 
 
-def look_of(style: ArtistOptions, **own: object) -> dict[str, Any]:
-    """The keywords of an artist: the plot's own, and in their place those of the caller."""
-    return {**own, **style}
-
-
-def mark(
-    ax: Axes, x: float, y: float, style: ArtistOptions, *, filled: bool = True, **own: object
-) -> None:
+def mark(ax: Axes, x: float, y: float, *, filled: bool = True, **own: object) -> None:
     """Draw one mark of the data, filled with its colour or with that of the paper."""
     face = own["color"] if filled else ax.get_facecolor()
-    usual = {"zorder": 3, "markerfacecolor": face, "linestyle": "none"}
-    ax.plot(x, y, **look_of(style, **{**usual, **own}))
-
-
-def artist_properties() -> frozenset[str]:
-    """Every keyword that matplotlib knows for lines, patches, dots and cells."""
-    inspectors = [ArtistInspector(kind) for kind in (Line2D, Rectangle, PathCollection, QuadMesh)]
-    names = {name for inspector in inspectors for name in inspector.get_setters()}
-    aliases = {
-        alias for inspector in inspectors for known in inspector.aliasd.values() for alias in known
-    }
-    # Keywords of bar, scatter, pcolormesh and fill_between that are not properties of an artist.
-    return frozenset(names | aliases | {"align", "c", "norm", "plotnonfinite", "shading", "where"})
+    usual: dict[str, Any] = {"zorder": 3, "markerfacecolor": face, "linestyle": "none"}
+    ax.plot(x, y, **{**usual, **own})
 
 
 def tidy(ax: Axes, title: str, *, grid: Literal["x", "y", ""] = "") -> None:
@@ -128,7 +104,6 @@ def tidy(ax: Axes, title: str, *, grid: Literal["x", "y", ""] = "") -> None:
     text = _wrap_to_axes(ax, title, _TITLE_LETTERS)
     _grow(ax, _TITLE_LINE * (text.count("\n") + 1 - _TITLE_ROOM))
     ax.set_title(plain(text))
-    _say_what_is_missing(ax)
     add_fonts(ax)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_axisbelow(True)
@@ -157,25 +132,7 @@ def note_below(ax: Axes, *sentences: str) -> None:
     parts = [part for part in (together, *lists) if part]
     text = "\n".join(_wrap_to_axes(ax, part, _NOTE_LETTERS) for part in parts)
     _grow(ax, _NOTE_LINE * (text.count("\n") + 1 - _NOTE_ROOM))
-    _write_note(ax, text)
-
-
-def _say_what_is_missing(ax: Axes) -> None:
-    """Add to the note that no font has some of the characters, the title's among them."""
-    sentence = missing_note(ax)
-    if not sentence:
-        return
-    text = _wrap_to_axes(ax, sentence, _NOTE_LETTERS)
-    note = next((text for text in ax.texts if text.get_gid() == _NOTE), None)
-    if note is None:
-        _write_note(ax, text)
-    else:
-        _grow(ax, _NOTE_LINE * (text.count("\n") + 1))
-        note.set_text(f"{note.get_text()}\n{plain(text)}")
-
-
-def _write_note(ax: Axes, text: str) -> None:
-    look = {"va": "top", "alpha": 0.75, "annotation_clip": False, "gid": _NOTE}
+    look = {"va": "top", "alpha": 0.75, "annotation_clip": False}
     write(ax, text, (0.5, 0.0), (0, -5), xycoords=ax.xaxis.label, **look)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,6 @@ from matplotlib.ticker import MaxNLocator
 
 from rageval_report.errors import DataError
 from rageval_report.plots import canvas, subjects
-from rageval_report.plots.options import ArtistOptions
 from rageval_report.scores import Metric
 from rageval_report.scores.names import display_width
 from rageval_report.types import BoolArray, FloatArray
@@ -48,7 +47,6 @@ def differences(
     other: subjects.Evaluation | None = None,
     candidate: str | None = None,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the paired differences of one metric, sorted, with their mean and its interval.
 
@@ -58,9 +56,8 @@ def differences(
         The comparison, as for every plot of one; see `rageval_report.plots`.
     metric : str, optional
         By any of its names; needed if several were compared.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the dots, or of the
-        filled areas.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -87,7 +84,7 @@ def differences(
     axes = canvas.axes_for(ax, 6.4, 4.2)
     axes.axhline(0, color=canvas.GREY, linewidth=1.0, zorder=1)
     draw = _draw_dots if values.size <= _MOST_DOTS else _draw_areas
-    draw(axes, pairs, style)
+    draw(axes, pairs)
     row = _row_of(comparison, known, pair)
     _mark_mean(axes, row)
     _set_limits(axes, pairs)
@@ -107,7 +104,7 @@ def _row_of(comparison: subjects.Comparison, metric: Metric, pair: subjects.Pair
     return frame[mine].iloc[0]
 
 
-def _draw_dots(ax: Axes, pairs: SortedDifferences, style: ArtistOptions) -> None:
+def _draw_dots(ax: Axes, pairs: SortedDifferences) -> None:
     places = np.arange(1, pairs.values.size + 1)
     size = 40 if pairs.values.size <= 60 else 20
     for selected, hue, marker, scale in (
@@ -116,17 +113,17 @@ def _draw_dots(ax: Axes, pairs: SortedDifferences, style: ArtistOptions) -> None
         (pairs.better, canvas.BETTER, canvas.BETTER_MARKER, 1.0),
     ):
         ax.vlines(places[selected], 0, pairs.values[selected], color=hue, alpha=0.35, linewidth=0.8)
-        look = canvas.look_of(style, color=hue, marker=marker, s=size * scale, linewidth=0)
+        look: dict[str, Any] = {"color": hue, "marker": marker, "s": size * scale, "linewidth": 0}
         ax.scatter(places[selected], pairs.values[selected], zorder=3, **look)
 
 
-def _draw_areas(ax: Axes, pairs: SortedDifferences, style: ArtistOptions) -> None:
+def _draw_areas(ax: Axes, pairs: SortedDifferences) -> None:
     places = np.arange(1, pairs.values.size + 1)
     for selected, hue, hatch in (
         (pairs.worse, canvas.WORSE, canvas.WORSE_HATCH),
         (pairs.better, canvas.BETTER, None),
     ):
-        look = canvas.look_of(style, facecolor=hue, edgecolor=ax.get_facecolor(), hatch=hatch)
+        look: dict[str, Any] = {"facecolor": hue, "edgecolor": ax.get_facecolor(), "hatch": hatch}
         ax.fill_between(
             places, 0, pairs.values, where=list(selected), step="mid", linewidth=0, **look
         )

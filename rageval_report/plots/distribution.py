@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from rageval_report.errors import DataError
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
-from rageval_report.plots.options import ArtistOptions, MetricNames
+from rageval_report.plots.options import MetricNames
 from rageval_report.plots.subjects import ScoreCounts, data_limits
 from rageval_report.scores import Metric
 from rageval_report.types import FloatArray
@@ -91,7 +91,6 @@ def box(
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw one dot per query and a box over them, one row per metric.
 
@@ -102,8 +101,8 @@ def box(
     metrics : str or iterable of str, optional
         By any of their names. If omitted, the largest group that shares an axis, and a note that
         says which are left out: nothing is rescaled to fit.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the dots.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -119,7 +118,7 @@ def box(
     for metric, place in zip(rows.metrics, rows.places, strict=True):
         values = subjects.scored_values(rows.evaluation, metric)
         summary = rows.summaries[metric.name]
-        _draw_dots(rows.axes, values, place + 0.19, style)
+        _draw_dots(rows.axes, values, place + 0.19)
         # The quartiles of 0 and 1 are 0 or 1 themselves, so a box would say nothing.
         if metric.kind == "binary":
             _draw_mean_interval(rows.axes, summary, place - 0.19)
@@ -134,12 +133,15 @@ def ridges(
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw one small histogram per metric, in rows; `distribution` does so for several metrics."""
     rows = _MetricRows.of(subject, metrics, ax)
     axes, counts = rows.axes, rows.counts
-    look = canvas.look_of(style, color=canvas.SKY, edgecolor=axes.get_facecolor(), linewidth=0.5)
+    look: dict[str, Any] = {
+        "color": canvas.SKY,
+        "edgecolor": axes.get_facecolor(),
+        "linewidth": 0.5,
+    }
     ends = subjects.data_limits(rows.levels, rows.metrics)
     for metric, counted, place in zip(rows.metrics, counts, rows.places, strict=True):
         bars, bottom = bars_of(counted, metric), place + 0.34
@@ -167,7 +169,7 @@ class _MetricRows:
         evaluation = subjects.evaluation_of(subject)
         drawn, notes = _drawn_metrics(evaluation, metrics)
         summaries = subjects.summarise_metrics(evaluation, drawn)
-        drawn, total = [evaluation.metrics[name] for name in summaries], len(evaluation.scores)
+        drawn, total = [evaluation.metrics[name] for name in summaries], evaluation.n_queries
         rows = []
         for metric, own in zip(drawn, summaries.values(), strict=True):
             count = f"{own.n:,}" if own.n == total else f"{own.n:,} of {total:,}"
@@ -214,9 +216,9 @@ def _drawn_metrics(
     return drawn, [subjects.left_out_note(left_out), f"Nothing scored: {empty}." if empty else ""]
 
 
-def _draw_dots(ax: Axes, values: FloatArray, place: float, style: ArtistOptions) -> None:
+def _draw_dots(ax: Axes, values: FloatArray, place: float) -> None:
     """Draw one dot per query, spread a little; or one per level, with an area for its queries."""
-    look = canvas.look_of(style, color=canvas.BLUE, linewidth=0)
+    look: dict[str, Any] = {"color": canvas.BLUE, "linewidth": 0}
     counted = subjects.ScoreCounts.of(values)
     if not is_lattice(counted):
         dots = {"alpha": canvas.opacity(values.size), "s": 12, **look}
@@ -267,7 +269,6 @@ def distribution(
     percentiles: Sequence[float] = (25, 50, 75),
     threshold: float | str | None = None,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the distribution of one metric, or of all metrics in rows.
 
@@ -283,8 +284,8 @@ def distribution(
     threshold : float, or "p25" and the like, "median", "mean", optional
         A line with a label that says how many queries are on the wrong side; only for one metric
         that is not 0/1.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the bars.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -301,17 +302,17 @@ def distribution(
     if not isinstance(metric, str) and (metric is not None or len(evaluation.metrics) > 1):
         if threshold is not None:
             raise DataError("threshold needs one metric; name it")
-        return ridges(evaluation, metric, ax=ax, **style)
+        return ridges(evaluation, metric, ax=ax)
     known = subjects.single_metric(evaluation.metrics, metric)
     counted = subjects.counted_scores(evaluation, known)
     binary = known.kind == "binary"
     cut = None if threshold is None else _cut(evaluation, known, threshold)
     axes = canvas.axes_for(ax, 4.4, 3.8) if binary else canvas.axes_for(ax, 6.4, 4.2)
     if binary:
-        _two_bars(evaluation, known, counted, axes, style)
+        _two_bars(evaluation, known, counted, axes)
     else:
         bars = bars_of(counted, known)
-        _draw_bars(axes, evaluation, known, counted, bars, style)
+        _draw_bars(axes, evaluation, known, counted, bars)
         # Lines would cross the counts on top of the bars of levels, so they start above them.
         foot = axes.get_ylim()[1] if bars.levels else 0.0
         _mark_mean(axes, subjects.summarise_metrics(evaluation, [known])[known.name], foot)
@@ -326,15 +327,11 @@ def distribution(
 
 
 def _two_bars(
-    evaluation: subjects.Evaluation,
-    metric: Metric,
-    counted: subjects.ScoreCounts,
-    ax: Axes,
-    style: ArtistOptions,
+    evaluation: subjects.Evaluation, metric: Metric, counted: subjects.ScoreCounts, ax: Axes
 ) -> None:
     n, ones = counted.n, int((counted.levels * counted.counts).sum())
     shares = (n - ones) / n, ones / n
-    ax.bar([0, 1], shares, **canvas.look_of(style, width=0.62, color=[canvas.PALE, canvas.BLUE]))
+    ax.bar([0, 1], shares, width=0.62, color=[canvas.PALE, canvas.BLUE])
     summary = subjects.summarise_metrics(evaluation, [metric])[metric.name]
     if summary.has_interval:
         ends = [[summary.mean - summary.low], [summary.high - summary.mean]]
@@ -348,7 +345,7 @@ def _two_bars(
     ax.spines["left"].set_bounds(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     ax.set_ylabel("share of scored queries")
-    count = canvas.count_text(n, len(evaluation.scores))
+    count = canvas.count_text(n, evaluation.n_queries)
     ax.set_xlabel(canvas.plain(f"{subjects.axis_text(metric)}\n{count}"))
     canvas.note_below(ax, f"Share of 1: {summary.text}, {summary.level}.")
 
@@ -372,9 +369,8 @@ def _draw_bars(
     metric: Metric,
     counted: subjects.ScoreCounts,
     bars: Bars,
-    style: ArtistOptions,
 ) -> None:
-    look = canvas.look_of(style, color=canvas.SKY, edgecolor=ax.get_facecolor(), linewidth=0.6)
+    look: dict[str, Any] = {"color": canvas.SKY, "edgecolor": ax.get_facecolor(), "linewidth": 0.6}
     ax.bar(bars.centres, bars.counts, bars.widths, **look)
     n = counted.n
     ax.set_xlim(*canvas.pad_limits(*bars.limits, 0.02 if bars.levels else 0.04))
@@ -388,7 +384,7 @@ def _draw_bars(
         ax.plot(rug, np.full(n, 0.012), "|", **look)
     _tick_counts(ax, int(bars.counts.max()))
     ax.set_ylabel("queries")
-    count = canvas.count_text(n, len(evaluation.scores))
+    count = canvas.count_text(n, evaluation.n_queries)
     ax.set_xlabel(canvas.plain(f"{subjects.axis_text(metric)}, {count}"))
 
 

@@ -6,21 +6,11 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import (
-    CalibrationPlot,
-    FrontPlot,
-    MetricNames,
-    PlotOptions,
-    RankingPlot,
-    RunsPlot,
-)
+from rageval_report.plots.options import MetricNames, OwnPlot, PlotOptions
 from rageval_report.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-OwnPlot = CalibrationPlot | FrontPlot | RankingPlot | RunsPlot
 
 
 class Drawn(Result):
@@ -53,5 +43,4 @@ class Drawn(Result):
         -------
         matplotlib.axes.Axes
         """
-        chosen: Plot = kind or self.own_plot  # type: ignore[assignment]
-        return plot(self, chosen, *args, ax=ax, **options)
+        return plot(self, kind or self.own_plot, *args, ax=ax, **options)

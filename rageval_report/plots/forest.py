@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,15 +15,14 @@ from matplotlib.ticker import PercentFormatter
 from rageval_report.errors import DataError, check_choice
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
-from rageval_report.plots.options import ArtistOptions, ForestScale, MetricNames
+from rageval_report.plots.options import ForestScale, MetricNames
 from rageval_report.scores import Metric
 
-SCALES: tuple[ForestScale, ...] = ("own", "range", "baseline")
+SCALES: tuple[ForestScale, ...] = ("own", "baseline")
 
-_INSTEAD = ', or scale="baseline" (percent of the baseline\'s mean) or "range" (of the bounds)'
+_INSTEAD = ', or scale="baseline" (percent of the baseline\'s mean)'
 _WHY_NOT: dict[ForestScale, str] = {
     "own": "on other scales",
-    "range": "without bounds",
     "baseline": "the baseline's mean is 0",
 }
 _NO_CORRECTION = "none"
@@ -52,7 +51,6 @@ def forest(
     other: subjects.Evaluation | None = None,
     scale: ForestScale | None = None,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the improvement on each metric with its interval, one row per metric and candidate.
 
@@ -62,13 +60,13 @@ def forest(
         The comparison, as for every plot of one; see `rageval_report.plots`.
     metrics : str or iterable of str, optional
         By any of their names.
-    scale : {"own", "range", "baseline"}, optional
+    scale : {"own", "baseline"}, optional
         The unit of the axis. "own": the metrics' own unit, so only metrics of one scale; if no
-        metric is named, the largest such group, and a note that says which are left out. "range":
-        shares of the metric's range, for metrics with bounds. "baseline": percent of the baseline's
-        mean. If omitted, "own" if there is one metric or two share a scale, else "baseline".
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the marks.
+        metric is named, the largest such group, and a note that says which are left out.
+        "baseline": percent of the baseline's mean. If omitted, "own" if there is one metric or two
+        share a scale, else "baseline".
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -88,7 +86,9 @@ def forest(
     requested = subjects.select_metrics(known, metrics)
     scale = _choose_scale(scale, requested)
     named = metrics is not None
-    on_axis = _on_the_axis(requested, scale, named=named)
+    on_axis = requested
+    if scale == "own":
+        on_axis = subjects.of_one_scale(requested, named=named, instead=_INSTEAD)[0]
     fitting, no_room = subjects.fitting_metrics(comparison, on_axis, named=named)
     forest_rows = list(_forest_rows(comparison, fitting, scale))
     if not forest_rows:
@@ -109,7 +109,7 @@ def forest(
     places = lay_rows(axes, rows, heads)
     alpha = canvas.alpha_of(comparison.settings)
     for row, place in zip(forest_rows, places, strict=True):
-        _draw_forest_row(axes, row, place, row.pvalue <= alpha, style)
+        _draw_forest_row(axes, row, place, row.pvalue <= alpha)
         if scale == "own":
             # The margin is in the unit of the metric, which only this axis has.
             _draw_margin(axes, subjects.margin_of(comparison, row.metric), place)
@@ -130,22 +130,6 @@ def _choose_scale(scale: ForestScale | None, metrics: Sequence[Metric]) -> Fores
     return scale
 
 
-def _on_the_axis(metrics: list[Metric], scale: ForestScale, *, named: bool) -> list[Metric]:
-    """The metrics that fit on the axis."""
-    if scale == "own":
-        return subjects.of_one_scale(metrics, named=named, instead=_INSTEAD)[0]
-    if scale == "baseline":
-        return metrics
-    unbounded = [metric for metric in metrics if metric.bounds is None]
-    if (named and unbounded) or len(unbounded) == len(metrics):
-        names = ", ".join(metric.name for metric in unbounded)
-        raise DataError(
-            f'scale="range" needs bounds, but these metrics have none: {names}; state them when '
-            'loading, or use scale="baseline"'
-        )
-    return [metric for metric in metrics if metric.bounds is not None]
-
-
 def _forest_rows(
     comparison: subjects.Comparison, drawn: Sequence[Metric], scale: ForestScale
 ) -> Iterator[ForestRow]:
@@ -153,15 +137,13 @@ def _forest_rows(
     frame = comparison.frame
     for metric in drawn:
         for _, row in frame[frame["metric"] == metric.name].iterrows():
-            unit = _unit(metric, row, scale)
+            unit = _unit(row, scale)
             # A row without pairs has no baseline mean either; it stays, and says "not compared".
             if unit > 0 or row["n"] == 0:
                 yield _forest_row(metric, row, unit)
 
 
-def _unit(metric: Metric, row: pd.Series, scale: ForestScale) -> float:
-    if scale == "range" and metric.bounds is not None:
-        return metric.bounds[1] - metric.bounds[0]
+def _unit(row: pd.Series, scale: ForestScale) -> float:
     return abs(float(row["baseline_mean"])) if scale == "baseline" else 1.0
 
 
@@ -201,15 +183,13 @@ def _pvalue_head(comparison: subjects.Comparison) -> str:
     return "adj. p" if corrected and len(comparison.frame) > 1 else "p"
 
 
-def _draw_forest_row(
-    ax: Axes, row: ForestRow, place: float, is_significant: bool, style: ArtistOptions
-) -> None:
+def _draw_forest_row(ax: Axes, row: ForestRow, place: float, is_significant: bool) -> None:
     better = row.improvement > 0
     hue = canvas.ink() if not is_significant else canvas.BETTER if better else canvas.WORSE
     canvas.draw_interval(ax, place, row.low, row.high, color=hue)
     marker = canvas.EQUAL_MARKER if not is_significant else ">" if better else "<"
     look = {"marker": marker, "markersize": 9 if is_significant else 7, "color": hue}
-    canvas.mark(ax, row.improvement, place, style, filled=is_significant, **look)
+    canvas.mark(ax, row.improvement, place, filled=is_significant, **look)
 
 
 def _draw_margin(ax: Axes, margin: float | None, place: float) -> None:
@@ -232,7 +212,7 @@ def _finish(
     ax.set_xlim(*_limits(forest_rows))
     if scale != "own":
         ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-    unit = {"own": "", "range": " in % of the range", "baseline": " in % of its mean"}[scale]
+    unit = " in % of its mean" if scale == "baseline" else ""
     names = subjects.names_of_comparison(comparison)
     label = f"improvement over {names.of(baseline)}{unit}"
     ax.set_xlabel(canvas.plain(f"← worse{_WIDE}{label}{_WIDE}better →"))

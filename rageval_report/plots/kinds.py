@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rageval_report._registry import load, resolve
+from rageval_report._registry import resolve
 from rageval_report.errors import DataError, check_options
-from rageval_report.plots.options import ArtistOptions, MetricNames
+from rageval_report.plots.options import MetricNames
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,18 +119,7 @@ class Plot:
         return {parameter: names[0] if len(names) == 1 else list(names)} if names else {}
 
     def _check_options(self, options: Mapping[str, object]) -> None:
-        """Check the keywords: the function's own, and behind its ``**style`` those of artists."""
-        own = list(self.parameters)[1:]
-        last = self.parameters[own[-1]] if own else None
-        takes_rest = last is not None and last.kind is inspect.Parameter.VAR_KEYWORD
-        if takes_rest and own.pop() != "style":
-            return  # a plot from outside whose further keywords have a meaning of their own
-        look = list(ArtistOptions.__annotations__) if takes_rest else []
-        unknown = [name for name in options if name not in (*own, *look)]
-        if unknown and takes_rest:
-            # By name, because the table of plots must not import matplotlib.
-            artist_properties: Callable[[], frozenset[str]] = load(
-                "rageval_report.plots.canvas:artist_properties"
-            )
-            unknown = [name for name in unknown if name not in artist_properties()]
-        check_options(f"plot {self.name!r}", unknown, (*own, *look))
+        """Check the keywords; those of a plot from outside may be any."""
+        own = list(self.parameters.values())[1:]
+        if not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in own):
+            check_options(f"plot {self.name!r}", options, [each.name for each in own])

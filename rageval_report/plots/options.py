@@ -9,64 +9,24 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
-    from matplotlib.colors import Colormap
-    from matplotlib.typing import ColorType
-
     from rageval_report.scores import Scored
 
 # One metric by any of its names, several, or (None) those that the plot chooses itself.
 MetricNames: TypeAlias = str | Iterable[str] | None
-ForestScale: TypeAlias = Literal["own", "range", "baseline"]
+ForestScale: TypeAlias = Literal["own", "baseline"]
 
 # The built-in plots of each subject. A plot from outside is passed as its entry, `PLOTS["radar"]`.
 EvaluationPlot: TypeAlias = Literal[
-    "box",
-    "differences",
-    "distribution",
-    "forest",
-    "slices",
-    "strip",
+    "box", "differences", "distribution", "forest", "slices", "strip"
 ]
 ComparisonPlot: TypeAlias = Literal["differences", "forest", "slices", "strip"]
 RankingPlot: TypeAlias = Literal["heat", "leaderboard", "pareto"]
 FrontPlot: TypeAlias = Literal["pareto"]
-CalibrationPlot: TypeAlias = Literal["agreement"]
-HistoryPlot: TypeAlias = Literal["trends"]
-MonitorPlot: TypeAlias = Literal["monitor"]
-RunsPlot: TypeAlias = HistoryPlot | MonitorPlot
-BuiltInPlot: TypeAlias = EvaluationPlot | RankingPlot | CalibrationPlot | RunsPlot
+OwnPlot: TypeAlias = RankingPlot | Literal["agreement", "monitor", "trends"]
+BuiltInPlot: TypeAlias = EvaluationPlot | OwnPlot
 
 
-class ArtistOptions(TypedDict, total=False):
-    """How the marks of the data look: usual keywords of matplotlib's artists.
-
-    A plot passes them to the artists that draw its data, so each works where that artist knows it.
-    Others that matplotlib knows are accepted at run time too.
-    """
-
-    alpha: float
-    cmap: str | Colormap
-    color: ColorType | Sequence[ColorType]
-    edgecolor: ColorType
-    facecolor: ColorType
-    hatch: str
-    height: float
-    label: str
-    linestyle: str
-    linewidth: float
-    marker: str
-    markeredgecolor: ColorType
-    markerfacecolor: ColorType
-    markersize: float
-    rasterized: bool
-    s: float
-    vmax: float
-    vmin: float
-    width: float
-    zorder: float
-
-
-class PlotOptions(ArtistOptions, total=False):
+class PlotOptions(TypedDict, total=False):
     """Every option of every built-in plot; the docstring of a plot says which ones it takes."""
 
     by: str | None

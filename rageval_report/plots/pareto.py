@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ from matplotlib.ticker import MaxNLocator
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import canvas, subjects
-from rageval_report.plots.options import ArtistOptions
 from rageval_report.results import Result
 from rageval_report.scores.names import ShortNames, display_width, shorten_names
 from rageval_report.types import FloatArray
@@ -39,7 +38,6 @@ def pareto(
     y: str | None = None,
     *,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw two objectives against each other, and mark the pipelines that no other dominates.
 
@@ -49,8 +47,8 @@ def pareto(
         For a ranking, the result of its own `pareto`.
     x, y : str, optional
         The names of two objectives; the second and the first if omitted.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the marks.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -79,7 +77,7 @@ def pareto(
     axes = canvas.axes_for(ax, width, max(5.2, 1.8 + 0.17 * len(frame)))
     _draw_lines(axes, frame, across, up, len(front.axes))
     for _, row in frame.iterrows():
-        _draw_mark(axes, row, across, up, style)
+        _draw_mark(axes, row, across, up)
     _set_limits(axes, frame, across, up)
     axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
     _write_names(axes, frame, across, up, short)
@@ -126,9 +124,7 @@ def _draw_lines(
     ax.plot(on[across.name], on[up.name], color=canvas.BLUE, **look)
 
 
-def _draw_mark(
-    ax: Axes, row: pd.Series, across: subjects.Figure, up: subjects.Figure, style: ArtistOptions
-) -> None:
+def _draw_mark(ax: Axes, row: pd.Series, across: subjects.Figure, up: subjects.Figure) -> None:
     hue = canvas.BLUE if row["on_front"] else canvas.GREY
     center = row[across.name], row[up.name]
     for objective, vertical in ((across, False), (up, True)):
@@ -137,7 +133,7 @@ def _draw_mark(
             draw = ax.vlines if vertical else ax.hlines
             draw(center[1 - vertical], low, high, color=hue, linewidth=1.0, alpha=0.55, zorder=2)
     marker, size = ("D", 7.5) if row["on_front"] else ("o", 6.0)
-    canvas.mark(ax, *center, style, marker=marker, markersize=size, color=hue)
+    canvas.mark(ax, *center, marker=marker, markersize=size, color=hue)
 
 
 def _set_limits(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from matplotlib.ticker import NullLocator
 from rageval_report.errors import DataError
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
-from rageval_report.plots.options import ArtistOptions, MetricNames
+from rageval_report.plots.options import MetricNames
 from rageval_report.plots.subjects import directed_title, direction_note, select_metrics
 from rageval_report.plots.texts import wrap_text
 from rageval_report.scores import Metric
@@ -44,7 +44,6 @@ def leaderboard(
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the mean of each pipeline with its interval, the best first.
 
@@ -55,8 +54,8 @@ def leaderboard(
     metrics : str or iterable of str, optional
         By any of their names. If omitted, the largest group that shares an axis, as far as it fits,
         and a note that says which are left out.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the marks.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -80,7 +79,7 @@ def leaderboard(
     axes = canvas.axes_for(ax, 8.6, height_of(lines))
     places = lay_rows(axes, lines, (f"mean [{level}]", "group"))
     for (_, row), place in zip(rows.iterrows(), places, strict=True):
-        _draw_mean(axes, row, place, style)
+        _draw_mean(axes, row, place)
     values = rows[["mean", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
     axes.set_xlim(*canvas.finite_limits(values, 0.06))
     axes.set_xlabel(canvas.plain(subjects.axis_text(drawn[0])) if len(drawn) == 1 else "mean")
@@ -130,11 +129,11 @@ def _lines(rows: pd.DataFrame, drawn: Sequence[Metric]) -> list[PlotRow]:
     ]
 
 
-def _draw_mean(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> None:
+def _draw_mean(ax: Axes, row: pd.Series, place: float) -> None:
     look = _LEADER_MARKS[row["standing"]]
     canvas.draw_interval(ax, place, row["ci_low"], row["ci_high"], color=look["color"])
     is_open = row["standing"] == _MAY_BE
-    canvas.mark(ax, row["mean"], place, style, filled=not is_open, **look)
+    canvas.mark(ax, row["mean"], place, filled=not is_open, **look)
 
 
 def _leader_key(ranking: subjects.Ranking, standings: set[str], drawn: Iterable[Metric]) -> str:
@@ -225,7 +224,6 @@ def heat(
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the means of all pipelines on all metrics as a table whose cells are darker if better.
 
@@ -236,8 +234,8 @@ def heat(
     metrics : str or iterable of str, optional
         By any of their names; all ranked metrics if omitted. Each column has a scale of its own, so
         metrics need not share one.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the coloured cells.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -273,7 +271,7 @@ def heat(
         _MARGIN_INCHES + _ROW_INCHES * (places[-1] + 1.0 - table.top + _HEADING_LINE * head_lines),
     )
     edges = left + np.concatenate([[0.0], np.cumsum(widths)])
-    _draw_shades(axes, table, edges, places, style)
+    _draw_shades(axes, table, edges, places)
     for column, metric in enumerate(drawn):
         _draw_head(axes, heads[column], (edges[column] + edges[column + 1]) / 2, table.top)
         _draw_column(axes, table, metric, edges[column], places)
@@ -341,16 +339,18 @@ def _inches_of_names(names: ShortNames, settings: Sequence[object]) -> float:
     return 0.0 if settings else 0.08 * max(map(display_width, names.short))
 
 
-def _draw_shades(
-    ax: Axes, table: HeatTable, edges: FloatArray, places: Sequence[float], style: ArtistOptions
-) -> None:
+def _draw_shades(ax: Axes, table: HeatTable, edges: FloatArray, places: Sequence[float]) -> None:
     paper, blue = (np.array(to_rgb(hue)) for hue in (ax.get_facecolor(), canvas.BLUE))
     darkest = _DARKEST_ON_BLACK if rgb_to_hsv(paper)[2] < _DARK_PAPER else _DARKEST
     ends = [(1.0 - part) * paper + part * blue for part in (_PALEST, darkest)]
     shades = LinearSegmentedColormap.from_list("rageval_report_heat", np.array(ends))
-    look = canvas.look_of(
-        style, cmap=shades, vmin=0.0, vmax=1.0, edgecolors=ax.get_facecolor(), linewidth=1.5
-    )
+    look: dict[str, Any] = {
+        "cmap": shades,
+        "vmin": 0.0,
+        "vmax": 1.0,
+        "edgecolors": ax.get_facecolor(),
+        "linewidth": 1.5,
+    }
     values = np.ma.masked_invalid(table.shades)
     # The rows of a part touch each other; between the parts there is a gap.
     for start, stop in ((0, table.n_leading), (table.n_leading, len(places))):

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Unpack, overload
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import UnknownNameError
 from rageval_report.files.writing import check_free, write_with
 from rageval_report.plots import plot_named
 from rageval_report.plots.canvas import FittedAxes, roomy_layout
 from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import BuiltInPlot, MetricNames, PlotOptions
+from rageval_report.plots.options import BuiltInPlot, MetricNames
 
 # What a file says of its making is left out, so that the same picture is the same file.
 _UNDATED: dict[str, dict[str, None]] = {
@@ -36,10 +35,6 @@ def draw_figure(subject: object, kind: str | Plot, *args: MetricNames, **options
     -------
     Figure
     """
-    if "ax" in options:
-        raise DataError(
-            "ax is not an option of a saved plot, which has Axes of its own; leave it out"
-        )
     figure = Figure(layout=roomy_layout())
     FigureCanvasAgg(figure)
     entry = plot_named(kind)
@@ -47,33 +42,9 @@ def draw_figure(subject: object, kind: str | Plot, *args: MetricNames, **options
     return figure
 
 
-@overload
 def save_plot(
     subject: object,
-    kind: BuiltInPlot,
-    path: str | Path,
-    *args: MetricNames,
-    dpi: float = 150,
-    force: bool = True,
-    **options: Unpack[PlotOptions],
-) -> Path: ...
-
-
-@overload
-def save_plot(
-    subject: object,
-    kind: Plot,
-    path: str | Path,
-    *args: MetricNames,
-    dpi: float = 150,
-    force: bool = True,
-    **options: object,
-) -> Path: ...
-
-
-def save_plot(
-    subject: object,
-    kind: str | Plot,
+    kind: BuiltInPlot | Plot,
     path: str | Path,
     *args: MetricNames,
     dpi: float = 150,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from matplotlib.axes import Axes
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
-from rageval_report.plots.options import ArtistOptions, MetricNames
+from rageval_report.plots.options import MetricNames
 from rageval_report.results import Result
 from rageval_report.scores import Metric
 from rageval_report.scores.names import ShortNames, shorten_names
@@ -37,7 +36,6 @@ def slices(
     by: str | None = None,
     candidate: str | None = None,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw a dot and an interval for each group of queries.
 
@@ -52,8 +50,8 @@ def slices(
         The column of the details, if the subject is not a result of slices.
     candidate : str, optional
         Only this candidate, if several were compared.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the dots.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -82,7 +80,7 @@ def slices(
     places = lay_rows(axes, rows, _heads(result, estimate))
     for block in blocks:
         own, places = places[: len(block.frame)], places[len(block.frame) :]
-        _draw_block(axes, block, estimate, own, canvas.alpha_of(result.settings), style)
+        _draw_block(axes, block, estimate, own, canvas.alpha_of(result.settings))
     notes = (subjects.left_out_note(left_out), canvas.names_note(names))
     _finish(axes, result, blocks, drawn, estimate, notes)
     return axes
@@ -143,12 +141,7 @@ def _heads(result: Result, estimate: str) -> tuple[str, ...]:
 
 
 def _draw_block(
-    ax: Axes,
-    block: SliceBlock,
-    estimate: str,
-    places: Sequence[float],
-    alpha: float,
-    style: ArtistOptions,
+    ax: Axes, block: SliceBlock, estimate: str, places: Sequence[float], alpha: float
 ) -> None:
     weights = block.frame["n"].to_numpy(dtype=np.float64)
     values = block.frame[estimate].to_numpy(dtype=np.float64)
@@ -162,7 +155,7 @@ def _draw_block(
         filled = estimate == "mean" or float(row["pvalue_adjusted"]) <= alpha
         canvas.draw_interval(ax, place, row["ci_low"], row["ci_high"], color=canvas.BLUE)
         look = {"marker": "o", "markersize": 7, "color": canvas.BLUE}
-        canvas.mark(ax, row[estimate], place, style, filled=filled, **look)
+        canvas.mark(ax, row[estimate], place, filled=filled, **look)
 
 
 def _finish(

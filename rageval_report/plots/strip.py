@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 
 from rageval_report.errors import DataError
 from rageval_report.plots import canvas, subjects
-from rageval_report.plots.options import ArtistOptions, MetricNames
+from rageval_report.plots.options import MetricNames
 from rageval_report.scores import Metric, shown
 from rageval_report.scores.names import display_width
 from rageval_report.scores.shown import Shown
@@ -78,7 +78,6 @@ def strip(
     other: subjects.Evaluation | None = None,
     candidate: str | None = None,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw two pipelines metric by metric: both means, the difference, the verdict in a word.
 
@@ -89,9 +88,8 @@ def strip(
     metrics : str or iterable of str, optional
         By any of their names; all compared metrics if omitted. Metrics of different scales stand
         below each other, each with its own scale.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the marks of the
-        differences.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -122,7 +120,7 @@ def strip(
     for block, heights in zip(blocks, places, strict=True):
         _draw_scales(axes, block, heights)
         for row, place in zip(block.rows, heights, strict=True):
-            _draw_row(axes, row, block, place, style, is_wide=is_wide)
+            _draw_row(axes, row, block, place, is_wide=is_wide)
     _finish(axes, comparison, pair, blocks, places)
     return axes
 
@@ -235,18 +233,12 @@ def _across(improvement: float, block: StripBlock) -> float:
 
 
 def _draw_row(
-    ax: Axes,
-    row: StripMetric,
-    block: StripBlock,
-    place: float,
-    style: ArtistOptions,
-    *,
-    is_wide: bool,
+    ax: Axes, row: StripMetric, block: StripBlock, place: float, *, is_wide: bool
 ) -> None:
     hue = str(_MARKS[row.verdict].get("color", canvas.ink()))
     _draw_means(ax, row, block, place, hue)
     _draw_difference(ax, row, block, place, hue)
-    _draw_mark(ax, row.verdict, _across(row.sign * row.difference, block), place, style)
+    _draw_mark(ax, row.verdict, _across(row.sign * row.difference, block), place)
     if is_wide:
         _write(ax, _BASELINE, place, canvas.number_text(row.baseline), ha="right")
         _write(ax, _CANDIDATE, place, canvas.number_text(row.candidate), ha="right")
@@ -256,7 +248,7 @@ def _draw_row(
     difference = canvas.number_text(row.difference, signed=True)
     _write(ax, _DIFFERENCE, place, difference, ha="right", **words)
     upper = place - _LINE if is_wide else place
-    _draw_mark(ax, row.verdict, _VERDICT + 0.07, upper, style)
+    _draw_mark(ax, row.verdict, _VERDICT + 0.07, upper)
     _write(ax, _VERDICT + 0.22, upper, _WORDS.get(row.verdict, row.verdict), **words)
     if is_wide:
         _write(ax, _VERDICT + 0.22, place + _LINE, row.reason, fontsize="x-small", alpha=0.75)
@@ -284,10 +276,10 @@ def _draw_means(ax: Axes, row: StripMetric, block: StripBlock, place: float, hue
     ax.plot(candidate, place, "o", color=hue, markersize=6, zorder=4)
 
 
-def _draw_mark(ax: Axes, verdict: Shown, across: float, place: float, style: ArtistOptions) -> None:
+def _draw_mark(ax: Axes, verdict: Shown, across: float, place: float) -> None:
     own = {"color": canvas.ink(), **_MARKS[verdict]}
     filled = not own.pop("is_hollow", False)
-    canvas.mark(ax, across, place, style, filled=filled, zorder=5, **own)
+    canvas.mark(ax, across, place, filled=filled, zorder=5, **own)
 
 
 def _finish(

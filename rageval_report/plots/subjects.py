@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots.canvas import interval_text, level_text
 from rageval_report.plots.options import MetricNames
 from rageval_report.results import Result
-from rageval_report.scores import Catalogue, Metric, Scored, resolver
+from rageval_report.scores import Catalogue, Metric, resolver
 from rageval_report.scores.names import ShortNames, shorten_names
 from rageval_report.types import FloatArray
 
@@ -32,29 +32,8 @@ if TYPE_CHECKING:  # the results that plots draw, which stand above this room
 MOST_ROWS = 60
 
 
-class Evaluation(Scored, Protocol):
-    """A pipeline's scores with the methods that plots use."""
-
-    def evaluation_report(self, *, metrics: MetricNames, percentiles: Sequence[float]) -> Result:
-        """The means and their intervals."""
-
-    def find_thresholds(self, metrics: MetricNames, percentiles: Sequence[float]) -> Result:
-        """The percentiles."""
-
-    # Any: the other evaluation is of the implementing class, which this protocol cannot name.
-    def comparative_summary(self, other: Any, *, metrics: MetricNames) -> Result:
-        """The comparison with another, this one as the baseline."""
-
-    def slices(self, by: str, metrics: MetricNames = None) -> Result:
-        """The means by group."""
-
-
-@runtime_checkable
-class HasCounts(Protocol):
-    """A pipeline that knows how often each score occurs, and may be too large to list them."""
-
-    def counted(self, metric: str) -> tuple[FloatArray, FloatArray]:
-        """The distinct scores of a metric in ascending order, and how often each occurs."""
+# A pipeline's scores, in memory or of a scan, which knows how often each score occurs instead.
+Evaluation: TypeAlias = Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +73,15 @@ def result_with(subject: object, attribute: str, what: str) -> Any:
 
 def evaluation_of(subject: object) -> Evaluation:
     """The subject, if it is an evaluation; else `DataError`."""
-    if isinstance(subject, Result) or not hasattr(subject, "scores"):
+    if isinstance(subject, Result) or not hasattr(subject, "metrics"):
         raise DataError(
             "this plot draws a pipeline's scores (RAGPipelineEvaluation); got "
             f"{type(subject).__name__}"
         )
-    return cast("Evaluation", subject)
+    return subject
 
 
-def comparison_of(subject: object, other: object, metrics: MetricNames = None) -> Comparison:
+def comparison_of(subject: Any, other: object, metrics: MetricNames = None) -> Comparison:
     """The subject, if it is a comparison; an evaluation against another; else `DataError`."""
     if isinstance(subject, Result) or not hasattr(subject, "comparative_summary"):
         what = "a comparison: compare(baseline, candidate)"
@@ -113,11 +92,11 @@ def comparison_of(subject: object, other: object, metrics: MetricNames = None) -
             "this plot draws two pipelines: pass the second one as other=, or draw "
             "compare(baseline, candidate)"
         )
-    summary = cast("Evaluation", subject).comparative_summary(other, metrics=metrics)
+    summary = subject.comparative_summary(other, metrics=metrics)
     return cast("Comparison", summary)
 
 
-def slices_of(subject: object, by: str | None, metrics: MetricNames) -> Result:
+def slices_of(subject: Any, by: str | None, metrics: MetricNames) -> Result:
     """The subject, if it is a result of slices; else its slices by a column."""
     if isinstance(subject, Result) and "by" in subject.settings:
         return subject
@@ -128,7 +107,8 @@ def slices_of(subject: object, by: str | None, metrics: MetricNames) -> Result:
         )
     if by is None:
         raise DataError("slices need a column of the details, such as by='topic'")
-    return cast("Evaluation", subject).slices(by, metrics)
+    slices: Result = subject.slices(by, metrics)
+    return slices
 
 
 def select_metrics(known: Mapping[str, Metric], metrics: MetricNames) -> list[Metric]:
@@ -214,7 +194,7 @@ def select_candidate(comparison: Comparison, candidate: str | None) -> Pairing:
     return by_name[candidate] if candidate is not None else comparison.pairings[0]
 
 
-def scored_values(evaluation: Scored, metric: Metric) -> FloatArray:
+def scored_values(evaluation: Evaluation, metric: Metric) -> FloatArray:
     """The scores of the scored queries."""
     counted_scores(evaluation, metric)  # raises if there are none
     values = evaluation.scores[metric.name].to_numpy(dtype=np.float64)
@@ -222,23 +202,23 @@ def scored_values(evaluation: Scored, metric: Metric) -> FloatArray:
     return present
 
 
-def is_scored(evaluation: Scored, metric: Metric) -> bool:
+def is_scored(evaluation: Evaluation, metric: Metric) -> bool:
     """Whether at least one query is scored."""
-    if isinstance(evaluation, HasCounts):
+    if hasattr(evaluation, "counted"):
         return bool(evaluation.counted(metric.name)[0].size)
     return bool(evaluation.scores[metric.name].notna().any())
 
 
-def counted_scores(evaluation: Scored, metric: Metric) -> ScoreCounts:
+def counted_scores(evaluation: Evaluation, metric: Metric) -> ScoreCounts:
     """The scores of the scored queries, counted."""
-    if isinstance(evaluation, HasCounts):
+    if hasattr(evaluation, "counted"):
         counted = ScoreCounts(*evaluation.counted(metric.name))
     else:
         values = evaluation.scores[metric.name].to_numpy(dtype=np.float64)
         counted = ScoreCounts.of(values[~np.isnan(values)])
     if not counted.levels.size:
         raise DataError(
-            f"nothing to draw: none of the {len(evaluation.scores)} queries of "
+            f"nothing to draw: none of the {evaluation.n_queries} queries of "
             f"{evaluation.name!r} is scored on {metric.name!r}"
         )
     return counted

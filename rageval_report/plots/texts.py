@@ -7,8 +7,7 @@ such characters would be a row of empty boxes, so a font that has them is added 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
 
@@ -73,7 +72,6 @@ def _broken(word: str, width: int) -> list[str]:
 _LAST_PLAIN = "\u024f"  # the end of the Latin letters, which every font of matplotlib has
 # Words in the names of fonts for many scripts, in the order in which they are tried.
 _PREFERRED = ("noto sans cjk", "noto sans", "source han", "wenquanyi", "unifont", "droid")
-_MOST_SHOWN = 8
 
 
 def add_fonts(ax: Axes) -> None:
@@ -83,36 +81,6 @@ def add_fonts(ax: Axes) -> None:
             families = dict.fromkeys(filter(None, map(_family_with, lacking)))
             if families:
                 text.set_fontfamily([*text.get_fontfamily(), *families])
-
-
-def missing_characters(texts: Iterable[str]) -> str:
-    """The characters that no font of this machine has, each once, in order."""
-    if mpl.rcParams["svg.fonttype"] == "none":
-        return ""
-    families = tuple(font_manager.FontProperties().get_family())
-    characters = dict.fromkeys(character for text in texts for character in text)
-    return "".join(
-        character
-        for character in characters
-        if _is_special(character)
-        and not _has(families, character)
-        and _family_with(character) is None
-    )
-
-
-def missing_note(ax: Axes) -> str:
-    """That a character of the axes cannot be drawn, and what to install; else empty."""
-    missing = missing_characters(
-        text.get_text() for text in ax.findobj(Text) if isinstance(text, Text)
-    )
-    if not missing:
-        return ""
-    codes = ", ".join(f"U+{ord(character):04X}" for character in missing[:_MOST_SHOWN])
-    more = ", ..." if len(missing) > _MOST_SHOWN else ""
-    return (
-        f"No font of this machine has {len(missing)} of the characters ({codes}{more}); install "
-        "one that has them, such as Noto Sans CJK."
-    )
 
 
 def _lacking(text: Text) -> list[str]:
@@ -145,28 +113,24 @@ def _characters_of_family(name: str) -> frozenset[int]:
         return frozenset()
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=2048)
 def _characters_of(path: str) -> frozenset[int]:
-    return frozenset(font_manager.get_font(path).get_charmap())
+    try:
+        return frozenset(font_manager.get_font(path).get_charmap())
+    except (OSError, RuntimeError):  # a file that is gone, or that FreeType cannot read
+        return frozenset()
 
 
 @lru_cache(maxsize=4096)
 def _family_with(character: str) -> str | None:
     """The family of an installed font that has the character."""
-    return next(
-        (
-            entry.name
-            for entry in _entries()
-            if ord(character) in _characters_of_installed(entry.fname)
-        ),
-        None,
-    )
+    code = ord(character)
+    return next((e.name for e in _entries() if code in _characters_of(e.fname)), None)
 
 
 @lru_cache(maxsize=1)
 def _entries() -> tuple[font_manager.FontEntry, ...]:
     """The installed fonts, upright ones of usual weight, those for many scripts first."""
-    _add_new_fonts()
     usual = (
         entry
         for entry in font_manager.fontManager.ttflist
@@ -176,24 +140,7 @@ def _entries() -> tuple[font_manager.FontEntry, ...]:
     return tuple(sorted(usual, key=_order))
 
 
-def _add_new_fonts() -> None:
-    """Tell matplotlib of fonts that were installed after it made its list of them."""
-    known = {entry.fname for entry in font_manager.fontManager.ttflist}
-    for path in font_manager.findSystemFonts():
-        if path not in known:
-            with suppress(OSError, RuntimeError, ValueError):  # a file that FreeType cannot read
-                font_manager.fontManager.addfont(path)
-
-
 def _order(entry: font_manager.FontEntry) -> tuple[int, bool, str, str]:
     name = entry.name.lower()
     place = next((i for i, words in enumerate(_PREFERRED) if words in name), len(_PREFERRED))
     return place, entry.weight not in (400, "normal", "regular"), name, entry.fname
-
-
-@lru_cache(maxsize=2048)
-def _characters_of_installed(path: str) -> frozenset[int]:
-    try:
-        return _characters_of(path)
-    except (OSError, RuntimeError):  # a file that is gone, or that FreeType cannot read
-        return frozenset()

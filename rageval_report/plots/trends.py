@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
 from rageval_report.plots import canvas, subjects
-from rageval_report.plots.options import ArtistOptions, MetricNames
+from rageval_report.plots.options import MetricNames
 from rageval_report.scores import Metric, resolver
 from rageval_report.scores.names import ShortNames, shorten_names
 
@@ -30,7 +30,6 @@ def trends(
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the means of a history from run to run, with their intervals.
 
@@ -41,8 +40,8 @@ def trends(
     metrics : str or iterable of str, optional
         By any of their names, up to six that share an axis. If omitted, the largest group that
         shares an axis, and a note that says which are left out.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the lines.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -79,7 +78,7 @@ def trends(
         if as_bars or len(drawn) <= _MOST_BANDS:
             _draw_intervals(axes, stretches, canvas.HUES[number], as_bars=as_bars)
         size = 3 if len(runs) > _MANY_RUNS else 5
-        _draw_line(axes, stretches, metric, number, size, style)
+        _draw_line(axes, stretches, metric, number, size)
     if not axes.has_data():
         raise DataError("nothing to draw: no query of these runs is scored")
     shown = frame[frame["metric"].isin([metric.name for metric in drawn])]
@@ -128,22 +127,16 @@ def _draw_intervals(
 
 
 def _draw_line(
-    ax: Axes,
-    stretches: Sequence[pd.DataFrame],
-    metric: Metric,
-    number: int,
-    size: float,
-    style: ArtistOptions,
+    ax: Axes, stretches: Sequence[pd.DataFrame], metric: Metric, number: int, size: float
 ) -> None:
     """Draw the line of one metric, and a ring at its first regression."""
-    look = canvas.look_of(
-        style,
-        color=canvas.HUES[number],
-        linestyle=canvas.LINE_STYLES[number],
-        linewidth=1.8,
-        marker=_MARKERS[number],
-        markersize=size,
-    )
+    look: dict[str, Any] = {
+        "color": canvas.HUES[number],
+        "linestyle": canvas.LINE_STYLES[number],
+        "linewidth": 1.8,
+        "marker": _MARKERS[number],
+        "markersize": size,
+    }
     label = canvas.plain(canvas.shorten_label(subjects.directed_title(metric)))
     for stretch in stretches:
         ax.plot(stretch["place"], stretch["mean"], label=label, zorder=3, **look)
@@ -226,7 +219,6 @@ def monitor(
     metric: str | None = None,
     *,
     ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
 ) -> Axes:
     """Draw the mean of each batch, the reference, the limit, and the alarm.
 
@@ -236,8 +228,8 @@ def monitor(
         The result of `rageval_report.run_history.monitor`.
     metric : str, optional
         The metric, by any of its names; if omitted, the first with an alarm, else the first.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the line.
+    ax : Axes, optional
+        Where to draw; a new figure if omitted.
 
     Raises
     ------
@@ -260,7 +252,7 @@ def monitor(
         float(row["reference_mean"]), color=canvas.ink(), linewidth=1.0, linestyle=":", zorder=1
     )
     axes.axhline(float(row["limit"]), color=canvas.GREY, linewidth=1.2, linestyle="--", zorder=1)
-    look = canvas.look_of(style, color=canvas.BLUE, linewidth=1.8, marker="o", markersize=5)
+    look: dict[str, Any] = {"color": canvas.BLUE, "linewidth": 1.8, "marker": "o", "markersize": 5}
     axes.plot(path["place"], path["mean"], zorder=3, **look)
     alarms = path[path["alarm"]]
     canvas.draw_rings(axes, alarms["place"], alarms["mean"], 110)

@@ -102,7 +102,7 @@ def report_evaluation(
         for column in content.columns
     ]
     shown = [table.sample.metrics[name] for name in names]
-    drawn = (evaluation.drawn() if is_scan(evaluation) else evaluation) if pictures else None
+    drawn = evaluation if pictures else None
     sections = (
         Section("metrics", "Metrics", (summary,), _spread_pictures(drawn, shown)),
         content.causes_section,

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack
 
 import pandas as pd
 
@@ -257,7 +257,7 @@ def report_comparison(
     )
     sections = (
         _strip_section(comparison, wording),
-        _changed_section(comparison, content, options.get("correct"), level),
+        _changed_section(comparison, content, level),
         content.causes_section,
         _slices_section(comparison, slices, wording, pictures=pictures),
         Section("pipelines", "Each pipeline", tuple(means)),
@@ -361,24 +361,18 @@ def _strip_section(comparison: Comparison, wording: Wording) -> Section:
     return Section(key, heading, (comparison,), views=tuple(strips), numbers=numbers)
 
 
-def _changed_section(
-    comparison: Comparison, content: PageContent, correct: Any, level: float
-) -> Section:
+def _changed_section(comparison: Comparison, content: PageContent, level: float) -> Section:
     """The answers that became right and wrong; for one candidate with the queries."""
-    runs, notions, wording = content.runs, content.notions or (), content.wording
+    runs, wording = content.runs, content.wording
+    notions = () if content.notions is None or is_scan(runs[0]) else content.notions
     outcomes: list[pd.Series] = []
     counts: list[Mapping[str, int]] = []
     for run, notion in zip(runs[1:], notions[1:], strict=False):
         columns = _outcome_columns(runs[0], run)
-        if not is_scan(runs[0]):
-            table = outcome_table(runs[0], run, notions[0], other_correct=notion)
-            known = [pd.Series(columns[x], table[x].dropna()) for x in columns if x in table]
-            outcomes.append(pd.concat(known))
-            counts.append(Counter[str](outcomes[-1].tolist()))
-        elif not any(callable(own.rule) for own in notions):  # which needs every row
-            baseline: Any = runs[0]
-            n = baseline.comparative_detailed_summary(run, correct, k=1).attrs["n"]
-            counts.append({columns[column]: n[column] for column in columns if column in n})
+        table = outcome_table(runs[0], run, notions[0], other_correct=notion)
+        known = [pd.Series(columns[x], table[x].dropna()) for x in columns if x in table]
+        outcomes.append(pd.concat(known))
+        counts.append(Counter[str](outcomes[-1].tolist()))
     words = ", ".join(dict.fromkeys(notion.words for notion in notions))
     tables = [
         _outcome_result(

@@ -397,7 +397,7 @@ def _causes_of(
     run: Scored, listed: Scored, notion: CorrectNotion | None, k: int | None, level: float
 ) -> tuple[pd.Series, Result] | None:
     """The causes of the listed queries, and the table of all; None without the metrics."""
-    if notion is None or (is_scan(run) and callable(notion.rule)):
+    if notion is None or is_scan(run):
         return None
     cutoff = cutoff_of(run, k)
     try:

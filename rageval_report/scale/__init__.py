@@ -1,7 +1,7 @@
 """Tables beyond memory: lazy frames of engines that exist, counted into columns.
 
-`frames` opens files with an engine, `tables` says what the columns are, by all rows, `counted` and
-`sides` count them, and the analyses are those of tables in memory.
+`tables` opens files with an engine and says what the columns are, by all rows, `counted` counts
+them, `scan` has the verbs, and the analyses are those of tables in memory.
 """
 
 from rageval_report._registry import load

@@ -28,8 +28,14 @@ from rageval_report.analysis import pairing
 from rageval_report.analysis.arguments import Clusters
 from rageval_report.analysis.tables import PipelineTable, order_of_groups
 from rageval_report.errors import DataError, named
-from rageval_report.scale.frames import LazyTable, collect, kept_rows, open_beside
-from rageval_report.scale.tables import MOST_LISTED_ROWS, Range, ScannedTable
+from rageval_report.scale.tables import (
+    MOST_LISTED_ROWS,
+    LazyTable,
+    Range,
+    ScannedTable,
+    collect,
+    kept_rows,
+)
 from rageval_report.scores import Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.states import NOT_APPLICABLE
@@ -48,7 +54,6 @@ NumbersIn: TypeAlias = Callable[[FloatArray], FloatArray]
 
 # Columns of joined tables that are no scores; ROWS is 0 in every row.
 CLUSTER, GROUP, ROWS = "cluster", "group", "rows"
-_LABELS = "_labels"
 _ZERO = Range(0.0, 0.0)
 # How far, relative to their distance, the numbers of a cell may lie from one of two values.
 _TWO_VALUES = 1e-9
@@ -72,31 +77,39 @@ def count_cells(
     A row is a cell, in ascending order: ``n``, in widths of a cell ``low``, ``high``, ``mean`` and
     ``variance``, and of sums their ``size``. `are_listed` makes every number a cell.
     """
-    x, offset, index, counted = nw.col("x"), nw.col("offset"), [*by, *clusters], []
+    x, offset, index, names = nw.col("x"), nw.col("offset"), [*by, *clusters], list(numbers)
     # No cell has numbers on both sides of zero.
-    cell: Any = x if are_listed else nw.when(x > 0).then(x.ceil()).otherwise(x.floor())
-    keys = ["column", *by, *(["size"] if clusters else []), "cell"]
+    whole: Any = nw.when(x > 0).then(x.ceil()).otherwise(x.floor())
+    cell = x if are_listed else whole.cast(nw.Int64)
     scaled = {str(i): each / spread.width for i, (each, spread) in enumerate(numbers.values())}
+    ends = offset.min().alias("low"), offset.max().alias("high")
+    moments = offset.mean().alias("mean"), offset.var(ddof=0).alias("variance")
+
+    keys = [*by, *(["size"] if clusters else [])]
+
+    def cells_of(part: LazyTable, *column: str) -> LazyTable:
+        known = part.filter(~x.is_null())
+        if clusters:
+            known = known.group_by(*column, *index).agg(x.sum(), nw.len().alias("size"))
+        known = known.select(*column, *keys, cell.alias("cell"), (x - cell).alias("offset"))
+        return known.group_by(*column, *keys, "cell").agg(nw.len().alias("n"), *ends, *moments)
+
     if rows.implementation.is_dask() or rows.implementation.is_spark_like():
         # These have much to do for each group_by, DuckDB for each row of a key.
         wide = rows.select(*index, *(each.alias(place) for place, each in scaled.items()))
-        parts = [wide.unpivot([*scaled], index=index, variable_name="column", value_name="x")]
+        long = wide.unpivot([*scaled], index=index, variable_name="column", value_name="x")
+        counted = cells_of(long, "column")
     else:
-        parts = [
-            rows.select(*index, each.alias("x"), nw.lit(int(place)).alias("column"))
-            for place, each in scaled.items()
-        ]
-    for part in parts:
-        known = part.filter(~x.is_null())
-        if clusters:
-            known = known.group_by("column", *index).agg(x.sum(), nw.len().alias("size"))
-        known = known.select(*keys[:-1], cell.alias("cell"), (x - cell).alias("offset"))
-        ends = offset.min().alias("low"), offset.max().alias("high")
-        mean, variance = offset.mean().alias("mean"), offset.var(ddof=0).alias("variance")
-        counted.append(known.group_by(*keys).agg(nw.len().alias("n"), *ends, mean, variance))
-    frame = collect(nw.concat(counted)).sort_values(keys, kind="stable")
+        counted = nw.concat(
+            [
+                cells_of(rows.select(*index, each.alias("x"))).with_columns(
+                    nw.lit(int(place)).alias("column")
+                )
+                for place, each in scaled.items()
+            ]
+        )
+    frame = collect(counted).sort_values(["column", *keys, "cell"], kind="stable")
     frame[["low", "high", "mean"]] += frame[["cell"]].to_numpy()
-    names = list(numbers)
     return {
         (str(key[1]) if by else "", names[int(key[0])]): own.reset_index(drop=True)
         for key, own in frame.groupby(["column", *by], sort=False)
@@ -122,13 +135,10 @@ def column_of_cells(
         return Column.of_counts(values[is_used] * width, counts[is_used])
     between = Column.of_counts(mean, n)
     std = math.sqrt(between.variance + float((variance * n).sum()) / (between.n - 1)) * width
-    grid = Column(mean * width, n, between.mean * width, std, is_exact=False)
+    grid: Any = Column(mean * width, n, between.mean * width, std, is_exact=False)
     if numbers_in is None:
-        return grid
-    ends = np.array([low, high]) * width
-    return GridColumn(
-        grid.values, n, grid.mean, std, is_exact=False, ends=ends, numbers_in=numbers_in
-    )
+        return grid  # type: ignore[no-any-return]
+    return GridColumn(**vars(grid), ends=np.array([low, high]) * width, numbers_in=numbers_in)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +149,8 @@ class GridColumn(Column):
     lie between some of them in ascending order, and how often each occurs.
     """
 
-    ends: FloatArray = field(default_factory=lambda: np.zeros((2, 0)))
-    numbers_in: NumbersIn = field(default=lambda ends: ends)
+    ends: FloatArray = field(kw_only=True)
+    numbers_in: NumbersIn = field(kw_only=True)
 
     @property
     def minimum(self) -> float:
@@ -172,10 +182,7 @@ class SideBySide:
     The columns that are counted of metric i: ``s{i}_{p}`` the scores in table p of the queries that
     all tables scored, ``o{i}_{p}`` those of the other queries, ``d{i}_{p}_{q}`` the differences,
     ``l{i}_0_1`` those of logarithms; by 0 are marked in ``n{i}`` the queries to which the metric
-    does not apply and in ``f{i}_{p}`` the scores that were filled in; in rankings ``w{i}_{p}`` the
-    queries on which table p alone is the best, and in ``v{i}`` is the spread of the ranks. With
-    missing="bounds" ``x{i}_{p}`` and ``x{i}_0_1`` are scores and differences if every missing score
-    were as bad for the second table as it can be, ``y{i}_{p}`` and ``y{i}_0_1`` if as good.
+    does not apply, and in ``f{i}_{p}`` the scores that were filled in.
 
     Parameters
     ----------
@@ -183,7 +190,7 @@ class SideBySide:
         The tables.
     metrics : sequence of tuple of Metric
         Each metric as each table knows it.
-    missing : {"drop", "worst", "bounds"}
+    missing : {"drop", "worst"}
         The treatment of an unscored query.
     clusters, by : str, optional
         The columns of the first table with the clusters and with the groups.
@@ -193,30 +200,39 @@ class SideBySide:
 
     tables: Sequence[ScannedTable]
     metrics: Sequence[tuple[Metric, ...]]
-    missing: pairing.MissingTreatment = "drop"
+    missing: str = "drop"
     clusters: str | None = None
     by: str | None = None
     ranked: Sequence[Sequence[int]] | None = None
 
-    def clustered(self, clusters: Clusters | None) -> SideBySide:
-        """The same with clusters: a column of the first table, or labels by query id.
+    @classmethod
+    def of(
+        cls,
+        tables: Sequence[ScannedTable],
+        metrics: Sequence[tuple[Metric, ...]],
+        missing: str = "drop",
+        clusters: Clusters | None = None,
+        ranked: Sequence[Sequence[int]] | None = None,
+    ) -> Self:
+        """Tables with clusters, a column of the first table.
 
         Raises
         ------
         DataError
-            If a common query has no cluster.
+            If a common query has no cluster, two engines hold the tables, or rows are needed.
         """
+        engines = dict.fromkeys(table.opened.engine for table in tables)
+        if len(engines) > 1:
+            what = f"compared tables need one engine; got {named(engines)}"
+            raise DataError(f"{what}. Open them alike, or bring one into memory: scan.collect()")
+        if missing == "bounds":
+            raise tables[0].needs_memory('missing="bounds"')
         if clusters is None:
-            return self
-        first, column = self.tables[0], clusters if isinstance(clusters, str) else _LABELS
-        if isinstance(clusters, str):
-            first.labels(clusters)  # or an error that names the columns
-        else:
-            labels = pd.Series(clusters).dropna()
-            rows = pd.DataFrame({QUERY_ID: labels.index.map(str), _LABELS: labels.array})
-            beside = open_beside(first.opened, rows.astype(str).reset_index(drop=True)).frame
-            first = replace(first, frame=first.frame.join(beside, on=QUERY_ID, how="left"))
-        sides = replace(self, tables=[first, *self.tables[1:]], clusters=column)
+            return cls(tables, metrics, missing, ranked=ranked)
+        if not isinstance(clusters, str):
+            raise tables[0].needs_memory("clusters that are no column")
+        tables[0].labels(clusters)  # or an error that names the columns
+        sides = cls(tables, metrics, missing, clusters, ranked=ranked)
         label = nw.col(CLUSTER).cast(nw.String)
         without = sides.rows.filter(label.is_null() | (label.str.strip_chars() == ""))
         ids = collect(without.select(QUERY_ID).sort(QUERY_ID).head(6))[QUERY_ID]
@@ -240,7 +256,11 @@ class SideBySide:
         """The common queries: ``r{i}_{p}`` the score, ``na{i}_{p}`` 1 if none applies."""
         joined: Any = None
         for p, table in enumerate(self.tables):
-            columns = [nw.col(QUERY_ID), *self._keys(p, table)]
+            columns = [nw.col(QUERY_ID)]
+            if self.clusters and not p:
+                columns.append(nw.col(self.clusters).alias(CLUSTER))
+            if self.by is not None and not p:
+                columns.append(table.labels(self.by).alias(GROUP))
             for i, known in enumerate(self.metrics):
                 score, state = nw.col(known[p].name), table.state_column(known[p].name)
                 columns.append(score.alias(f"r{i}_{p}"))
@@ -251,12 +271,6 @@ class SideBySide:
             own = table.frame.select(*columns)
             joined = own if joined is None else joined.join(own, on=QUERY_ID, how="inner")
         return joined.with_columns(nw.lit(0.0).alias(ROWS))  # type: ignore[no-any-return]
-
-    def _keys(self, p: int, table: ScannedTable) -> list[nw.Expr]:
-        keys = [nw.col(self.clusters).alias(CLUSTER)] if self.clusters and not p else []
-        if self.by is not None and not p:
-            keys.append(table.labels(self.by).alias(GROUP))
-        return keys
 
     # -- what is counted
 
@@ -276,37 +290,23 @@ class SideBySide:
             score = {p: nw.when(gap[p]).then(worst).otherwise(raw) for p, raw in score.items()}
             numbers |= {f"f{i}_{p}": (nw.when(gap[p]).then(0.0), _ZERO) for p in places}
         spread = {p: self._range(i, p) for p in places}
-        if len(places) < 2:
-            return {**numbers, **{f"s{i}_{p}": (score[p], spread[p]) for p in places}}
-        both = score
-        if any(self.tables[p].has_gaps(self.metrics[i][p].name) for p in places):
+        has_gaps = any(self.tables[p].has_gaps(self.metrics[i][p].name) for p in places)
+        if has_gaps and len(places) > 1:
             lack = (each.is_null() for each in score.values())
             lacks = nw.any_horizontal(*lack, ignore_nulls=True)
-            both = {p: nw.when(~lacks).then(score[p]) for p in places}
             numbers |= {f"o{i}_{p}": (nw.when(lacks).then(score[p]), spread[p]) for p in places}
-        numbers |= {f"s{i}_{p}": (both[p], spread[p]) for p in places}
+            score = {p: nw.when(~lacks).then(score[p]) for p in places}
+        numbers |= {f"s{i}_{p}": (score[p], spread[p]) for p in places}
         changes = {
-            (p, q): difference(both[p], both[q], list(spread.values()))
+            (p, q): difference(score[p], score[q], list(spread.values()))
             for p, q in combinations(places, 2)
         }
         for (p, q), change in changes.items():
             numbers[f"d{i}_{p}_{q}"] = (change, spread[q].difference(spread[p]))
-        if self.ranked is not None:
-            return numbers | _ranks(i, places, changes, better=metric.greater_is_better)
-        if self.missing == "bounds":
-            low, high = pairing.require_bounds(metric)
-            for kind, fills in (("x", (high, low)), ("y", (low, high))):
-                filled = [nw.when(gap[p]).then(fills[p]).otherwise(score[p]) for p in places]
-                ends = [
-                    Range(min(own.low, fill), max(own.high, fill))
-                    for own, fill in zip(spread.values(), fills, strict=True)
-                ]
-                numbers |= {f"{kind}{i}_{p}": (filled[p], ends[p]) for p in places}
-                change = difference(filled[0], filled[1], ends)
-                numbers[f"{kind}{i}_0_1"] = (change, ends[1].difference(ends[0]))
-        if metric.group == "performance" and min(each.low for each in spread.values()) > 0.0:
+        is_compared = metric.group == "performance" and self.ranked is None and changes
+        if is_compared and min(each.low for each in spread.values()) > 0.0:
             logs = [Range(*np.log([each.low, each.high]).tolist()) for each in spread.values()]
-            change = difference(both[0].log(), both[1].log(), logs)
+            change = difference(score[0].log(), score[1].log(), logs)
             numbers[f"l{i}_0_1"] = (change, logs[1].difference(logs[0]))
         return numbers
 
@@ -327,9 +327,9 @@ class SideBySide:
             numbers |= self._columns(i, known)
         by = [GROUP] if self.by is not None else []
         keys = [CLUSTER] if self.clusters else []
-        are_listed = min(table.n_rows for table in self.tables) <= MOST_LISTED_ROWS
+        are_listed = min(table.n_queries for table in self.tables) <= MOST_LISTED_ROWS
         # Of two tables the tests need the sums of the differences alone.
-        kinds = "dlxy" if self.ranked is None and len(self.tables) > 1 else "ds"
+        kinds = "dl" if self.ranked is None and len(self.tables) > 1 else "ds"
         summed = {name: own for name, own in numbers.items() if name[0] in kinds and keys}
         # Of a Parquet file each column is read once anyway.
         is_read_once = len(self.tables) == 1 and self.tables[0].opened.kind == "parquet"
@@ -395,15 +395,14 @@ class SideBySide:
         return units.error_of_sums(sums, sizes, counts) if sums.size else None
 
     def pairs(self, i: int, p: int = 0, q: int = 1, group: str = "", kind: str = "d") -> Pairs:
-        """The pairs of two tables; by kind with logarithms ("l") or filled scores ("x", "y")."""
+        """The pairs of two tables; by kind with logarithms ("l")."""
         name, clusters = f"{kind}{i}_{p}_{q}", None
         if self.clusters:
             sums, sizes, counts, is_exact = self.sums(name, group)
             if (sizes != 1).any():
                 own = units.column_of_sums(sums, sizes, counts)
                 clusters = replace(own, is_exact=own.is_exact and is_exact)
-        side = kind if kind in "xy" else "s"
-        before, after = (self.column(f"{side}{i}_{place}", group) for place in (p, q))
+        before, after = (self.column(f"s{i}_{place}", group) for place in (p, q))
         return Pairs(before, after, self.column(name, group), clusters)
 
     def n_unscored(self, i: int, p: int) -> int:
@@ -419,9 +418,6 @@ class SideBySide:
         lone = [self.column(f"o{i}_{p}", group) for p in (0, 1)]
         n_known = n_without + pairs.differences.n + lone[0].n + lone[1].n
         has_logs = f"l{i}_0_1" in self._cells[0] and pairs.differences.n
-        extremes = None
-        if self.missing == "bounds":
-            extremes = self.pairs(i, group=group, kind="x"), self.pairs(i, group=group, kind="y")
         return pairing.MetricPairs(
             pairs,
             (lone[0], lone[1]),
@@ -430,25 +426,7 @@ class SideBySide:
             n_not_applicable=n_without,
             n_filled=sum(self.n(f"f{i}_{p}", group) for p in (0, 1)),
             logarithms=self.pairs(i, group=group, kind="l") if has_logs else None,
-            extremes=extremes,
         )
-
-
-def _ranks(
-    i: int, places: Sequence[int], changes: Mapping[tuple[int, int], nw.Expr], *, better: bool
-) -> CountedNumbers:
-    """On which queries each pipeline is alone the best, and how far the ranks spread."""
-    numbers, spread = {}, nw.lit(0.0)
-    for place in places:
-        # Twice the distance from the middle rank: those that are beaten less those that beat.
-        lead = nw.lit(0.0)
-        for pair, change in changes.items():
-            if place in pair:
-                gain = change if (place == pair[1]) == better else -1.0 * change
-                lead = lead + nw.when(gain > 0).then(1.0).when(gain < 0).then(-1.0).otherwise(gain)
-        numbers[f"w{i}_{place}"] = (nw.when(lead == len(places) - 1).then(0.0), _ZERO)
-        spread = spread + lead * lead
-    return {**numbers, f"v{i}": (spread, Range(0.0, float(len(places) ** 3)))}
 
 
 def grid_notes(columns: Mapping[str, Column]) -> tuple[str, ...]:
@@ -483,8 +461,8 @@ class CountedTable(PipelineTable):
     @classmethod
     def of(cls, table: ScannedTable, clusters: Clusters | None = None) -> Self:
         """The table of all queries."""
-        sides = SideBySide([table], [(metric,) for metric in table.metrics.values()])
-        sides = sides.clustered(clusters)
+        metrics = [(metric,) for metric in table.head.metrics.values()]
+        sides = SideBySide.of([table], metrics, clusters=clusters)
         return cls(table.head, sides.unit_of_rows, sides=sides)
 
     @property

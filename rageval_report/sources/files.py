@@ -148,8 +148,8 @@ def _expand_path(text: str, parameter: str) -> FileList:
             f"{parameter}: the folder {shorten_path(text)} contains no file of scores "
             f"({', '.join(SUFFIXES)}); it {_content_of(path)}"
         )
-    chosen = tuple(path / name for name in scores)
-    return FileList(chosen, _skipped_note(shorten_path(str(path)), skipped))
+    found = tuple(path / name for name in scores)
+    return FileList(found, _skipped_note(shorten_path(str(path)), skipped))
 
 
 def _expand_glob(pattern: str, parameter: str) -> FileList:

@@ -19,7 +19,7 @@ from rageval_report import compare, rank
 from rageval_report.errors import DataError, UnknownNameError, UnknownOptionError
 from rageval_report.plots import PLOTS, plot
 from rageval_report.plots.canvas import BLUE, HUES, VERMILLION
-from rageval_report.plots.options import ArtistOptions, BuiltInPlot, PlotOptions
+from rageval_report.plots.options import BuiltInPlot, PlotOptions
 
 CALLS = {
     "agreement": ("calibration", (), {}),
@@ -120,12 +120,6 @@ def test_an_option_of_another_plot_is_an_error(bm25):
         plot(bm25, "box", percentiles=[10])
 
 
-@pytest.mark.parametrize("option", ["antialiased", "gid"])
-def test_any_keyword_that_matplotlib_knows_is_an_option(bm25, option):
-    value = {"antialiased": True, "gid": "dots"}[option]
-    assert plot(bm25, "box", **{option: value}).has_data()
-
-
 def test_every_entry_has_its_name_and_fits_its_function():
     for name, entry in PLOTS.items():
         assert entry.name == name
@@ -137,9 +131,7 @@ def test_the_types_name_every_plot_and_every_option():
     names = {name for kinds in get_args(BuiltInPlot) for name in get_args(kinds) or [kinds]}
     assert names == set(PLOTS)
     own = {name for entry in PLOTS.values() for name in list(entry.parameters)[1:]}
-    assert own - {"ax", "style"} == set(PlotOptions.__annotations__) - set(
-        ArtistOptions.__annotations__
-    )
+    assert own - {"ax"} == set(PlotOptions.__annotations__)
 
 
 def test_wrong_subjects_and_metrics_are_refused(bm25, comparison):

@@ -175,11 +175,6 @@ def test_nothing_scored_is_an_error(pipeline):
         plot(empty, "distribution", "m")
 
 
-def test_style_goes_to_the_bars(bm25):
-    ax = plot(bm25, "distribution", "recall@5", color="#009E73")
-    assert ax.patches[0].get_facecolor()[:3] == pytest.approx((0, 0x9E / 255, 0x73 / 255))
-
-
 def test_labels_do_not_run_into_each_other(pipeline):
     close = pipeline("bm25", {"m": [0.1, 0.50, 0.51, 0.52, 0.53, 0.54, 0.9]})
     ax = plot(close, "distribution")

@@ -105,21 +105,6 @@ def test_a_baseline_of_zero_has_no_percentage(pipeline):
         plot(old, "forest", "a", other=new, scale="baseline")
 
 
-def test_shares_of_the_range_divide_by_it(pipeline):
-    rated = {"rating": {"bounds": (1, 5)}}
-    old = pipeline("old", {"rating": [1.0, 2.0, 3.0], "recall": [0.1, 0.2, 0.3]}, metrics=rated)
-    new = pipeline("new", {"rating": [2.0, 3.0, 4.0], "recall": [0.2, 0.3, 0.4]}, metrics=rated)
-    ax = plot(old, "forest", other=new, scale="range")
-    rows = dict(zip(labels(ax), marks(ax), strict=True))
-    assert rows["Rating"].get_xdata()[0] == pytest.approx(1 / 4)
-    assert rows["Recall"].get_xdata()[0] == pytest.approx(0.1)
-
-
-def test_without_bounds_there_is_no_range(comparison):
-    with pytest.raises(DataError, match="have none: latency_ms"):
-        plot(comparison, "forest", ["latency_ms"], scale="range")
-
-
 def test_where_no_scale_is_shared_percentages_are_drawn(pipeline):
     old = pipeline("old", {"latency_ms": [100.0, 200.0], "cost_usd": [2.0, 4.0]})
     new = pipeline("new", {"latency_ms": [90.0, 180.0], "cost_usd": [1.0, 2.5]})
@@ -129,7 +114,7 @@ def test_where_no_scale_is_shared_percentages_are_drawn(pipeline):
 
 
 def test_an_unknown_scale_names_the_known(comparison):
-    with pytest.raises(UnknownNameError, match=r'scale must be "own", "range" or "baseline"; got'):
+    with pytest.raises(UnknownNameError, match=r'scale must be "own" or "baseline"; got'):
         plot(comparison, "forest", scale="bsl")
 
 

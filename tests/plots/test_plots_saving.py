@@ -56,7 +56,7 @@ def test_an_unknown_format_names_the_known(bm25, tmp_path):
 
 
 def test_axes_of_ones_own_do_not_go_into_a_file(bm25, tmp_path):
-    with pytest.raises(DataError, match="ax is not an option of a saved plot"):
+    with pytest.raises(TypeError, match=r"multiple values for keyword argument .ax."):
         save_plot(bm25, "box", tmp_path / "a.png", ax=None)
 
 

