@@ -130,7 +130,7 @@ def compare(n: int, judged: int, tied: bool, rounds: int) -> list[list[str]]:
         contenders: dict[str, Callable[[], object]] = {
             "dicts, pytrec_eval": lambda: theirs(run, qrels),
             "dicts, ours": lambda: score_table_of_rankings(run, qrels, list(NAMES)),
-            "kept, ours": lambda: [compute(kept.hits, k) for compute, k in functions],
+            "kept, ours": lambda: [compute(kept.joined.hits, k) for compute, k in functions],
             "frames, pytrec_eval": lambda: theirs(table_of(frames[0]), table_of(frames[1])),
             "frames, ours": lambda: score_table_of_rankings(*frames, list(NAMES)),
             "files, pytrec_eval": lambda: from_files(*paths),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.agreement import LabelColumns, People
     from rageval_report.analysis.arguments import Clusters, MeanKeywords, ReportKeywords
     from rageval_report.analysis.calibrate import CalibrateKeywords, Calibration
-    from rageval_report.analysis.compare import Comparison
+    from rageval_report.analysis.compare import CompareKeywords, Comparison
     from rageval_report.analysis.gate import GateResult
     from rageval_report.analysis.gate_figures import RunGateKeywords
     from rageval_report.analysis.objectives import ObjectiveMapping
@@ -102,8 +102,8 @@ class RAGPipelineEvaluation:
         One row per query: ids, metrics, and any other columns. Frames of polars, pyarrow and other
         libraries, dataclasses and pydantic models are accepted too; `load` reads files.
     query_id : str
-        The column of ids. If it is missing, other usual names are tried, then an index of ids, then
-        the text of the question.
+        The column of ids. If it is missing, other usual names are tried, then the index of the
+        frame, then the text of the question.
     metrics : iterable of str, or mapping, optional
         An iterable names the columns that are metrics. A mapping describes some metrics: its values
         are a `Metric`, a dict of its fields, "higher" or "lower".
@@ -967,7 +967,9 @@ class RAGPipelineEvaluation:
 
     # -- two pipelines
 
-    def comparative_summary(self, other: RAGPipelineEvaluation, **options: Any) -> Comparison:
+    def comparative_summary(
+        self, other: RAGPipelineEvaluation, **options: Unpack[CompareKeywords]
+    ) -> Comparison:
         """Compare this evaluation, the baseline, with another one, the candidate.
 
         Parameters
@@ -976,7 +978,7 @@ class RAGPipelineEvaluation:
             The candidate.
         metrics, test, correction, confidence_level, missing, clusters, seed
             As in `rageval_report.compare`.
-        interval, margin, n_resamples, on
+        margin, margin_method, n_resamples, on, tried
             As in `rageval_report.compare`.
 
         Examples
@@ -985,7 +987,7 @@ class RAGPipelineEvaluation:
         >>> old = RAGPipelineEvaluation("old", {"query_id": ids, "recall@5": [0] * 6 + [1] * 2})
         >>> new = RAGPipelineEvaluation("new", {"query_id": ids, "recall@5": [1] * 8})
         >>> old.comparative_summary(new).summary
-        'new is better than old on 1 of 1 metric; nothing is shown to be worse.'
+        'new is better than old on 1 of 1 metric; no metric is clearly worse.'
         """
         from rageval_report.analysis.compare import compare
 

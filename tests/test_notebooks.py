@@ -49,9 +49,3 @@ def _is_picture(output):
 
 def _has_picture(cell):
     return any(_is_picture(output) for output in cell.outputs)
-
-
-def test_there_are_notebooks_and_they_are_small():
-    assert NOTEBOOKS
-    for path in NOTEBOOKS:
-        assert path.stat().st_size < 400_000, f"{path.name} is too large to read online"

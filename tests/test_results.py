@@ -67,8 +67,3 @@ def test_a_file_that_is_there_is_replaced_or_kept(result, tmp_path):
         result.save(path, force=False)
     assert path.read_text() == "mine"
     assert result.save(path).read_text() == result.to_csv()
-
-
-def test_verdicts_are_the_sentences():
-    result = Result("t", pd.DataFrame({"verdict": ["b is better"]}))
-    assert result.sentences == ("b is better",)

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -117,11 +117,8 @@ class IntervalSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, check in (
-            ("confidence_level", check_level),
-            ("n_resamples", check_resamples),
-            ("seed", check_seed),
-        ):
+        checks: dict[str, Any] = {"confidence_level": check_level, "seed": check_seed}
+        for name, check in {**checks, "n_resamples": check_resamples}.items():
             object.__setattr__(self, name, check(getattr(self, name)))
 
     @property
@@ -174,9 +171,8 @@ def cluster_labels(run: Scored, clusters: Clusters, compared: BoolArray | None =
 
 def clusters_setting(clusters: Clusters | None) -> dict[str, object]:
     """The clusters as a setting of a result; labels by query would not fit into a signature."""
-    if clusters is None:
-        return {}
-    return {"clusters": clusters if isinstance(clusters, str) else "given"}
+    name = clusters if isinstance(clusters, str) else "given"
+    return {} if clusters is None else {"clusters": name}
 
 
 def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
@@ -219,7 +215,8 @@ def pick(known: Mapping[str, T], metrics: str | Iterable[str] | None) -> list[T]
     """The members of a mapping by any names of their metrics; all of them if `metrics` is None."""
     if metrics is None:
         return list(known.values())
-    names, resolve = [metrics] if isinstance(metrics, str) else list(metrics), resolver(known)
+    is_list = isinstance(metrics, Iterable) and not isinstance(metrics, str)
+    names, resolve = list[str](metrics) if is_list else [cast("str", metrics)], resolver(known)
     if not names:
         raise DataError("metrics must name at least one metric; got none")
     return [known[resolve(name)] for name in names]
@@ -302,6 +299,16 @@ def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     if wrong:
         raise DataError(f"a percentile must be between 0 and 100; got {wrong[0]:g}")
     return tuple(float(p) for p in percentiles)
+
+
+def notes_on_small_percentiles(percentiles: Sequence[float]) -> list[str]:
+    """A question about percentiles that look like shares of 1."""
+    small = [p for p in percentiles if 0 < p < 1]
+    return [
+        f"percentiles count from 0 to 100: {p:g} is less than one query in a hundred; "
+        f"{100 * p:g} may be meant"
+        for p in small[:1]
+    ]
 
 
 def is_percentile(threshold: float | str) -> bool:

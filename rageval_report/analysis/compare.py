@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -120,7 +120,7 @@ class Comparison(Result):
         >>> from rageval_report.demo import demo_evaluations
         >>> comparison = compare(*demo_evaluations(), metrics="recall@5")
         >>> comparison.summary
-        'hybrid is better than bm25 on 1 of 1 metric; nothing is shown to be worse.'
+        'hybrid is better than bm25 on 1 of 1 metric; no metric is clearly worse.'
         """
         if not len(self.frame):
             return ""
@@ -365,6 +365,23 @@ class Comparison(Result):
         return (pairing, *known[resolver(known)(metric)])
 
 
+class CompareKeywords(TypedDict, total=False):
+    """The keywords of `compare`."""
+
+    metrics: str | Iterable[str] | None
+    test: str
+    correction: str
+    confidence_level: float
+    missing: MissingTreatment
+    clusters: arguments.Clusters | None
+    seed: int
+    margin: paired_metric.Margin | None
+    margin_method: MarginMethod
+    n_resamples: int
+    on: str | None
+    tried: int
+
+
 def compare(
     baseline: arguments.ScoredOrScanned,
     *candidates: arguments.ScoredOrScanned,
@@ -468,6 +485,7 @@ def compare(
     0  recall@5  8        0.75  0.0156     6       0
     """
     if not candidates:
+        check_evaluations([baseline], "compare(*runs)")
         raise DataError(
             "candidates must hold at least one evaluation to compare with the baseline; got none"
         )
@@ -530,7 +548,7 @@ def compare_pairings(
     notes: Iterable[str] = (),
 ) -> Comparison:
     """Test every metric of pairs of runs, with one correction over all of them."""
-    corrections.check_correction(correction)
+    correction = corrections.check_correction(correction)
     rows = [
         paired_metric.MetricComparison.of(pairing, ours, theirs, plan)
         for pairing in pairings

@@ -187,12 +187,8 @@ class Grid:
         """How many pipelines there are, and the queries that not all of them have."""
         shape = " x ".join(f"{len(values)} of {name}" for name, values in self.levels.items())
         yield f"{len(self.cells)} pipelines: {shape}, every combination once"
-        most = max(len(run.scores) for run in self.cells.values()) - len(self.ids)
-        if most:
-            yield (
-                f"{len(self.ids)} queries are in all pipelines; up to {most} of a pipeline are "
-                "left out"
-            )
+        if any(len(run.scores) > len(self.ids) for run in self.cells.values()):
+            yield f"{len(self.ids)} queries are in all pipelines; the others are left out"
 
 
 def _settings_of(run: Scored) -> dict[str, SettingValue]:

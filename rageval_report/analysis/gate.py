@@ -123,7 +123,7 @@ class Outcome:
             f"{request.text} is {value}, {negation}{_PHRASES[request.operator]} {limit} ({basis})"
         )
         if self.state == UNDECIDED:
-            return f"not enough queries to tell: {sentence}{more}"
+            return f"too few queries to decide: {sentence}{more}"
         straddles = "the interval contains the threshold" if self.straddles else ""
         return "; ".join(filter(None, (sentence, straddles, self.few_queries)))
 

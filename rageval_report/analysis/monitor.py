@@ -191,9 +191,8 @@ def _check_whole_clusters(batches: Sequence[DatedRun], clusters: Clusters) -> No
     split = sorted(label for label, n in n_batches.items() if n > 1)
     if split:
         raise DataError(
-            f"clusters must each be in one batch; {named(split)} are in several. Then batches "
-            "depend on each other, and no rate of false alarms can be promised. Name a column "
-            "whose values end with a batch, such as a conversation"
+            f"clusters must each be in one batch; {named(split)} are in several, so that batches "
+            "depend on each other. Name a column whose values end with a batch"
         )
 
 

@@ -282,7 +282,7 @@ class RankSettings(IntervalSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        corrections.check_correction(self.correction)
+        object.__setattr__(self, "correction", corrections.check_correction(self.correction))
 
     @property
     def fewest_units(self) -> int:

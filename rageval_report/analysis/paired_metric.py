@@ -80,6 +80,7 @@ class ComparisonPlan(IntervalSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "test", TESTS.name_of(self.test))
         if self.test != "auto" and self.test not in TESTS:
             raise UnknownNameError("paired test", self.test, ["auto", *TESTS])
         check_choice("missing", self.missing, MISSING_TREATMENTS)
@@ -97,9 +98,14 @@ class ComparisonPlan(IntervalSettings):
 
     def margin_of(self, metric: Metric) -> float | None:
         """The difference in a metric that is too small to matter; None if the user gave none."""
-        if isinstance(self.margin, Mapping):
-            return self.margin.get(metric.name)
-        return self.margin
+        margin = self.margin.get(metric.name) if isinstance(self.margin, Mapping) else self.margin
+        if margin is not None and metric.bounds and margin >= metric.bounds[1] - metric.bounds[0]:
+            low, high = metric.bounds
+            raise DataError(
+                f"margin {margin:g}: {metric.name} is from {low:g} to {high:g}, no difference is "
+                f"larger. Name the metrics of a margin: margin={{'latency_ms': {margin:g}}}"
+            )
+        return margin
 
     def words(self, correction: str, family_size: int) -> TestWords:
         """What sentences say of the tests."""
@@ -149,9 +155,9 @@ class MetricComparison:
             test = paired_test(pairs, test=plan.test, **plan.draws)
             test = replace(test, test=f"{unit}{test.test}")
             known: dict[str, Any] = {"method": plan.interval, "confidence_level": level}
-            found = paired_interval(pairs, **known, **plan.draws)
-            low, high = max(found.low, -widest), min(found.high, widest)
-            interval = replace(found, low=low, high=high, method=f"{unit}{found.method}")
+            interval = paired_interval(pairs, **known, **plan.draws)
+            low, high = max(interval.low, -widest), min(interval.high, widest)
+            interval = replace(interval, low=low, high=high, method=f"{unit}{interval.method}")
         else:
             # Pairs that are identical have a p-value of 1 all the same. Differences of the queries
             # of a cluster may cancel; these are not identical.
@@ -159,8 +165,8 @@ class MetricComparison:
             counts = pairs.n, pairs.wins, pairs.ties, pairs.losses
             test = base.PairedResult(pairs.mean, math.nan, pvalue, UNTESTED, *counts)
             interval = Interval(pairs.mean, math.nan, math.nan, math.nan, UNTESTED, level)
-        made = {"pairs": pairs, "is_tested": is_tested, "widest": widest}
-        for name, value in {**made, "test": test, "interval": interval}.items():
+        facts = {"pairs": pairs, "is_tested": is_tested, "widest": widest}
+        for name, value in {**facts, "test": test, "interval": interval}.items():
             object.__setattr__(self, name, value)
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, Literal, Self, cast, get_args
 
 import numpy as np
@@ -381,6 +382,8 @@ def check_evaluations(runs: Sequence[object], call: str) -> tuple[Scored, ...]:
         if not (hasattr(run, "scores") and hasattr(run, "metrics")):
             is_list = isinstance(run, Iterable) and not isinstance(run, str | Mapping)
             make = "Make one with RAGPipelineEvaluation(name, data); of a scan, with .collect()"
+            if isinstance(run, str | PathLike):
+                make = f"Read it first: RAGPipelineEvaluation.load({str(run)!r})"
             raise ArgumentKindError(
                 "expected one or more evaluations, each a RAGPipelineEvaluation; got "
                 f"{describe_kind(run)}. {f'Unpack the list: {call}' if is_list else make}"
@@ -395,4 +398,6 @@ def check_unique_names(runs: Iterable[Any]) -> None:
     names = [run.name for run in runs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
+        raise DataError(
+            f"two runs are named {twice[0]!r}; give one another name: run.with_name('...')"
+        )

@@ -178,17 +178,14 @@ class _Shares:
     baseline: float
     candidate: float
 
-    def needed(self, difference: float, power: float, *, alpha: float) -> float:
+    def needed(self, _difference: float, power: float, *, alpha: float) -> float:
         """The queries that show the difference of the shares; NaN if there is none."""
-        del difference
-        shares = self.baseline, self.candidate
         if self.baseline == self.candidate:
             return math.nan
-        return planning.binary_queries_needed(*shares, power, alpha=alpha)
+        return planning.binary_queries_needed(self.baseline, self.candidate, power, alpha=alpha)
 
-    def power(self, difference: float, n: int, *, alpha: float) -> float:
+    def power(self, _difference: float, n: int, *, alpha: float) -> float:
         """The probability that so many queries show it."""
-        del difference
         return planning.mcnemar_power(self.baseline, self.candidate, n, alpha=alpha)
 
 

@@ -551,8 +551,8 @@ class _RankedBlocks:
             order = np.argsort(-block.unscored, kind="stable")
             counts = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
             yield (
-                f"{left_out} of {n} common queries are left out, as some pipeline did not score "
-                f"them ({sentences.join_names(counts, MOST_NAMED)})"
+                f"{left_out} of {n} shared queries are left out: not scored everywhere "
+                f"({sentences.join_names(counts, MOST_NAMED)})"
             )
         if 0 < n_units < fewest and len(block.names) > 1:
             yield f"too few {block.units.word} for a test: {n_units}; at least {fewest} are needed"

@@ -78,9 +78,8 @@ def summarise(
     """Describe each metric of a pipeline: one row per metric, those of one group together."""
     cuts, table = arguments.check_percentiles(percentiles), table_of(evaluation, clusters)
     rule, names = percentile_method(table.sample), [f"p{cut:g}" for cut in cuts]
-    known = sorted(
-        arguments.choose_metrics(table.sample, metrics), key=lambda m: GROUPS.index(m.group)
-    )
+    chosen = choose_metrics(table.sample, metrics)
+    known = sorted(chosen, key=lambda metric: GROUPS.index(metric.group))
     plan = arguments.IntervalSettings(confidence_level, n_resamples, seed)
     rows, notes = list[dict[str, object]](), list[tuple[str, str]]()
     for metric in known:
@@ -111,7 +110,8 @@ def summarise(
         **table.settings,
         **arguments.clusters_setting(clusters),
     }
-    shown = (*group_notes(notes, 0), *table.notes(known))
+    questions = arguments.notes_on_small_percentiles(cuts)
+    shown = (*questions, *group_notes(notes, 0), *table.notes(known))
     return Result(f"Evaluation of {table.sample.name}", pd.DataFrame(rows), settings, shown)
 
 
@@ -404,7 +404,8 @@ def find_thresholds(
         **dialect_settings([sample]),
         **table.settings,
     }
-    notes = (*note_on_percentiles(sample, rule), *table.notes(chosen))
+    questions = arguments.notes_on_small_percentiles(checked)
+    notes = (*questions, *note_on_percentiles(sample, rule), *table.notes(chosen))
     return Result(f"Thresholds of {sample.name}", pd.DataFrame(rows), settings, notes)
 
 

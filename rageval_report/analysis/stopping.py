@@ -133,11 +133,6 @@ class StopRequest:
         """The metric as the candidate knows it."""
         return find_metric(self.rule, self.parsed.metric, self.candidate.metrics)
 
-    @property
-    def scores(self) -> FloatArray:
-        """The candidate's scores."""
-        return arguments.scores_of(self.candidate, self.metric)
-
     def claim(self, limit: float, alternative: Alternative, share: float = 1.0) -> MeanClaim:
         """A claim about the mean difference, candidate minus baseline."""
         twin = None if self.baseline is None else pairing.twin_of(self.metric, self.baseline)
@@ -145,7 +140,8 @@ class StopRequest:
             problem = f"the baseline has no scores of {self.metric.name}"
             self.rule.refuse(problem, self.rule.call.place)
         before = self.baseline.scores[twin.name].reindex(self.candidate.scores.index)
-        values = self.scores - before.to_numpy(dtype=np.float64)
+        scores = arguments.scores_of(self.candidate, self.metric)
+        values = scores - before.to_numpy(dtype=np.float64)
         bounds = gate_figures.difference_range(self.metric)
         return MeanClaim(values, bounds, limit, alternative, self.n_planned, share)
 
@@ -176,7 +172,8 @@ def _mean_beyond(request: StopRequest, *, side: Alternative) -> MeanClaim:
         ends = f"from {bounds[0]:g} to {bounds[1]:g}"
         problem = f"{request.metric.name} is {ends}, so {limit:g} cannot be right"
         request.rule.refuse(problem, request.rule.threshold_word.place)
-    return MeanClaim(request.scores, bounds, limit, side, request.n_planned, share=0.5)
+    scores = arguments.scores_of(request.candidate, request.metric)
+    return MeanClaim(scores, bounds, limit, side, request.n_planned, share=0.5)
 
 
 def _ci_width(request: StopRequest) -> Width:
@@ -187,7 +184,8 @@ def _ci_width(request: StopRequest) -> Width:
         rule.refuse(problem, rule.call.place)
     if not rule.threshold > 0.0:
         rule.refuse("a width must be a number above 0", rule.threshold_word.place)
-    return Width(request.scores, metric.bounds, rule.threshold)
+    scores = arguments.scores_of(request.candidate, metric)
+    return Width(scores, metric.bounds, rule.threshold)
 
 
 def _against_baseline(text: str, side: int) -> StopRule:

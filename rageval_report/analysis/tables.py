@@ -94,20 +94,15 @@ def group_labels(evaluation: Scored, by: str) -> pd.Series:
     """The group of each query as text; "(none)" for an empty cell."""
     if by not in evaluation.details:
         raise UnknownNameError("detail column", by, map(str, evaluation.details.columns))
-    labels = text_labels(evaluation, by)
+    column = evaluation.details[by]
+    # Texts are their own labels, and a million of them take a quarter of a second to map.
+    texts = column if isinstance(column.dtype, pd.StringDtype) else column.map(str)
+    labels = texts.where(column.notna(), NO_GROUP).astype(str)
     # As a rule the first labels show that some are equal, and the others need not be read.
     is_repeated = labels.iloc[:_FIRST_LABELS].duplicated().any() or labels.duplicated().any()
     if len(labels) > 1 and not is_repeated:
         raise no_groups(by, labels.iloc[0])
     return labels
-
-
-def text_labels(evaluation: Scored, by: str) -> pd.Series:
-    """A column of the details as the labels of groups."""
-    column = evaluation.details[by]
-    # Texts are their own labels, and a million of them take a quarter of a second to map.
-    texts = column if isinstance(column.dtype, pd.StringDtype) else column.map(str)
-    return texts.where(column.notna(), NO_GROUP).astype(str)
 
 
 def no_groups(by: str, first: str) -> DataError:

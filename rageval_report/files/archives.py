@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Any
 
 from rageval_report._registry import load
-from rageval_report.errors import MissingDependencyError, ReaderError, named
+from rageval_report.errors import ReaderError, named
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json, replace_lone_surrogates
 
@@ -18,7 +18,6 @@ _MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _ZSTANDARD = 93
 # Python's own reader of zstd; below 3.14 its backport, which the extra installs.
 _ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
-_ZSTD_EXTRA = "inspect"
 
 # An archive that expands to more than 300 times its size is refused as a zip bomb: scores and logs
 # compress 10 to 50 times, a bomb 1,000 times. Up to 256 MB it is harmless at any ratio.
@@ -66,7 +65,7 @@ class Archive:
         if name not in self._members:
             raise self._source.error(f"the archive has no member {name!r}")
         member = self._members[name]
-        zstd = _zstd() if member.compress_type == _ZSTANDARD else None
+        zstd = load(_ZSTD) if member.compress_type == _ZSTANDARD else None
         try:
             with zipfile.ZipFile(self._source.path_or_buffer()) as archive:
                 content = archive.read(name) if zstd is None else _unpack(zstd, archive, member)
@@ -93,13 +92,6 @@ def _escapes(name: str) -> bool:
     """Whether a member would be unpacked outside the target folder."""
     plain = name.replace("\\", "/")  # an archive made on Windows may have either
     return plain.startswith("/") or plain[1:2] == ":" or ".." in plain.split("/")
-
-
-def _zstd() -> Any:
-    try:
-        return load(_ZSTD)
-    except MissingDependencyError as exc:
-        raise MissingDependencyError(_ZSTD, _ZSTD_EXTRA) from exc
 
 
 def _unpack(zstd: Any, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:

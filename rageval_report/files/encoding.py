@@ -19,8 +19,6 @@ _BINARY: tuple[tuple[bytes, str], ...] = (
     (b"PAR1", "a Parquet file"),
     (b"PK\x03\x04", "a zip archive"),
     (b"\x1f\x8b", "a gzip file within a gzip file"),
-    (b"BZh", "a bzip2 file"),
-    (b"\xfd7zXZ", "an xz file"),
     (b"\x28\xb5\x2f\xfd", "a zstd file"),
     (b"\xd0\xcf\x11\xe0", "an old Excel workbook (.xls) or a password-protected one"),
     (b"SQLite format 3\x00", "an SQLite database"),
@@ -28,8 +26,6 @@ _BINARY: tuple[tuple[bytes, str], ...] = (
     (b"\x93NUMPY", "a NumPy array file"),
     (b"\x80", "a Python pickle, which can contain code and is not read"),
     (b"%PDF", "a PDF"),
-    (b"\x89PNG", "a PNG picture"),
-    (b"\xff\xd8\xff", "a JPEG picture"),
 )
 # The reasons of Python's decoders for bytes that end too early.
 _CUT = ("unexpected end of data", "truncated data")

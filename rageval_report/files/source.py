@@ -199,9 +199,7 @@ class Source:
     def _access_error(self, exc: OSError | UnicodeEncodeError) -> ReaderError:
         if isinstance(exc, FileNotFoundError):
             return self.error(f"there is no such file{hint_for_missing(self._path)}")
-        if isinstance(exc, UnicodeEncodeError):
-            return self.error("no file can have this name; it holds half characters")
-        return self.error(f"the file cannot be read: {exc.strerror or exc}")
+        return self.error(f"the file cannot be read: {getattr(exc, 'strerror', exc)}")
 
     def _unzip(self, raw: bytes) -> bytes:
         limit = max(_HARMLESS, _MAX_EXPANSION * len(raw))

@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +36,7 @@ def write_with(path: str | Path, write: Callable[[str], object], *, private: boo
     """Let `write` fill a temporary file in the folder of `path`, then rename it."""
     try:
         if _is_stream(path):
-            _write_to_stream(path, write)
+            write(str(path))
         else:
             _replace(Path(os.path.realpath(path)), write, private=private)
     except OSError as exc:
@@ -53,14 +51,6 @@ def _is_stream(path: str | Path) -> bool:
     except OSError:
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-
-
-def _write_to_stream(path: str | Path, write: Callable[[str], object]) -> None:
-    with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-        temporary = Path(folder) / (Path(path).name or "file")
-        write(str(temporary))
-        with temporary.open("rb") as content, Path(path).open("wb") as stream:
-            shutil.copyfileobj(content, stream)
 
 
 def _replace(target: Path, write: Callable[[str], object], *, private: bool) -> None:

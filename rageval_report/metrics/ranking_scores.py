@@ -30,7 +30,7 @@ from rageval_report.metrics.joining import (
     refuse_ties,
 )
 from rageval_report.metrics.retrieval import Hits, n_judged_retrieved
-from rageval_report.metrics.trec_files import read_trec_qrels, read_trec_run
+from rageval_report.metrics.trec_files import Rows, read_trec_qrels, read_trec_run
 from rageval_report.records.id_changes import (
     IdChange,
     IdSide,
@@ -75,10 +75,11 @@ def join_inputs(
     match_ids: MatchIds = (),
 ) -> Joined:
     """A run joined with its judgments; see `score_table_of_rankings`."""
-    if isinstance(qrels, Mapping):
-        judged: NumberTable = plain_table(qrels, lambda _: 1.0, _QRELS)
-    else:
-        judged = rows_of(qrels, is_run=False).by_query()
+    right = qrels if isinstance(qrels, Mapping) else rows_of(qrels, is_run=False)
+    judged: NumberTable = (
+        right.by_query() if isinstance(right, IdRows) else plain_table(right, lambda _: 1.0, _QRELS)
+    )
+    left: IdRows | Mapping[Any, Any]
     left = run if isinstance(run, Mapping) else rows_of(run, is_run=True)
     n_tied = None
     n_repeats = n_self = 0
@@ -119,7 +120,7 @@ def check_level(level: float) -> float:
     return float(level)
 
 
-def rows_of(source: object, *, is_run: bool) -> IdRows:
+def rows_of(source: object, *, is_run: bool) -> Rows:
     """The rows of a run or of judgments: a frame, a path, the contents of a file, or rows."""
     if isinstance(source, IdRows):
         return source

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import groupby
+from math import isfinite, isnan
 
 import numpy as np
 
 from rageval_report.files.source import Source
 from rageval_report.metrics.joining import IdRows
 from rageval_report.scores.query_ids import first_named
-from rageval_report.types import FloatArray, IntArray
 
-# A longer word is not an id, but a line that lost its blanks.
-_LONGEST = 4096
+# Bytes that are cut into words at a time: their memory is used again.
+_CHUNK = 1 << 16
 # A line is cut to the width of a terminal in messages.
 _SHOWN = 80
 _END = "\x00"  # stands for the end of a line, because it is in no text
@@ -74,17 +75,17 @@ _BEIR = LineFormat("BEIR qrels", "query-id corpus-id score", (0, 1, 2), "relevan
 _BEIR_RUN = LineFormat("a BEIR run", "query-id corpus-id score", (0, 1, 2), "score", by_tabs=True)
 
 
-def read_trec_run(source: Source) -> IdRows:
+def read_trec_run(source: Source) -> Rows:
     """The rows of a TREC run; scores decide the order, not the ranks nor the order of the lines."""
     return _rows(source, _RUN)
 
 
 def read_beir_run(source: Source) -> IdRows:
     """The rows of a run in BEIR's three columns, split at tabs, with or without a header."""
-    return _rows(source, _BEIR_RUN)
+    return _rows_by_line(source, _BEIR_RUN)
 
 
-def read_trec_qrels(source: Source) -> IdRows:
+def read_trec_qrels(source: Source) -> Rows:
     """The rows of judgments: TREC's four columns, or BEIR's three, with or without a header."""
     every = BytesIO(source.utf8)
     lines = (line for line in every if line.strip() and not line.startswith(b"#"))
@@ -93,23 +94,42 @@ def read_trec_qrels(source: Source) -> IdRows:
     return _rows(source, _BEIR if is_beir else _QRELS)
 
 
-# Queries, documents, numbers, and the line of each row.
-_Columns = tuple[list[str], list[str], FloatArray, IntArray]
+Rows = IdRows | dict[str, dict[str, float]]
+"""The rows of a file, or its documents by query if each stands there once."""
 
 
-def _rows(source: Source, form: LineFormat) -> IdRows:
-    regular = None if form.by_tabs else _regular_columns(source.utf8, form)
-    query, doc, value, line = regular or _columns_by_line(source, form)
-    texts = np.array(query, dtype=object), np.array(doc, dtype=object)
-    return IdRows(*texts, value, form.what, source.name, line)
+def _rows(source: Source, form: LineFormat) -> Rows:
+    table = None if form.by_tabs else _regular_table(source.utf8, form)
+    return _rows_by_line(source, form) if table is None else table
 
 
-def _regular_columns(data: bytes, form: LineFormat) -> _Columns | None:
-    """The columns of a file of which every line has the right number of words; else None."""
+def _regular_table(data: bytes, form: LineFormat) -> dict[str, dict[str, float]] | None:
+    """The documents of a file of which every line has the right number of words; else None."""
     if data.startswith(b"#") or b"\n#" in data:
         return None
+    table: dict[str, dict[str, float]] = {}
+    n_rows = start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + _CHUNK) + 1 or len(data)
+        columns = _columns(data[start:end].removesuffix(b"\n"), form)
+        if columns is None:
+            return None
+        queries, docs, numbers = columns
+        first = 0
+        for query, group in groupby(queries):
+            last = first + len(list(group))
+            table.setdefault(query, {}).update(
+                zip(docs[first:last], numbers[first:last], strict=True)
+            )
+            first = last
+        n_rows, start = n_rows + first, end
+    return table if sum(map(len, table.values())) == n_rows else None
+
+
+def _columns(chunk: bytes, form: LineFormat) -> tuple[list[str], list[str], list[float]] | None:
+    """Queries, documents and numbers of whole lines; None unless all lines are regular."""
     # Each line ends in a word of its own, which shows whether all have the same number of words.
-    marked = data.removesuffix(b"\n").replace(b"\n", b" \x00 ") + b" \x00"
+    marked = chunk.replace(b"\n", b" \x00 ") + b" \x00"
     words = marked.decode().split() if marked.isascii() else [w.decode() for w in marked.split()]
     n = form.n_columns + 1
     ends = words[n - 1 :: n]
@@ -118,18 +138,18 @@ def _regular_columns(data: bytes, form: LineFormat) -> _Columns | None:
     query, doc, numbers = (words[place::n] for place in form.places)
     spelled = "".join(numbers)
     # Python's float reads 1_000 and digits of other scripts; C's strtod, which trec_eval uses, not.
-    if "_" in spelled or not spelled.isascii() or max(map(len, [*query, *doc])) > _LONGEST:
+    if "_" in spelled or not spelled.isascii():
         return None
     try:
-        values = np.array(list(map(float, numbers)))
+        values = list(map(float, numbers))
     except ValueError:
         return None
-    is_usable = ~np.isnan(values) if form.is_run else np.isfinite(values)
-    return (query, doc, values, np.arange(1, len(doc) + 1)) if is_usable.all() else None
+    is_usable = not any(map(isnan, values)) if form.is_run else all(map(isfinite, values))
+    return (query, doc, values) if is_usable else None
 
 
-def _columns_by_line(source: Source, form: LineFormat) -> _Columns:
-    """The columns of a file; the first line that cannot be read is an error."""
+def _rows_by_line(source: Source, form: LineFormat) -> IdRows:
+    """The rows of a file; the first line that cannot be read is an error."""
     rows: list[tuple[str, str, float, int]] = []
     is_first = True
     for number, line in enumerate(source.utf8.splitlines(), 1):
@@ -154,7 +174,8 @@ def _columns_by_line(source: Source, form: LineFormat) -> _Columns:
     if not rows:
         raise source.error(f"expected {form.what} ({form.columns}); the file has no rows")
     queries, docs, values, lines = zip(*rows, strict=True)
-    return list(queries), list(docs), np.array(values), np.array(lines)
+    texts = np.array(queries, dtype=object), np.array(docs, dtype=object)
+    return IdRows(*texts, np.array(values), form.what, source.name, np.array(lines))
 
 
 def _fault(words: list[str], form: LineFormat) -> tuple[str, str] | None:
@@ -162,9 +183,6 @@ def _fault(words: list[str], form: LineFormat) -> tuple[str, str] | None:
     if len(words) != form.n_columns:
         message = f"expected {form.n_columns} columns, {form.columns}; got {len(words)}"
         return message, form.advice
-    longest = max(len(words[place]) for place in form.places)
-    if longest > _LONGEST:
-        return f"an id or number must have at most {_LONGEST} characters; got {longest}", ""
     word = words[form.places[-1]]
     value = _number_of(word)
     if value is None or not (value == value if form.is_run else np.isfinite(value)):

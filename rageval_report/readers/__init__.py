@@ -52,7 +52,6 @@ __all__ = ["READERS", "Reader", "ReaderOptions", "ScoreFile", "Source", "read", 
 
 _HERE = __name__
 _RANKINGS = "rankings"
-_MOST_NEAREST = 3
 _USERS_LINE = 7  # from here through read_scores to the line that calls it
 
 READERS: Registry[Reader] = Registry(
@@ -167,13 +166,9 @@ def marks_of(source: Source) -> dict[str, float]:
 
 
 def _unknown_format(source: Source, marks: dict[str, float]) -> str:
-    by_mark = sorted(marks, key=lambda name: -marks[name])
-    near = [name for name in by_mark if marks[name] > 0][:_MOST_NEAREST]
-    listed = "; ".join(f"{name} ({READERS[name].sentence})" for name in near)
-    nearest = f"The nearest formats: {listed}. " if near else ""
     return (
-        f"no reader recognises this file; it looks like {source.looks_like}. {nearest}"
-        f"Choose with reader=..., one of {', '.join(marks)}"
+        f"no reader recognises this file; it looks like {source.looks_like}. Choose with "
+        f"reader=..., one of {', '.join(marks)}"
     )
 
 
@@ -264,8 +259,7 @@ def read_undivided(
         name = reader or (_RANKINGS if is_ranking else recognise(source))
         chosen = FRAME if name == FRAME.name else READERS[name]
     if has_qrels and "qrels" not in chosen.options:
-        if name == "json":
-            _ = source.document  # damaged JSON: the error names the line
+        _ = source.document if name == "json" else None  # damaged JSON: the error names the line
         raise source.error(
             f"qrels= is for a ranking; this file was read as {name} ({chosen.sentence}). Leave out "
             f"qrels=, or give the ranking itself; if this is one, pass reader={_RANKINGS!r}"

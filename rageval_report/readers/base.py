@@ -272,11 +272,7 @@ def in_dialect(file: ScoreFile, dialect: DialectName | None, system: DialectName
     return replace(
         file,
         metrics={**file.metrics, **known},
-        notes=(
-            *file.notes,
-            f"dialect: names and percentiles of {rules.system}: "
-            f"percentiles={rules.percentile_method}",
-        ),
+        notes=(*file.notes, f"dialect: names and percentiles of {rules.system}"),
         config={**file.config, DIALECT: rules.name},
     )
 

@@ -60,6 +60,7 @@ if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
     _PARSING["float_precision"] = "round_trip"
 
 _ERRORS = (ValueError, OverflowError, ParserWarning)  # of pandas
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
 # -- rows
@@ -78,7 +79,7 @@ def rows(text: str, delimiter: str, line: int = 1) -> Iterator[DelimitedRow]:
     raw: list[str] = []
 
     def lines() -> Iterator[str]:
-        for each in io.StringIO(text, newline=""):
+        for each in _each_line(text):
             raw.append(each)
             yield each
 
@@ -87,6 +88,11 @@ def rows(text: str, delimiter: str, line: int = 1) -> Iterator[DelimitedRow]:
             yield DelimitedRow(line, "".join(raw), cells)
         line += len(raw)
         raw.clear()
+
+
+def _each_line(text: str) -> Iterator[str]:
+    """The lines with their ends, one by one: of a large text only the first may be wanted."""
+    return (match[0] for match in _LINE.finditer(text))
 
 
 def _lines(text: str) -> list[str]:
@@ -110,7 +116,7 @@ def _start(text: str, delimiter: str) -> tuple[int, int, list[_LeftOut]]:
     """The offset of the header, its line, and the lines before it."""
     left_out: list[_LeftOut] = []
     offset = 0
-    for number, line in enumerate(io.StringIO(text, newline=""), 1):
+    for number, line in enumerate(_each_line(text), 1):
         if line.strip():
             is_hint = not left_out and _SEPARATOR_HINT.fullmatch(line)
             reason = "the delimiter" if is_hint else reason_of_line(line.strip("\r\n"))
@@ -145,16 +151,12 @@ def _fits_of(source: Source) -> dict[str, tuple[float, int]]:
 
 def _fit(text: str, delimiter: str) -> tuple[float, int]:
     offset, _, _ = _start(text, delimiter)
-    header, *others = islice(rows(text[offset:], delimiter), _SAMPLE + 1)
-    width = len(header.cells)
+    first = list(islice(rows(text[offset:], delimiter), _SAMPLE + 1))
+    width = len(first[0].cells) if first else 0
     if width < 2:
         return 0.0, 0
-    # The line of dashes below a header and the footer of a database shell are no rows.
-    alike = [
-        len(row.cells) == width
-        for row in others
-        if len(row.cells) > 1 or not reason_of_line(row.cells[0])
-    ]
+    # Dashes, comments and footers are no rows.
+    alike = [len(row.cells) == width for row in first[1:] if not reason_of_line(row.text.strip())]
     return sum(alike) / len(alike) if alike else 1.0, width
 
 
@@ -192,6 +194,24 @@ def _find_delimiter(source: Source) -> str:
 
 # -- the text of a table
 
+_RULE = re.compile(r"[ \t|+:=\-]*-[ \t|+:=\-]*")
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+def _without_bars(text: str) -> str:
+    """A table of Markdown or of a database shell without outer bars, blanks and dashes."""
+    if not re.match(r"\s*[|+]|[^|\n]*[ ]\|", text):
+        return text
+    written = io.StringIO(newline="")
+    writer = csv.writer(written, delimiter="|", lineterminator="\n")
+    for line in map(str.strip, _lines(text)):
+        if _RULE.fullmatch(line) or not line:
+            written.write("\n")
+        else:
+            cells = _BAR.split(line.removeprefix("|").removesuffix("|"))
+            writer.writerow([cell.strip().replace("\\|", "|") for cell in cells])
+    return written.getvalue()
+
 
 @dataclass(frozen=True, eq=False)
 class _Table:
@@ -207,6 +227,7 @@ class _Table:
     @classmethod
     def of(cls, source: Source, text: str, delimiter: str) -> _Table:
         """The table in the text, or the beginning of the text, of a file."""
+        text = _without_bars(text) if delimiter == "|" else text
         offset, line, left_out = _start(text, delimiter)
         header = next(rows(text[offset:], delimiter, line), None)
         if header is None:
@@ -266,38 +287,27 @@ class _Table:
     def _foreign(self, wrong: Sequence[DelimitedRow]) -> dict[int, str]:
         """The lines among rows of another width that are comments, dashes or footers."""
         reasons = {row.line: reason_of_line(row.text.strip("\r\n")) for row in wrong}
-        n_marked = sum(reason_of_line(row.text.strip("\r\n")) == "a comment" for row in self.rows)
         return {
             row.line: reason
             for row in wrong
             if (reason := reasons[row.line])
-            # Where rows begin with "#" as well, such a line may be a broken row.
-            and (reason != "a comment" or 2 * n_marked <= len(self.rows))
             and (len(row.cells) == 1 or not any(map(_DECIMAL.fullmatch, row.cells)))
         }
 
     def _check_no_row_is_swallowed(self) -> None:
         """Refuse a quoted cell that begins and ends within lines that would be rows without it."""
-        several = [row for row in self.rows if len(_lines(row.text)) > 1]
-        if not several:
-            return
-        columns = zip(*(row.cells for row in self.rows), strict=True)
-        numeric = [
-            place
-            for place, cells in enumerate(columns)
-            if place and 10 * sum(map(bool, map(_NUMBER.fullmatch, cells))) >= 9 * len(cells)
-        ]
-        for row in several if numeric else ():
+        pattern = next((row.cells for row in self.rows if len(_lines(row.text)) == 1), [])
+        numeric = [place for place, cell in enumerate(pattern) if place and _NUMBER.fullmatch(cell)]
+        for row in self.rows if numeric else ():
             parts = [line.split(self.delimiter) for line in _lines(row.text)]
-            if all(
+            if len(parts) > 1 and all(
                 len(part) == len(self.header) and all(_NUMBER.fullmatch(part[n]) for n in numeric)
                 for part in parts
             ):
-                last = row.line + len(parts) - 1
                 raise self.source.error(
-                    f"a quote opens in this row and closes in line {last}; the lines in between "
-                    "would be lost in one cell, but would be rows without it. Close the quote, "
-                    'remove it, or write "" for a quote within a cell',
+                    "a quote opens in this row and closes in line "
+                    f"{row.line + len(parts) - 1}; the lines in between would be lost in one cell, "
+                    "but would be rows without it. Close the quote, or remove it",
                     line=row.line,
                 )
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, named
+from rageval_report.errors import DataError
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.readers.base import Reader, ScoreFile, select_columns
@@ -43,14 +43,16 @@ def parse_description(text: str | bytes | None, place: str) -> DescribedTable:
     if text is None:
         return DescribedTable()
     try:
-        document = parse_json(text.decode("utf-8") if isinstance(text, bytes) else text)
+        return description_in(parse_json(text if isinstance(text, str) else text.decode()), place)
     except (UnicodeDecodeError, NotJSONError) as exc:
         return unused(place, f"it cannot be read ({str(exc).rstrip('.')})")
-    return description_in(document, place)
 
 
 def description_in(document: object, place: str) -> DescribedTable:
     """The description in a JSON document, or a note that it is not used."""
+    # Without the name of the format it is a file of somebody else.
+    if not isinstance(document, dict) or document.get("format") != TABLE_FORMAT:
+        return DescribedTable()
     try:
         return DescribedTable(parse_table_description(document))
     except DataError as exc:
@@ -70,15 +72,8 @@ def description_beside(source: Source) -> DescribedTable:
     """The description of a table of delimited text, in the file FILE.meta.json beside it."""
     name = "" if source.path is None else str(source.path)
     for path in {Path(f"{name}{COMPANION}"), Path(f"{name.removesuffix('.gz')}{COMPANION}")}:
-        if not name or not path.is_file():
-            continue
-        try:
-            document = parse_json(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, NotJSONError) as exc:
-            return unused(path.name, f"it cannot be read ({str(exc).rstrip('.')})")
-        # Without the name of the format it is a file of somebody else.
-        if isinstance(document, dict) and document.get("format") == TABLE_FORMAT:
-            return description_in(document, path.name)
+        if name and path.is_file():
+            return parse_description(path.read_bytes(), path.name)
     return DescribedTable()
 
 
@@ -112,16 +107,6 @@ def described_file(
             f"the description of this table is damaged: {exc}; write the table again"
         ) from exc
     frame = pd.DataFrame(cells | {name: _numbers(raw[name]) for name in metrics})
-    notes = []
-    absent = [name for name in description.metrics if name not in present]
-    if absent:
-        notes.append(f"the file was written with the metrics {named(absent)}, which it lacks now")
-    added = [name for name in present if name not in description.columns]
-    if added:
-        notes.append(
-            f"the columns {named(added)} were added after the file was written and are read as "
-            "details; if they are metrics, name all metrics with metrics=[...]"
-        )
     n_written = description.n_queries
     is_whole = len(frame) == n_written
     return [
@@ -130,7 +115,7 @@ def described_file(
             description.name,
             metrics={name: description.metrics[name] for name in metrics},
             metric_columns=tuple(metrics),
-            notes=(*description.notes, *notes),
+            notes=description.notes,
             config=description.config,
             created=description.created,
             correct=description.correct,

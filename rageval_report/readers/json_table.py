@@ -123,9 +123,7 @@ def _shaped(document: Any) -> _Columns:
         raise ShapeError(f"the columns must be of equal length; {', '.join(lengths)}")
     if all(isinstance(value, dict) for value in document.values()):
         return _columns_of_dicts(document)
-    keys = [f"{key[:30]} ({json_kind(value)})" for key, value in list(document.items())[:8]]
-    more = ", ..." if len(document) > len(keys) else ""
-    raise ShapeError(f"{_SHAPES}; got an object with {', '.join(keys)}{more}")
+    raise ShapeError(f"{_SHAPES}; got an object with {_name_briefly(document)}")
 
 
 def _name_briefly(names: Iterable[str]) -> str:

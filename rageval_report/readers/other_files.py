@@ -60,6 +60,7 @@ def refusal_of(source: Source) -> str | None:
     fits = {
         "": True,
         "not of a run": not has(_OF_A_RUN),
+        "beir": is_corpus and source.folder is not None and (source.folder / "qrels").is_dir(),
         "documents": is_corpus and not has(_QUESTIONS | _OF_A_RUN | _GOLD),
         # The other gold sets are tables; a golden set is JSON, one object per question.
         "golden": is_json and has(_NAMES["golden"]) and is_gold,

@@ -174,14 +174,14 @@ _GIVE_JUDGMENTS = (
     'Pass its judgments: read_scores(path, qrels="qrels.txt", metrics=["ndcg@10"]), or on the '
     "command line --qrels QRELS --metric ndcg@10"
 )
-_BESIDE_A_RANKING = (
-    'them beside a ranking: read_scores(run, qrels=path, metrics=["ndcg@10"]), or on the '
-    "command line RUN --qrels QRELS --metric ndcg@10"
+_GIVE_RANKING = (
+    "If the file holds the judgments, pass them beside a ranking: read_scores(run, qrels=path, "
+    'metrics=["ndcg@10"]), or on the command line RUN --qrels QRELS --metric ndcg@10'
 )
 _ADVICE: dict[RankingSide, str] = {
     "run": _GIVE_JUDGMENTS,
-    "judgments": f"Pass {_BESIDE_A_RANKING}",
-    "either": f"{_GIVE_JUDGMENTS}. If the file holds the judgments, pass {_BESIDE_A_RANKING}",
+    "judgments": _GIVE_RANKING,
+    "either": f"{_GIVE_JUDGMENTS}. {_GIVE_RANKING}",
 }
 
 

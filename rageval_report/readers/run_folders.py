@@ -36,8 +36,8 @@ def results_file(value: T) -> T | Path:
     results = [name for name in files if name in RESULT_FILES]
     if len(results) == 1:
         return path / results[0]
-    content = f"it contains {named(results or files)}" if files else "it contains no file"
+    listed = named(results or files) or "no file"
     raise ReaderError(
-        f"expected a file; this is a folder: give the path of a file in it; {content}",
+        f"expected a file; this is a folder: give the path of a file in it; it contains {listed}",
         path=str(value),
     )

@@ -25,7 +25,6 @@ from rageval_report.errors import (
     RagevalError,
     ReaderError,
     describe_kind,
-    named,
 )
 from rageval_report.files.inputs import (
     Contents,
@@ -119,11 +118,6 @@ def _records(value: Iterable[Any], parameter: str) -> list[dict[Any, Any]]:
     records = value if isinstance(value, Sequence) else list(value)
     if not len(records):
         raise DataError(f"{parameter} must hold one dict per query; got {describe_kind(records)}")
-    if all(map(is_file_input, records)):
-        raise ArgumentKindError(
-            f"{parameter} must be one file; got {describe_kind(records)}: "
-            f"{named(map(input_name, records), 3)}. Read them one by one"
-        )
     return record_dicts(records, parameter)
 
 

@@ -161,9 +161,9 @@ def _basis(
     yield counted(max(common), "paired query", "paired queries")
     yield counted(len({verdict.metric for verdict in verdicts}), "metric")
     if alone := max((pairing.n_alone for pairing in comparison.pairings), default=0):
-        yield f"{alone} in one run only"
+        yield f"{counted(alone, 'query', 'queries')} in only one run"
     if dropped := max(verdict.n_dropped for verdict in verdicts):
-        yield f"up to {dropped} unscored on a metric"
+        yield f"up to {counted(dropped, 'score')} missing per metric"
 
 
 def _exceptions(
@@ -195,8 +195,8 @@ def _exceptions(
 # -- the report
 
 FAMILIES = (
-    "p-values are corrected within each table, not across tables: looking through the slices is a "
-    "search, so confirm on new queries what it shows"
+    "p-values are corrected within each table, not across tables: many groups were checked, so "
+    "confirm findings on new queries"
 )
 
 

@@ -412,7 +412,7 @@ def pair_answer(
         )
     better, worse, equivalent = (n_of.get(shown, 0) for shown in (BETTER, WORSE, EQUIVALENT))
     if better:
-        end = "; nothing is shown to be worse."
+        end = "; no metric is clearly worse."
         if worse:
             end = f" and worse on {labels[WORSE][0] if worse == 1 else worse}."
         return f"{candidate} is better than {baseline} on {better} of {m}{end}"

@@ -596,22 +596,24 @@ class _TableColumns:
             known = head.scores[name].dropna()
             new = [holds for holds in _KINDS if not holds(known).any()]
             facts[name] = [x.count(), x.min(), x.max(), *(nw.when(h(x)).then(x).min() for h in new)]
-        looks = [nw.len(), ids.count(), ids.n_unique(), ids.min(), *chain(*facts.values())]
+        looks = [nw.len(), ids.count(), ids.min(), *chain(*facts.values())]
         wanted = [each.alias(f"_{place}") for place, each in enumerate(looks)]
-        n, n_ids, n_distinct, least, *rest = collect(self.opened.frame.select(*wanted)).iloc[0]
-        if not n == n_ids == n_distinct or not str(least).strip():
-            self._refuse_ids()
+        n, n_ids, least, *rest = collect(self.opened.frame.select(*wanted)).iloc[0]
+        # Not by n_unique, whose cast of a truth value PostgreSQL refuses.
+        counts = self.opened.frame.select(ids).group_by(QUERY_ID).agg(nw.len().alias("n"))
+        most = collect(counts.select(nw.col("n").max()))["n"].iloc[0]
+        if n != n_ids or most > 1 or not str(least).strip():
+            self._refuse_ids(counts)
         numbers = iter(np.array(rest, dtype=np.float64).tolist())
         return int(n), {name: [next(numbers) for _ in own] for name, own in facts.items()}
 
-    def _refuse_ids(self) -> None:
+    def _refuse_ids(self, counts: LazyTable) -> None:
         """Name rows without an id, or ids that occur twice."""
         frame, ids = self.opened.frame, self.query_id
         blank = collect(frame.filter(_is_blank(ids)).head(1))
         if len(blank):
             what = "every row needs a query id, a text or an integer; this one has none"
             raise ReaderError(f"{what}: {blank.iloc[0].to_dict()!r:.200}", self.opened.place)
-        counts = frame.select(ids).group_by(QUERY_ID).agg(nw.len().alias("n"))
         twice = collect(counts.filter(nw.col("n") > 1).sort(QUERY_ID).head(errors.MOST_NAMED + 1))
         repeated = RepeatedIdsError(twice[QUERY_ID].tolist(), "Remove them, or load the table")
         raise ReaderError(repeated.args[0], self.opened.place)

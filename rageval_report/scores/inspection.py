@@ -183,5 +183,5 @@ def _notes(
 
 
 def _format_note(reading: FileReading, *, is_stated: bool) -> str:
-    why = "reader= says so" if is_stated else reading.why or "its mark is the highest"
+    why = "reader= says so" if is_stated else reading.why or "the best match"
     return f"read as {reading.reader} ({reading.sentence}): {why}"

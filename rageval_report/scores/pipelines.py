@@ -81,8 +81,8 @@ class PipelineColumns:
         text = f"column {named(self.columns)} {verb} the pipelines ({n_pipelines}): {self.why}"
         if self.row_ids is not None:
             text += (
-                f"; the query ids are derived from the questions, because column "
-                f"{self.row_ids!r} numbers the rows"
+                f"; queries are matched by their questions, because column {self.row_ids!r} "
+                "numbers the rows"
             )
         return text
 

@@ -195,8 +195,8 @@ def unit_ids(
         if _tells_apart(ids, frame[label]):
             pairs = zip(frame[question], frame[label], strict=True)
             note = (
-                f"query ids are derived from the texts of columns {question!r} and {label!r}, "
-                "because questions repeat"
+                f"queries are matched by the texts in {question!r} and {label!r}, because "
+                "questions repeat"
             )
             texts = (f"{text}\n{of}" for text, of in pairs)
             return pd.Series(list(map(_id_of_text, texts))), None, (note,), False
@@ -222,7 +222,7 @@ def _find_ids(frame: pd.DataFrame, query_id: str) -> _RowIds:
         return _ids_of(index)
     question = question_text(frame)
     if question is not None:
-        note = f"query ids are derived from the text of column {question!r}"
+        note = f"queries are matched by the text in {question!r}"
         return _RowIds(_ids_of_questions(frame[question]), None, (note,), question)
     # A RangeIndex only numbers the rows: as ids it would pair any two tables by position.
     if not isinstance(index, pd.RangeIndex):

@@ -17,7 +17,15 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import MOST_NAMED, DataError, UnknownNameError, check_choice, named
+from rageval_report.errors import (
+    MOST_NAMED,
+    ArgumentKindError,
+    DataError,
+    UnknownNameError,
+    check_choice,
+    describe_kind,
+    named,
+)
 from rageval_report.scores.cells import (
     CellColumn,
     ParsedCells,
@@ -420,7 +428,8 @@ def _read_metric(
     values = cells.tolist()
     parsed = read_cells(values, column)
     unread = column.list_texts({row: str(values[row]) for row in parsed.unread})
-    if parsed.unread and facts.unreadable == "raise":
+    is_text = bool(parsed.unread) and normalise_name(label) in TEXTS
+    if is_text or (parsed.unread and facts.unreadable == "raise"):
         raise DataError(
             f"metric {label!r} must hold numbers; got {unread}. Make them numbers, leave them "
             "empty if there is no score, or name the columns that are metrics: metrics=[...]"
@@ -470,6 +479,8 @@ def resolver(columns: Iterable[object], catalogue: Catalogue | None = None) -> C
     spelled = {normalise_name(label): label for label in reversed(labels)}
 
     def resolve(name: str) -> str:
+        if not isinstance(name, str):
+            raise ArgumentKindError(f"expected the name of a metric; got {describe_kind(name)}")
         label = name if name in labels else spelled.get(normalise_name(name))
         if label is not None:
             return label

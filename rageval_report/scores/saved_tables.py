@@ -26,7 +26,6 @@ from rageval_report.scores.saved_columns import Medium, save_column
 from rageval_report.scores.table import Scored
 
 TABLE_FORMAT = "rageval_report table"
-TABLE_FORMAT_VERSION = 1
 # The key of the description: in Parquet's metadata, and in the first row of JSON Lines.
 TABLE_KEY = "rageval_report"
 # The ending of the file that describes a table of delimited text.

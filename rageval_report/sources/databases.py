@@ -23,12 +23,12 @@ from rageval_report._registry import load
 from rageval_report.errors import did_you_mean, named
 from rageval_report.files.inputs import is_file
 from rageval_report.readers.base import text_columns
+from rageval_report.readers.record_columns import frame_of
 from rageval_report.readers.table_files import TableSource
 from rageval_report.sources.base import OpenedSources, ScoreSource, SourceAddress
 
 _PARAMETERS = ("table", "query")
 _TEXTS = (date, time, timedelta, UUID)
-_MOST_EXACT = 2**53
 _LONGEST_ERROR = 300
 
 _Connect = Callable[[SourceAddress], AbstractContextManager[Any]]
@@ -42,7 +42,8 @@ def _open(connect: _Connect, tables: str, address: SourceAddress) -> OpenedSourc
     with connect(address) as connection:
         if query is None:
             stem = _table_name(address, [name for (name,) in connection.execute(tables).fetchall()])
-            query = f"SELECT * FROM {quote_name(stem)}"  # noqa: S608  the name is quoted
+            quoted = ".".join('"' + part.replace('"', '""') + '"' for part in stem.split("."))
+            query = f"SELECT * FROM {quoted}"  # noqa: S608  the name is quoted
         # Whatever the text is, as a part of a statement it can only select.
         whole = f"SELECT * FROM (\n{query.strip().rstrip(';')}\n) AS scores"  # noqa: S608
         cursor = connection.execute(whole)
@@ -51,11 +52,6 @@ def _open(connect: _Connect, tables: str, address: SourceAddress) -> OpenedSourc
     what = "a query" if "query" in address.parameters else f"table {stem!r}"
     source = TableSource(frame, address.name, stem, [f"{len(frame)} rows of {what}"])
     return OpenedSources((source,), address.name, stem)
-
-
-def quote_name(name: str) -> str:
-    """A name as an identifier of SQL; the parts "schema.table" are quoted apart."""
-    return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
 
 
 def _table_name(address: SourceAddress, tables: Sequence[str]) -> str:
@@ -84,11 +80,8 @@ def _frame(
     texts = text_columns(names, None)
     columns = {}
     for name, cells in zip(names, zip(*rows, strict=True), strict=True):
-        plain = [_plain(cell, is_text=name in texts) for cell in cells]
-        # pandas would turn large integers beside blanks into floats.
-        is_large = any(isinstance(cell, int) and abs(cell) > _MOST_EXACT for cell in plain)
-        columns[name] = pd.Series(plain, dtype=object if is_large and None in plain else None)
-    return pd.DataFrame(columns)
+        columns[name] = [_plain(cell, is_text=name in texts) for cell in cells]
+    return frame_of(columns)
 
 
 def _plain(cell: Any, *, is_text: bool) -> Any:
@@ -173,7 +166,7 @@ def _settings(address: SourceAddress, psycopg: Any) -> dict[str, str]:
     place = address.text.partition("?")[0]
     text = f"postgresql:{place.partition(':')[2]}" + (f"?{urlencode(own)}" if own else "")
     try:
-        settings = load("psycopg.conninfo").conninfo_to_dict(text)
+        settings = psycopg.conninfo.conninfo_to_dict(text)
     except psycopg.Error:
         # The message of libpq would repeat a part of the address, which may be the password.
         raise address.error(

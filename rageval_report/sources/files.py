@@ -397,7 +397,7 @@ def _files_of(
     if not system.isdir(path):
         return {path: PurePosixPath(PurePosixPath(path).name)}, []
     root = path.strip("/")
-    inside = {
+    inside: dict[PurePath, str] = {
         PurePosixPath(file.strip("/").removeprefix(root).lstrip("/")): file
         for file in sorted(system.find(path))
     }
@@ -405,7 +405,7 @@ def _files_of(
     if not scores:
         content = f"contains {named(file.name for file in skipped)}" if skipped else "is empty"
         raise address.error(f"the folder contains no file of scores; it {content}")
-    return {inside[PurePosixPath(file)]: file for file in scores}, skipped
+    return {inside[file]: file for file in scores}, skipped
 
 
 def _safe_name(name: str) -> str:

@@ -21,14 +21,14 @@ from rageval_report.sources.files import FetchedFile, TemporaryFolder, is_score_
 
 _EXPERIMENT_FORM = "mlflow:/EXPERIMENT, or mlflow:/EXPERIMENT?tracking=http://HOST:PORT"
 _RUN_FORM = "runs:/RUN_ID, or runs:/RUN_ID/FOLDER/TABLE.csv; ?tracking=http://HOST:PORT"
-_TRACKING, _ARTIFACT, _FILTER = "tracking", "artifact", "filter"
+_TRACKING, _ARTIFACT = "tracking", "artifact"
 _LONGEST_ERROR, _PAGE, _MOST_NAMED, _ID_DIGITS = 400, 1000, 5, 8
 # The table of an evaluation, and that which mlflow.evaluate writes; ours is not a table of scores.
 _USUAL_TABLES, _NO_SCORES = ("scores.csv", "eval_results_table.json"), ("results.json",)
 
 
 @dataclass(frozen=True, repr=False)
-class _Store:
+class _TrackingStore:
     """A client of a tracking store, and the address with which the user named it."""
 
     address: SourceAddress
@@ -42,56 +42,48 @@ class _Store:
 
 
 @contextmanager
-def _store_at(address: SourceAddress) -> Iterator[_Store]:
+def _store_at(address: SourceAddress) -> Iterator[_TrackingStore]:
     """The store that an address names, or else MLFLOW_TRACKING_URI, or else MLflow's own choice."""
     mlflow = load("mlflow")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     uri = address.parameters.get(_TRACKING)
     try:
-        yield _Store(address, mlflow.MlflowClient(tracking_uri=uri))
+        yield _TrackingStore(address, mlflow.MlflowClient(tracking_uri=uri))
     except mlflow.exceptions.MlflowException as exc:
         message = hide_password(" ".join(str(exc).split()))[:_LONGEST_ERROR]
         # From nothing: it may repeat a password of the address of the store.
         raise address.error(f"MLflow says: {message}") from None
 
 
-def _all_pages(search: Any, **query: Any) -> Iterator[Any]:
-    token = None
-    while True:
-        page = search(**query, page_token=token)
-        yield from page
-        token = page.token
-        if not token:
-            return
-
-
 def open_experiment(address: SourceAddress) -> OpenedSources:
     """The tables of scores of all runs of an experiment, the oldest run first."""
-    address.check_parameters((_TRACKING, _ARTIFACT, _FILTER))
+    address.check_parameters((_TRACKING, _ARTIFACT))
     name = address.place
     if not name:
         raise address.error(f"no experiment is named; expected {_EXPERIMENT_FORM}")
     with _store_at(address) as store:
         experiments = store.client.search_experiments(max_results=_PAGE)
+        ids = {str(known.name): str(known.experiment_id) for known in experiments}
         # Experiments of Databricks are paths from the root, whose slash an address has lost.
-        known = (name, f"/{name}")
-        ids = [str(one.experiment_id) for one in experiments if one.name in known]
-        ids += [name for one in experiments if str(one.experiment_id) == name]
-        if not ids:
-            names = named((str(experiment.name) for experiment in experiments), 10)
-            raise address.error(f"there is no experiment {name!r}; the store has {names}")
-        runs = list(
-            _all_pages(
-                store.client.search_runs,
-                experiment_ids=ids[:1],
-                filter_string=address.parameters.get(_FILTER, ""),
+        own_id = ids.get(name) or ids.get(f"/{name}") or (name if name in ids.values() else None)
+        if own_id is None:
+            listed = named(ids, 10)
+            raise address.error(f"there is no experiment {name!r}; the store has {listed}")
+        runs: list[Any] = []
+        token = None
+        while token or not runs:
+            page = store.client.search_runs(
+                [own_id],
                 max_results=_PAGE,
                 order_by=["attributes.start_time ASC"],
+                page_token=token,
             )
-        )
+            runs += page
+            token = page.token
+            if not token:
+                break
         if not runs:
-            of_filter = " that the filter lets pass" if _FILTER in address.parameters else ""
-            raise address.error(f"the experiment has no run{of_filter}")
+            raise address.error("the experiment has no run")
         return _opened(store, runs, address.parameters.get(_ARTIFACT))
 
 
@@ -106,7 +98,7 @@ def open_run(address: SourceAddress) -> OpenedSources:
         return _opened(store, [run], path or address.parameters.get(_ARTIFACT))
 
 
-def _opened(store: _Store, runs: Sequence[Any], artifact: str | None) -> OpenedSources:
+def _opened(store: _TrackingStore, runs: Sequence[Any], artifact: str | None) -> OpenedSources:
     names = [str(run.info.run_name or run.info.run_id) for run in runs]
     counts = Counter(names)
     sources: list[Source] = []
@@ -121,15 +113,15 @@ def _opened(store: _Store, runs: Sequence[Any], artifact: str | None) -> OpenedS
         started = datetime.fromtimestamp(run.info.start_time / 1000, UTC)
         sources.append(table)
         facts.append(RunFacts(started, dict(run.data.params)))
-    told = f"{named(without, _MOST_NAMED)}: {next(iter(without.values()), '')}"
+    listed = f"{named(without, _MOST_NAMED)}: {next(iter(without.values()), '')}"
     if not sources:
-        raise store.address.error(f"no run has a table of scores: {told}")
+        raise store.address.error(f"no run has a table of scores: {listed}")
     return OpenedSources(
         tuple(sources),
         store.address.name,
         sources[0].stem if len(runs) == 1 else store.address.place,
         files="evaluations",
-        notes=(f"{len(without)} runs without a table of scores are left out: {told}",)
+        notes=(f"{len(without)} runs without a table of scores are left out: {listed}",)
         if without
         else (),
         why="each run of MLflow is an evaluation",
@@ -137,7 +129,7 @@ def _opened(store: _Store, runs: Sequence[Any], artifact: str | None) -> OpenedS
     )
 
 
-def _table_of_run(store: _Store, run: Any, name: str, artifact: str | None) -> Source | str:
+def _table_of_run(store: _TrackingStore, run: Any, name: str, artifact: str | None) -> Source | str:
     """The artifact that the user names, or else what holds scores; or what there is instead."""
     run_id = str(run.info.run_id)
     paths = store.files(run_id)
@@ -155,7 +147,7 @@ def _table_of_run(store: _Store, run: Any, name: str, artifact: str | None) -> S
     return f"its artifacts are {named(paths)}" if paths else "it has no artifact"
 
 
-def _fetch(store: _Store, run_id: str, name: str, path: str) -> Source:
+def _fetch(store: _TrackingStore, run_id: str, name: str, path: str) -> Source:
     folder = TemporaryFolder()
     parent = str(PurePosixPath(path).parent)
     items = store.client.list_artifacts(run_id, None if parent == "." else parent)

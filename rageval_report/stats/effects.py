@@ -187,12 +187,12 @@ class RareLossBound:
     difference: float
     unit: str = "queries"
 
-    def sentence(self, verb: str = "lose") -> str:
-        """The bound in words: queries "lose" the size, or "differ by" it."""
-        share = f"up to {100 * self.share:.1f} % of {self.unit} could {verb} {self.size:.3g}"
+    def sentence(self, verb: str = "drop by") -> str:
+        """The bound in words: queries "drop by" the size, or "differ by" it."""
+        share = f"up to {100 * self.share:.1f} % of all {self.unit} could {verb} {self.size:.3g}"
         if self.n_losses:
             return f"{share}, as {self.n_losses} of these {self.n} do"
-        return f"{share} without one among these {self.n}"
+        return f"{self.n} {self.unit} can miss rare failures: {share}"
 
 
 def rare_loss_bound(pairs: Pairs, size: float, *, confidence_level: float = 0.95) -> RareLossBound:

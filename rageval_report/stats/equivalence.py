@@ -199,7 +199,7 @@ def _rare_loss_notes(
     level = 1.0 - alpha
     losses = hidden_losses(pairs, width, margin=margin, confidence_level=level)
     if losses is not None:
-        return (f"rare large losses could hide: {losses.sentence()}; {_STRICT_COUNTS} such losses",)
+        return (f"{losses.sentence()}; {_STRICT_COUNTS} such losses",)
     if claim == "non-inferior":
         return ()
     gains = hidden_losses(pairs.swapped(), width, margin=margin, confidence_level=level)

@@ -581,7 +581,7 @@ def interval_of_test(test: str) -> str:
     interval = _entry_of(test).interval
     if interval is None:
         raise DataError(
-            f"the test {test!r} has no interval of its own; choose one with interval=, "
-            f'or name it in the entry: TESTS.add({test!r}, PairedTest(function, interval="t"))'
+            f"the test {test!r} has no interval of its own; name it in the entry: "
+            f'TESTS.add({test!r}, PairedTest(function, interval="t"))'
         )
     return interval

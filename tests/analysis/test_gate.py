@@ -136,7 +136,7 @@ def test_the_state_of_a_rule(rule, state, of):
     assert result.state == state.replace("not evaluated", "failed")
     assert result.exit_code() == {"passed": 0, "undecided": 3}.get(state, 1)
     needs_more = state == "undecided" and of is EVEN and "f1" in rule
-    assert ("not enough queries to tell" in result.frame["why"][0]) == needs_more
+    assert ("too few queries to decide" in result.frame["why"][0]) == needs_more
 
 
 def test_two_queries_pass_no_gate_on_a_mean_without_a_word():

@@ -67,7 +67,6 @@ def test_several_candidates_are_a_row_each(folder, run):
     [
         ("--test t", "test", "t"),
         ("--correction bh", "correction", "bh"),
-        ("--interval percentile", "interval", "percentile"),
         ("--confidence-level 0.9", "confidence_level", 0.9),
         ("--metric em --missing worst", "missing", "worst"),
         ("--margin 0.1", "margin", 0.1),

@@ -33,7 +33,7 @@ def test_undecided_gates_end_with_3_or_as_asked(gate):
     result = gate("old.csv", "--rule", rule, "--junit", "gates.xml")
     assert result.exit_code == 3, result.stdout
     shown = " ".join(result.stdout.split())
-    assert "the gate is undecided: not enough queries to tell: ci_low(recall@5)" in shown
+    assert "the gate is undecided: too few queries to decide: ci_low(recall@5)" in shown
     assert "undecided rules count as failed: exit code 3" in " ".join(result.stderr.split())
     assert ET.parse("gates.xml").getroot().get("skipped") == "1"
     for policy in ("warn", "pass"):

@@ -5,6 +5,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.demo import write_demo_files
+from rageval_report.errors import DataError
 
 ROWS = pd.DataFrame({"query_id": ["a", "b", "c"], "recall@5": [1.0, 0.5, 0.0]})
 
@@ -58,3 +59,31 @@ def test_names_of_other_tools_are_known(evaluation):
     )
     pd.testing.assert_frame_equal(ours, theirs)
     assert evaluation.plot("hist").get_title() == evaluation.plot("distribution").get_title()
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (lambda run: compare([run, run]), r"Unpack the list: compare\(\*runs\)"),
+        (lambda run: compare(run, run), r"run\.with_name\('\.\.\.'\)"),
+        (lambda run: compare(run, "new.csv"), r"Read it first: .*load\('new\.csv'\)"),
+        (lambda run: run.failures(0.5, "recall@5"), "expected the name of a metric; got"),
+        (
+            lambda run: compare(run, run.with_name("new"), margin=5),
+            r"margin 5: recall@5 is from 0 to 1",
+        ),
+        (
+            lambda _: RAGPipelineEvaluation(ROWS.assign(question="Who?"), metrics=["question"]),
+            "metric 'question' must hold numbers",
+        ),
+    ],
+)
+def test_a_mistake_says_what_to_type(evaluation, call, hint):
+    with pytest.raises(DataError, match=hint):
+        call(evaluation)
+
+
+def test_a_share_for_a_percentile_is_questioned(evaluation):
+    note = "percentiles count from 0 to 100: 0.25 is less than one query in a hundred; 25 may be"
+    assert evaluation.evaluation_report(percentiles=[0.25]).notes[0].startswith(note)
+    assert evaluation.find_thresholds(percentiles=[0.25]).notes[0].startswith(note)

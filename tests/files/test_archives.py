@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rageval_report.errors import MissingDependencyError, RagevalError, ReaderError
+from rageval_report.errors import RagevalError, ReaderError
 from rageval_report.files import archives
 from rageval_report.files.archives import Archive
 from rageval_report.files.source import Source
@@ -138,13 +138,6 @@ def test_a_member_that_is_no_json_is_told_with_its_name(archive, content, told):
 def test_a_cut_archive_is_told(archive):
     with pytest.raises(ReaderError, match="cannot be opened; it may be cut"):
         archive(zipped({"a": "1" * 500})[:-30])
-
-
-def test_zstd_without_its_package_names_the_extra(archive, monkeypatch):
-    content = zstd_member("a", b"abc")
-    monkeypatch.setattr(archives, "_ZSTD", "no_such_zstd")
-    with pytest.raises(MissingDependencyError, match=r"no_such_zstd.*rageval-report\[inspect\]"):
-        archive(content).read("a")
 
 
 def mutable_archives():

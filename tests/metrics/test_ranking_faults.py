@@ -40,10 +40,6 @@ def scored(path, qrels=None, names="mrr"):
         (RUN + b"q1 Q0 a\x00 3 0.7 t\n", "expected text; this looks like binary data"),
         (gzip.compress(RUN, mtime=0)[:-9], "the gzip file is cut"),
         (QRELS, "line 1: expected 6 columns, .*; got 4"),
-        (
-            b"x" * 5000 + b" Q0 a 1 1 t\n",
-            "line 1: .* must have at most 4096 characters; got 5000",
-        ),
         (b"query Q0 doc rank score tag\n" + RUN, "line 1: the score .*; got 'score'"),
     ],
 )

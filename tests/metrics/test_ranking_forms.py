@@ -166,8 +166,8 @@ WORDS = st.one_of(
 @given(st.lists(WORDS, min_size=1, max_size=30))
 def test_numbers_are_read_as_python_reads_them(words):
     text = "".join(f"q Q0 {n} 1 {word} t\n" for n, word in enumerate(words))
-    read = read_trec_run(Source(text.encode())).value
-    assert [repr(value) for value in read.tolist()] == [repr(float(word)) for word in words]
+    read = read_trec_run(Source(text.encode()))["q"].values()
+    assert list(map(repr, read)) == [repr(float(word)) for word in words]
 
 
 # -- files

@@ -10,7 +10,6 @@ import json
 import re
 import runpy
 import shlex
-import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -72,20 +71,11 @@ LISTS = {
             for name in re.findall(r'group="rageval_report\.(\w+)"', path.read_text("utf-8"))
         },
     ),
-    "members of the template": (
-        lambda: set(re.findall(r"`(\w+)`", page("plugin_template/README.md"))) & set(members()),
-        lambda: set(members()),
-    ),
     "files of the demo": (
         lambda: set(re.findall(r'"(\w+\.csv)"', README.read_text(encoding="utf-8"))),
         lambda: {path.name for path in write_demo_files(Path(FOLDER))},
     ),
 }
-
-
-def members():
-    project = tomllib.loads((TEMPLATE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [name for points in project["entry-points"].values() for name in points]
 
 
 @pytest.mark.parametrize("what", LISTS)

@@ -264,10 +264,10 @@ READINGS = {
 NOTES = {
     "autorag_result_project/0/*/generator/*": ["left out.*'generated_tokens'"],
     "autorag_result_project/0/*/*/0.parquet": ["the ids are those of best_0.parquet"],
-    "cognee_memory_hotpotqa/*/metrics_output_*": ["query ids are derived from .* 'question'"],
+    "cognee_memory_hotpotqa/*/metrics_output_*": ["queries are matched by the text in 'question'"],
     "cognee_memory_hotpotqa/mem0/metrics_output_mem0.json": ["em is 0 for all 50"],
     "deepeval_beeai/deepeval-cache.json": ["may contain cases of several runs", "thresholds"],
-    "deepeval_beeai/latest_test_run.json": ["names of the test cases are positions"],
+    "deepeval_beeai/latest_test_run.json": ["test-case names are only positions"],
     "haystack_aragog/comparative_scores_*": ["by the prefixes of their columns"],
     "haystack_aragog/detailed_*top_k=3__chunk_size=128.csv": ["1 scores of 'faithfulness' are NaN"],
     "inspect_ai_logs/2025-02-11T15-17*": ["none of the 10 samples has a score yet"],
@@ -276,8 +276,8 @@ NOTES = {
     "lm_eval_truthfulqa/samples_*": ["query ids are the hashes", "directions .* come from"],
     "mtrag_human_eval/reference_*": ["mean over several annotators"],
     "promptfoo_retrieval/*": ["1 of 100 rows ended in an error and are unscored"],
-    "ragas_elasticsearch_books/*": ["query ids are derived from .* 'user_input'"],
-    "tonic_validate_runs/*": ["query ids are derived from .* 'question'"],
+    "ragas_elasticsearch_books/*": ["queries are matched by the text in 'user_input'"],
+    "tonic_validate_runs/*": ["queries are matched by the text in 'question'"],
     "trec_eval_official_test/out.test.*": ["trec_eval prints four decimals"],
 }
 
@@ -324,7 +324,7 @@ def _load(name):
 
 RECORDS = {
     "autorag_result_project/data/qa.parquet": (10, "has no scores.*pass a node's summary.csv"),
-    "beir_arguana_sample/corpus.jsonl": (700, "corpus of a data set of BEIR.*load_corpus"),
+    "beir_arguana_sample/corpus.jsonl": (700, _load("beir")),
     "beir_arguana_sample/queries.jsonl": (150, _load("beir")),
     "cognee_memory_hotpotqa/hotpot_50_qa_pairs.json": (50, _load("hotpotqa")),
     "continuous_eval_fixtures/invalid.jsonl": (
@@ -346,9 +346,9 @@ OTHERS = {
     "hotpotqa_sample/hotpotqa_60.json": _load("hotpotqa"),
     "manifest.csv": "no column holds query ids",
     "mtrag_human_eval/sample_*.jsonl": r"conversations of MT-RAG.*score\(read_records\(path\)",
-    "qasper_fixture/*.json": _load("qasper"),
+    "qasper_fixture/*.json": "this is an object of objects",
     "squad_v2_sample/dev-v2.0.sample.json": _load("squad_v2"),
-    "squad_v2_sample/predictions.*.json": "answers by the ids of their questions",
+    "squad_v2_sample/predictions.*.json": "expected a list with one object per query",
 }
 
 # Means of whole runs, which hold no query.
@@ -357,9 +357,9 @@ SUMMARIES = {
     "autorag_result_project/0/summary.csv": "summary of the nodes.*pass a node's summary.csv",
     "autorag_result_project/0/pre_*/query_expansion/[0-9].parquet": "no scores, only 'queries'",
     "autorag_result_project/0/pre_*/query_expansion/summary.csv": "no scores, only 'queries'",
-    "cognee_memory_hotpotqa/*/aggregate_*.json": "a mean each, which may be.*one row per query",
+    "cognee_memory_hotpotqa/*/aggregate_*.json": "may be queries, pipelines or statistics",
     "haystack_aragog/score_report_*.csv": r"aggregated report.*detailed_report\(\)",
-    "lm_eval_truthfulqa/truthfulqa_gen_neo125_*.json": "Pass the samples.*samples_truthfulqa_gen_",
+    "lm_eval_truthfulqa/truthfulqa_gen_neo125_*.json": "expected a list with one object per query",
     "trec_eval_official_test/out.test": "only means over all queries.*run trec_eval with -q",
     "trec_eval_official_test/out.test.a": "only means over all queries.*run trec_eval with -q",
     "trulens_judges/judges/*.csv": "line 1: expected names of columns; found numbers",

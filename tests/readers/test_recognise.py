@@ -74,20 +74,19 @@ def test_an_unknown_option_gets_the_known_ones(write):
         read(write(TABLE), delimter=";")
 
 
-def test_what_no_reader_knows_is_described_with_the_nearest(write, with_reader):
+def test_what_no_reader_knows_is_described(write, with_reader):
     with_reader(other_reader(0.3))
     with pytest.raises(ReaderError) as caught:
         read(write("<html><body>502 Bad Gateway</body></html>", "run.json"))
     message = str(caught.value)
     assert "it looks like HTML or XML" in message
-    assert "The nearest formats: other (anything)" in message
     assert "reader=" in message
 
 
 @pytest.mark.parametrize("reader", ["csv", "tsv", "json", "jsonl", "promptfoo", "inspector_raget"])
 def test_binary_junk_is_refused_by_each_text_reader(write, reader):
-    with pytest.raises(ReaderError, match="expected text; this looks like a PNG picture"):
-        read(write(b"\x89PNG\r\n\x1a\n\x00\x00"), reader=reader)
+    with pytest.raises(ReaderError, match="expected text; this looks like a PDF"):
+        read(write(b"%PDF-1.7\r\n\x1a\n\x00\x00"), reader=reader)
 
 
 @pytest.mark.parametrize("reader", ["parquet", "excel"])

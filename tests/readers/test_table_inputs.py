@@ -168,7 +168,7 @@ def test_anything_else_is_refused_in_one_line(door, value, message):
 
 
 def test_records_are_read_from_one_file():
-    with pytest.raises(RagevalError, match=r"one file; got a list of 2 items: 'a.csv', 'b.csv'"):
+    with pytest.raises(RagevalError, match=r"one dict per query; the entries at positions 0, 1"):
         read_records(["a.csv", Path("b.csv")])
 
 

@@ -84,7 +84,7 @@ def test_numbered_repeats_of_a_question_are_one_query_whatever_the_index_is(reor
         {"question": questions, "trial": [1] * 3 + [2] * 3, "recall": [0.0, 0.2, 0.4, 1, 0.6, 0.8]}
     )
     table = score_table(reorder(frame))
-    assert table.notes[0] == "query ids are derived from the text of column 'question'"
+    assert table.notes[0] == "queries are matched by the text in 'question'"
     # By hand: the means of 0 and 1, of 0.2 and 0.6, of 0.4 and 0.8.
     assert sorted(table.scores["recall"]) == pytest.approx([0.4, 0.5, 0.6])
 

@@ -27,8 +27,8 @@ def test_the_difference_is_that_of_the_others_and_of_so_many_losses():
 @pytest.mark.parametrize(
     ("losses", "words"),
     [
-        (0, "up to 13.9 % of queries could lose 0.8 without one among these 20"),
-        (2, "up to 28.3 % of queries could lose 0.8, as 2 of these 20 do"),
+        (0, "20 queries can miss rare failures: up to 13.9 % of all queries could drop by 0.8"),
+        (2, "up to 28.3 % of all queries could drop by 0.8, as 2 of these 20 do"),
     ],
 )
 def test_the_bound_in_words(losses, words):

@@ -209,11 +209,11 @@ def _ids(names: list[str], rows: Sequence[JsonObject]) -> tuple[list[str] | None
     if not all(name.strip() for name in names):
         return None, False, []
     # Cases in a pytest loop all carry the name of the test function.
-    why = "are positions" if any(map(_NUMBERED.fullmatch, names)) else "are not unique"
+    why = "are only positions" if any(map(_NUMBERED.fullmatch, names)) else "are not unique"
     if why == "are not unique" and len(set(names)) == len(names):
         return names, False, ["query ids are the names of the test cases"]
     if all(str(row["question"] or "").strip() for row in rows):
-        return None, True, [f"the names of the test cases {why} and are not query ids"]
+        return None, True, [f"test-case names {why}, so they are not used as ids"]
     return distinct_names(names), False, [f"query ids are the names of the cases, which {why}"]
 
 

@@ -111,8 +111,8 @@ def read_ragas(
     frame, of_results = _with_results(frame)
     frame, n_failed = mark_blank_scores(frame, {*_SAMPLE, *ids})
     of_failures = [
-        f"{n} blank scores of {metric!r} count as failed: Ragas leaves a blank if a metric raised "
-        "an error or could not use its judge's answer, and gives no reason"
+        f"{n} blank scores of {metric!r}: evaluation failed, not in the mean. Ragas leaves a blank "
+        "if a metric raised an error or could not use its judge's answer, and gives no reason"
         for metric, n in n_failed.items()
     ]
     notes = (*table.notes, *of_lists, *of_talks, *of_results, *of_failures)

@@ -65,7 +65,7 @@ def test_means_and_intervals_stand_on_the_queries_that_all_scored(noisy):
         assert (row["mean"], row["ci_low"], row["ci_high"]) == pytest.approx(
             (told.estimate, told.low, told.high)
         )
-    assert any(f"{60 - len(complete)} of 60 common queries" in note for note in ranking.notes)
+    assert any(f"{60 - len(complete)} of 60 shared queries" in note for note in ranking.notes)
 
 
 def test_the_order_in_which_pipelines_are_handed_in_moves_nothing(noisy):
@@ -96,7 +96,7 @@ def test_a_metric_that_no_query_has_of_all_is_not_ranked(runs_of):
     ranking = rank(*runs)
     assert ranking.of("f1")["standing"].tolist() == ["not ranked", "not ranked"]
     assert ranking.groups("f1") == []
-    assert any("f1: 2 of 2 common queries are left out" in note for note in ranking.notes)
+    assert any("f1: 2 of 2 shared queries are left out" in note for note in ranking.notes)
 
 
 @pytest.mark.parametrize(

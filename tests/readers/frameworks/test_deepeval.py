@@ -135,8 +135,8 @@ def test_names_are_the_ids(read_cases):
 @pytest.mark.parametrize(
     ("names", "why"),
     [
-        (["test_case_0", "test_case_1"], "are positions"),
-        (["conversational_test_case_0", "x"], "are positions"),
+        (["test_case_0", "test_case_1"], "are only positions"),
+        (["conversational_test_case_0", "x"], "are only positions"),
         (["test_rag", "test_rag"], "are not unique"),
     ],
 )

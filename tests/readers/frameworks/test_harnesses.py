@@ -500,7 +500,6 @@ def test_an_entry_of_another_shape_is_named(write):
         ("query_id,doc_id,relevance\nq1,d1,1\n", "a table of judgments"),
         ("qid,docno,score,rank\nq1,d1,0.5,1\n", "a table of rankings"),
         ('{"q1": {"d1": 0.5}, "q2": {"d7": 0.25}}', "rankings or judgments as JSON"),
-        ('{"NDCG@10": 0.3, "Recall@100": 0.25}', "BEIR's means over all queries"),
     ],
 )
 def test_rankings_are_known_and_need_judgments(write, text, what):
