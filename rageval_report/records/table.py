@@ -180,12 +180,17 @@ def _known_columns(
         for label in all_named(labels, (field, *also)):
             column = frame[label].tolist()
             pairs = list(zip(columns.setdefault(field, column), column, strict=True))
+            filled = [(_is_filled(cell), _is_filled(other)) for cell, other in pairs]
             # Only if no row has both it is one field, spelled in two ways.
-            if columns[field] is column or not any(
-                _is_filled(cell) and _is_filled(other) for cell, other in pairs
-            ):
+            if columns[field] is column or (True, True) not in filled:
                 columns[field] = [other if _is_filled(other) else cell for cell, other in pairs]
                 used.add(label)
+            elif field == "relevant" and (False, True) in filled:
+                raise DataError(
+                    f"relevant: row {filled.index((False, True))} has its gold only in {label!r}, "
+                    f"and row {filled.index((True, True))} in another column too, so it is not "
+                    "clear which is the gold. Leave one out, or write all gold into one"
+                )
     return columns, used
 
 

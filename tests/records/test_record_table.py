@@ -423,3 +423,12 @@ def test_each_cell_is_as_it_was_in_its_table_and_ids_keep_their_type(first, seco
     assert [type(cell) for cell in whole["x"]] == [type(cell) for cell in [*first, *second]]
     assert whole.index.tolist() == ["q1", "q2", "q3", "q4"]
     assert (whole.index.dtype, whole.index.name) == (object, "query_id")
+
+
+def test_gold_that_two_columns_may_be_is_refused():
+    rows = [
+        {"query_id": "a", "relevant": ["c1"], "gold_citations": ["d7"]},
+        {"query_id": "b", "gold_citations": ["d2"]},
+    ]
+    with pytest.raises(DataError, match="row 1 has its gold only in 'gold_citations'"):
+        record_table(rows)
