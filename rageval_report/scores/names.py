@@ -204,6 +204,8 @@ def _without_shared(lines: Sequence[str]) -> tuple[list[str], list[str]] | None:
         if shared and any(differs):
             kept = [[part for part, own in zip(row, differs, strict=True) if own] for row in parts]
             return [JOINT.join(own) for own in kept], shared
+        if JOINT in lines[0]:  # joined once before: a finer separator would part the joints
+            return None
     return None
 
 
