@@ -184,7 +184,7 @@ class RAGPipelineEvaluation:
             strict=strict,
         )
         table = _with_doubts(table, strict=strict, allow=allow)
-        self._set_content(str(name), table, correct, config, created)
+        self._set_content(cast("str", name), table, correct, config, created)
 
     # -- reading
 

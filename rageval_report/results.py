@@ -144,8 +144,6 @@ class Result:
         | metric   |   mean |
         |:---------|-------:|
         | recall   |  0.500 |
-        <BLANKLINE>
-        <BLANKLINE>
         """
         return _render(self, "markdown")
 

@@ -299,7 +299,7 @@ class UnscoredQueries:
         ]
         return (
             f"missing scores of {self.n_queries} queries, not in the means: {', '.join(texts)}",
-            *group_notes([(name, f"failed: {text}") for name, text in failed], 0),
+            *(f"{name} failed: {text}" for name, text in failed),
         )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from rageval_report._registry import Registry
 from rageval_report.errors import (
     DataError,
+    RagevalError,
     RagevalWarning,
     UnknownNameError,
     check_choice,
@@ -155,14 +156,22 @@ def marks_of(source: Source) -> dict[str, float]:
         try:
             marks[name] = float(reader.recognise(source))
         except Exception as exc:
-            # A broken reader of another distribution is skipped, aloud.
-            distribution = READERS.distribution_of(name)
-            if distribution is None:
+            # A broken reader from outside is skipped, aloud.
+            author = _author(reader)
+            if not author:
                 raise
-            message = f"the reader {name!r} of {distribution} is skipped: {exc!r}"
+            message = f"{author} failed and is skipped: {type(exc).__name__}: {exc}"
             warnings.warn(message, RagevalWarning, stacklevel=_USERS_LINE)
             marks[name] = 0.0
     return marks
+
+
+def _author(reader: Reader) -> str:
+    """Whom to blame for an error in a reader that this package does not bring; else nothing."""
+    module = reader.read.__module__
+    owner = READERS.distribution_of(reader.name) or module
+    is_ours = module.partition(".")[0] == _HERE.partition(".")[0]
+    return "" if is_ours else f"the reader {reader.name!r} of {owner}"
 
 
 def _unknown_format(source: Source, marks: dict[str, float]) -> str:
@@ -291,11 +300,21 @@ def read_undivided(
 def _read_with(reader: Reader, source: Source, keywords: Mapping[str, object]) -> list[ScoreFile]:
     """The pipelines in a file; one of another shape is refused as what it is."""
     try:
-        return reader.read(source, **keywords)
+        files = reader.read(source, **keywords)
+        if _author(reader) and not all(isinstance(file, ScoreFile) for file in files):
+            raise TypeError(f"it returned a {type(files).__name__}, not a list of ScoreFile")
+        return files
     except ShapeError as exc:
         # A framework's reader knows more of its own format than a list of other files does.
         refusal = None if reader.header is None else refusal_of(source)
         raise source.error(refusal or str(exc)) from exc
+    except RagevalError:
+        raise
+    except Exception as exc:
+        author = _author(reader)
+        if not author:
+            raise
+        raise source.error(f"{author} failed: {type(exc).__name__}: {exc}") from exc
 
 
 # -- pipelines

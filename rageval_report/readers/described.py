@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, named
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.readers.base import Reader, ScoreFile, select_columns
@@ -109,13 +109,24 @@ def described_file(
     frame = pd.DataFrame(cells | {name: _numbers(raw[name]) for name in metrics})
     n_written = description.n_queries
     is_whole = len(frame) == n_written
+    changes = {
+        "lacks the metrics {}": [name for name in description.metrics if name not in present],
+        "has the new columns {}, which are read as details; if they are metrics, name all metrics "
+        "with metrics=[...]": [name for name in present if name not in description.columns],
+        f"had {n_written} rows and has {{}}": [] if is_whole or not n_written else [len(frame)],
+    }
+    notes = [
+        f"since it was written, the file {text.format(named(own))}"
+        for text, own in changes.items()
+        if own
+    ]
     return [
         ScoreFile(
             frame,
             description.name,
             metrics={name: description.metrics[name] for name in metrics},
             metric_columns=tuple(metrics),
-            notes=description.notes,
+            notes=(*description.notes, *notes),
             config=description.config,
             created=description.created,
             correct=description.correct,

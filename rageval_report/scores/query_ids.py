@@ -73,7 +73,7 @@ def all_different(ids: pd.Index) -> bool:
     """Whether no id occurs twice."""
     # An index would keep a table of all its ids once it is asked.
     try:
-        return bool(pd.Series(ids.array).is_unique)
+        return bool(pd.Series(ids.array, dtype=ids.dtype).is_unique)
     except TypeError:  # lists as ids, which are refused later, are compared as texts
         return bool(ids.map(str).is_unique)
 

@@ -80,7 +80,7 @@ def test_metrics_of_rules_are_computed(typed):
 
 REFUSED = {
     "no judgments": ("compare bm25.run dense.run", "Pass its judgments: --qrels QRELS --metric"),
-    "judgments alone": ("report qrels.txt", "Pass them beside a ranking: RUN --qrels QRELS"),
+    "judgments alone": ("report qrels.txt", "pass them beside a ranking: RUN --qrels QRELS"),
     "scores": (f"report old.csv {WITH}", "--qrels is for a ranking; this file was read as csv"),
     "exchanged": ("report qrels.txt --qrels bm25.run", "expected a ranking"),
     "a run as judgments": ("report bm25.run --qrels dense.run", "are the run and qrels swapped?"),

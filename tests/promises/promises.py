@@ -133,7 +133,7 @@ def refused(call: Callable[[], Any], *, of_python: bool = False) -> Any:
 
 def errors(call: Callable[..., Any], *values: Any, **options: Any) -> dict[str, Any]:
     """What a call raises for each of some values, and for each of some options alone."""
-    tries = {str(value): functools.partial(call, value) for value in values}
+    tries = {repr(value) if hasattr(value, "scores") else str(value): functools.partial(call, value) for value in values}
     tries |= {f"{k}={v}": functools.partial(call, **{k: v}) for k, v in options.items()}
     return {name: refused(attempt, of_python=True) for name, attempt in tries.items()}
 

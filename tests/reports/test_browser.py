@@ -271,5 +271,5 @@ def test_no_width_needs_to_be_scrolled_sideways(opened, demo_page, width):
 
 def test_without_scripts_all_but_the_queries_is_there(opened, demo_page):
     page = opened(demo_page, java_script_enabled=False)
-    assert page.get_by_text("A script shows the 202 queries").is_visible()
+    assert page.get_by_text("Enable JavaScript to see the 202 queries").is_visible()
     assert page.locator("table").count() > 5

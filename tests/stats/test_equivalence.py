@@ -110,7 +110,7 @@ def test_a_claim_that_rare_losses_could_turn_has_a_note():
     claim = equivalence_test(before, after, 0.05, bounds=(0, 1), alternative="non-inferior")
     assert claim.equivalent
     assert claim.notes[0].startswith(
-        "28 queries can miss rare failures: up to 10.0 % of all queries"
+        "20 queries can miss rare failures: up to 10.0 % of all queries"
     )
     formal = equivalence_test(
         Pairs.of(before, after), None, 0.05, bounds=(0, 1), bounds_are_formal=True
