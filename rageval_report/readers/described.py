@@ -109,7 +109,7 @@ def described_file(
     frame = pd.DataFrame(cells | {name: _numbers(raw[name]) for name in metrics})
     n_written = description.n_queries
     is_whole = len(frame) == n_written
-    changes = {
+    changes: dict[str, list[Any]] = {
         "lacks the metrics {}": [name for name in description.metrics if name not in present],
         "has the new columns {}, which are read as details; if they are metrics, name all metrics "
         "with metrics=[...]": [name for name in present if name not in description.columns],

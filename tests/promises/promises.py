@@ -133,7 +133,8 @@ def refused(call: Callable[[], Any], *, of_python: bool = False) -> Any:
 
 def errors(call: Callable[..., Any], *values: Any, **options: Any) -> dict[str, Any]:
     """What a call raises for each of some values, and for each of some options alone."""
-    tries = {repr(value) if hasattr(value, "scores") else str(value): functools.partial(call, value) for value in values}
+    named = {repr(one) if hasattr(one, "scores") else str(one): one for one in values}
+    tries = {name: functools.partial(call, one) for name, one in named.items()}
     tries |= {f"{k}={v}": functools.partial(call, **{k: v}) for k, v in options.items()}
     return {name: refused(attempt, of_python=True) for name, attempt in tries.items()}
 
