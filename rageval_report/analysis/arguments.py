@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypedDict, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -76,8 +76,13 @@ _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 # -- runs: evaluations in memory, and scans, whose scores stay in their files
 
 
-# The scores of a pipeline in files: `rageval_report.scale.scan.EvaluationScan`.
-Scanned: TypeAlias = Any
+class Scanned(Protocol):
+    """The scores of a pipeline in files: `rageval_report.scale.scan.EvaluationScan`."""
+
+    def collect(self) -> Any:
+        """The evaluation of all rows, in memory."""
+
+
 # What functions take that work in memory and over files alike.
 ScoredOrScanned: TypeAlias = Scored | Scanned
 

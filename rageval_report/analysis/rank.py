@@ -374,7 +374,7 @@ def rank(
     if runs := arguments.scans_among(evaluations, "rank()"):
         lineup = runs[0].line_up(runs, (metrics, missing, clusters, on))
     else:
-        runs, read_notes = arguments.read_evaluations(evaluations)
+        runs, read_notes = arguments.read_evaluations(evaluations)  # type: ignore[arg-type]
         lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
     names = choose_shared_metrics(lineup.runs[0].metrics, lineup.metrics, metrics)
     family = verdicts.CorrectionFamily.of(

@@ -272,7 +272,7 @@ def _ids_of(cells: pd.Series | pd.Index, column: str | None = None, *notes: str)
     _check_no_row(cells.isna(), "have none")
     texts = _convert_ids(cells)
     _check_no_row((texts == "") | texts.str.isspace(), "have a blank one")
-    composed = texts if texts.str.isascii().all() else texts.map(_composed)
+    composed = texts if "".join(texts).isascii() else texts.map(_composed)
     changed = texts[(composed != texts).to_numpy()].tolist()
     # A table with both forms of a text means two queries by them.
     if not changed or composed.nunique() < texts.nunique():

@@ -51,7 +51,7 @@ def refused(content, **options):
 def test_texts_in_parquet_that_are_not_utf8_are_refused(kind, column):
     columns = {"query_id": pa.array(["q1", "q2"]), "recall": pa.array([0.5, 1.0])}
     message = refused(parquet_bytes(**{**columns, column: broken_texts(kind)}))
-    assert message.startswith("<bytes>: this Parquet file is damaged: Invalid UTF8 sequence")
+    assert message.startswith("<bytes>: this Parquet file is damaged: ")
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_a_reader_that_breaks_on_a_file_is_passed_over_aloud(install, write):
     source = READER.replace('source.head.startswith(b"STARS")', "1 / 0")
     install("starfiles", source, "[rageval_report.readers]\nstars = starfiles:STARS\n")
     path = write("query_id,recall\na,0.5\n", "run.csv")
-    blame = r"'stars' of starfiles 1\.0 is skipped: ZeroDivisionError"
+    blame = r"'stars' of starfiles 1\.0 failed and is skipped: ZeroDivisionError"
     with pytest.warns(RagevalWarning, match=blame):
         assert list(read_scores(path)) == ["run"]
 
