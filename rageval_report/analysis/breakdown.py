@@ -217,7 +217,9 @@ def outcome_table(
     on: str | None = None,
 ) -> pd.DataFrame:
     """The ids of the queries that both, neither, or only one of two runs answers correctly."""
-    names = [run.name for run in check_evaluations((evaluation, other), "(other)")]
+    names = [
+        run.name for run in check_evaluations((evaluation, other), "(other)", "evaluation", "other")
+    ]
     if on is not None:
         other = match_queries(other, evaluation, on)
     pair = align(evaluation.scores.index, other.scores.index)

@@ -485,13 +485,13 @@ def compare(
     0  recall@5  8        0.75  0.0156     6       0
     """
     if not candidates:
-        check_evaluations([baseline], "compare(*runs)")
+        check_evaluations([baseline], "compare(*runs)", "baseline")
         raise DataError(
             "candidates must hold at least one evaluation to compare with the baseline; got none"
         )
     runs: tuple[Any, ...] = (baseline, *candidates)
     runs = arguments.scans_among(runs, "compare()") or check_evaluations(
-        runs, "compare(baseline, *candidates)"
+        runs, "compare(baseline, *candidates)", "baseline", "candidates"
     )
     check_unique_names(runs)
     first: Any = runs[0]

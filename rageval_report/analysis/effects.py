@@ -86,7 +86,7 @@ def main_effects(
     [{'factor': 'k', 'reference': '5', 'level': '10', 'difference': 0.0}, \
 {'factor': 'gain', 'reference': '0.0', 'level': '0.25', 'difference': 0.25}]
     """
-    runs = check_evaluations(list(evaluations), "main_effects(evaluations)")
+    runs = check_evaluations(list(evaluations), "main_effects(evaluations)", "evaluations")
     grid = Grid.of(runs, factors)
     plan = ComparisonPlan(confidence_level, n_resamples, seed, test)
     labels, pairings = {}, []

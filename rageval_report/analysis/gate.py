@@ -366,7 +366,7 @@ def gate(
     """Check a pipeline against rules."""
     run: Any
     [run] = arguments.scans_among((evaluation,), "gate()") or check_evaluations(
-        (evaluation,), "gate(evaluation, *rules)"
+        (evaluation,), "gate(evaluation, *rules)", "evaluation"
     )
     settings = gate_figures.GateSettings(**keywords)
     units = arguments.resolve_units(run, settings.clusters)

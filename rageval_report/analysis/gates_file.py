@@ -82,7 +82,9 @@ def read_gates(path: str | Path) -> Gates:
             raise ReaderError(f"{key} must be {expected}; got {_describe(value)}", path)
     rules = document.get("rules") or []
     if not rules:
-        raise ReaderError('expected rules = ["mean(faithfulness) >= 0.8"]; there is no rule', path)
+        raise ReaderError(
+            'expected rules = ["mean(faithfulness) >= 0.8"]; the file has no rule', path
+        )
     for position, rule in enumerate(rules, start=1):
         if not isinstance(rule, str):
             raise ReaderError(f"rule {position} must be a text; got {_describe(rule)}", path)

@@ -191,7 +191,7 @@ def line_up(
     clusters: Clusters | None = None,
 ) -> Lineup:
     """Put runs side by side; the keywords are those of `rank`."""
-    runs = pairing.check_evaluations(tuple(evaluations), "rank(*runs)")
+    runs = pairing.check_evaluations(tuple(evaluations), "rank(*runs)", "evaluations")
     check_several([run.name for run in runs])
     check_choice("missing", missing, pairing.MISSING_TREATMENTS)
     first = runs[0]

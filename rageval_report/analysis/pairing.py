@@ -376,16 +376,19 @@ def notes_on_sides(
     return notes
 
 
-def check_evaluations(runs: Sequence[object], call: str) -> tuple[Scored, ...]:
-    """The same runs, after a check that all are evaluations, each with its own name."""
-    for run in runs:
+def check_evaluations(runs: Sequence[object], call: str, *parameters: str) -> tuple[Scored, ...]:
+    """The same runs, after a check that all are evaluations, each with its own name.
+
+    The runs come from these parameters, one each; the last one has the rest.
+    """
+    for index, run in enumerate(runs):
         if not (hasattr(run, "scores") and hasattr(run, "metrics")):
             is_list = isinstance(run, Iterable) and not isinstance(run, str | Mapping)
             make = "Make one with RAGPipelineEvaluation(name, data); of a scan, with .collect()"
             if isinstance(run, str | PathLike):
                 make = f"Read it first: RAGPipelineEvaluation.load({str(run)!r})"
             raise ArgumentKindError(
-                "expected one or more evaluations, each a RAGPipelineEvaluation; got "
+                f"{parameters[: index + 1][-1]} must be a RAGPipelineEvaluation; got "
                 f"{describe_kind(run)}. {f'Unpack the list: {call}' if is_list else make}"
             )
     evaluations = cast("tuple[Scored, ...]", tuple(runs))

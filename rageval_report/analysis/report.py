@@ -350,7 +350,7 @@ def comparative_detailed_report(
     csv_file: str | Path | None = None,
 ) -> HaystackReport:
     """Two runs side by side by query id: this run's details, then both sides' columns."""
-    check_evaluations((evaluation, other), "(other)")
+    check_evaluations((evaluation, other), "(other)", "evaluation", "other")
     kept = [] if keep_columns is None else list(keep_columns)
     sides = []
     for run in (evaluation, other):

@@ -231,7 +231,7 @@ def _set_up(path: Path) -> sqlite3.Connection:
     """Set up a new file, or check that it is a cache whose table can be read."""
     # The lock of `Cache` takes the place of the check of threads.
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
-    # A damaged text goes to the check of its digest, and is no error of SQLite.
+    # The check of its digest finds a damaged text; SQLite would only raise an error.
     database.text_factory = lambda data: data.decode("utf-8", "replace")
     try:
         if database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:

@@ -117,7 +117,7 @@ def notes_on_costs(
               if not is_known and name not in priced]  # fmt: skip
     if others:
         names = named(dict.fromkeys(str(name or "(not named)") for name in others))
-        parts.append(f"there is no price for the model {names}")
+        parts.append(f"prices has no price for the model {names}")
     return (f"cost_usd: {'; '.join(parts)}",) if parts else ()
 
 

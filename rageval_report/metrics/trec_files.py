@@ -95,7 +95,7 @@ def read_trec_qrels(source: Source) -> Rows:
 
 
 Rows = IdRows | dict[str, dict[str, float]]
-"""The rows of a file, or its documents by query if each stands there once."""
+"""The rows of a file; or its documents by query, if no document occurs twice."""
 
 
 def _rows(source: Source, form: LineFormat) -> Rows:

@@ -301,9 +301,6 @@ def _read_with(reader: Reader, source: Source, keywords: Mapping[str, object]) -
     """The pipelines in a file; one of another shape is refused as what it is."""
     try:
         files = reader.read(source, **keywords)
-        if _author(reader) and not all(isinstance(file, ScoreFile) for file in files):
-            raise TypeError(f"it returned a {type(files).__name__}, not a list of ScoreFile")
-        return files
     except ShapeError as exc:
         # A framework's reader knows more of its own format than a list of other files does.
         refusal = None if reader.header is None else refusal_of(source)
@@ -315,6 +312,12 @@ def _read_with(reader: Reader, source: Source, keywords: Mapping[str, object]) -
         if not author:
             raise
         raise source.error(f"{author} failed: {type(exc).__name__}: {exc}") from exc
+    are_files = isinstance(files, list) and all(isinstance(file, ScoreFile) for file in files)
+    if not are_files:
+        raise source.error(
+            f"{_author(reader)} returned a {type(files).__name__}; expected a list of ScoreFile"
+        )
+    return files
 
 
 # -- pipelines

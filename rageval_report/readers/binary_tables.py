@@ -181,7 +181,8 @@ def read_parquet(
             cells = _pyarrow().parquet.read_table(source.path_or_buffer(), **options)
             raw |= {name: cells.column(name).to_pylist() for name in lists}
     except _errors_of_damage() as exc:
-        raise source.error(f"this Parquet file is damaged: {_first_line(exc)}") from exc
+        problem = _text_damage(source, schema, kept) or _first_line(exc)
+        raise source.error(f"this Parquet file is damaged: {problem}") from exc
     if description is not None:
         return described_file(source, description, raw, columns=columns, query_id=query_id)
     # Databases write decimals for 0.5.
@@ -211,6 +212,22 @@ def _schema(source: Source) -> Any:
 def _errors_of_damage() -> tuple[type[Exception], ...]:
     """The exceptions that pyarrow raises for damaged files."""
     return (_pyarrow().ArrowException, OSError, ValueError, KeyError, TypeError)
+
+
+def _text_damage(source: Source, schema: Any, columns: Iterable[str]) -> str:
+    """Which column has texts that are not UTF-8, as some versions of pyarrow do not say."""
+    types, parquet = _pyarrow().types, _pyarrow().parquet
+    for name in columns:
+        kind = schema.field(name).type
+        if types.is_string(kind) or types.is_large_string(kind):
+            try:
+                cells = parquet.read_table(source.path_or_buffer(), columns=[name])
+                cells.column(0).validate(full=True)
+            except _pyarrow().ArrowInvalid:
+                return f"column {name!r} has texts that are not UTF-8"
+            except _errors_of_damage():  # other damage, of which the first error tells
+                continue
+    return ""
 
 
 def _first_line(exc: BaseException) -> str:

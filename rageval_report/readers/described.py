@@ -109,17 +109,16 @@ def described_file(
     frame = pd.DataFrame(cells | {name: _numbers(raw[name]) for name in metrics})
     n_written = description.n_queries
     is_whole = len(frame) == n_written
-    changes: dict[str, list[Any]] = {
-        "lacks the metrics {}": [name for name in description.metrics if name not in present],
-        "has the new columns {}, which are read as details; if they are metrics, name all metrics "
-        "with metrics=[...]": [name for name in present if name not in description.columns],
-        f"had {n_written} rows and has {{}}": [] if is_whole or not n_written else [len(frame)],
-    }
-    notes = [
-        f"since it was written, the file {text.format(named(own))}"
-        for text, own in changes.items()
-        if own
-    ]
+    notes = []
+    if absent := [name for name in description.metrics if name not in present]:
+        notes.append(f"the file was written with the metrics {named(absent)}, which it lacks now")
+    if added := [name for name in present if name not in description.columns]:
+        notes.append(
+            f"the columns {named(added)} were added after the file was written and are read as "
+            "details; if they are metrics, name all metrics with metrics=[...]"
+        )
+    if n_written and not is_whole:
+        notes.append(f"the file was written with {n_written} rows and has {len(frame)} now")
     return [
         ScoreFile(
             frame,

@@ -94,7 +94,7 @@ def check_golden(
     UnknownNameError
         If no check has a name, or no item has a key of `by`.
     DataError
-        If there is no item, two have the same id, or `near` is out of range.
+        If there are no items, if two items have the same id, or if `near` is out of range.
 
     Examples
     --------

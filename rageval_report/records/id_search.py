@@ -30,7 +30,7 @@ _FEWEST = 5
 # With fewer queries the same documents may well be the best ones for all of them.
 _FEWEST_ALIKE = 10
 _MOST_SHOWN = 2
-# A share of the queries above which an empty ranking is no exception any more.
+# If more than this share of the rankings are empty, a note says so.
 _MOST_EMPTY = 0.5
 _FEWEST_EMPTY = 2
 # Gold ids of which this share was retrieved for other queries are known to the pipeline.

@@ -36,8 +36,8 @@ class RunConfig:
         time-out, a status 429 or 5xx, a command that ended.
     max_wait : float, default 60
         The longest wait between two attempts in seconds; if a pipeline asks for more in
-        ``Retry-After``, there is no retry. The first wait is 1 second, then 2, 4 ..., plus a random
-        part.
+        ``Retry-After``, the query is not asked again. The first wait is 1 second, then 2, 4, and
+        so on, each with a random part.
     samples : int, optional
         The size of a random sample of the queries; all queries if omitted.
     seed : int, default 0

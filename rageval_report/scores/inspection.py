@@ -175,9 +175,11 @@ def _notes(
     files: Sequence[ScoreFile],
     runs: Sequence[RAGPipelineEvaluation],
 ) -> Iterator[str]:
-    counts = [f"{file.pipeline!r} ({len(file.frame)} rows)" for file in files]
+    counts = [f"{file.pipeline!r} ({len(file.frame)})" for file in files]
     more = f" and {len(counts) - 5} more" if len(counts) > 5 else ""
-    yield f"pipelines: {', '.join(counts[:5])}{more}"
+    n_rows = sum(len(file.frame) for file in files)
+    whose = "one pipeline" if len(files) == 1 else f"{len(files)} pipelines"
+    yield f"{n_rows} rows of {whose}: {', '.join(counts[:5])}{more}"
     yield count_roles(columns)
     yield from dict.fromkeys(note for run in runs for note in run.notes)
 

@@ -111,7 +111,7 @@ def _home_of(address: SourceAddress, variables: Sequence[str], usual: str, schem
 
 
 @dataclass
-class _Run:
+class _ServerRun:
     """A run of a tracker: the rows of its scores, or the items that its traces answer."""
 
     name: str
@@ -122,7 +122,9 @@ class _Run:
     texts: dict[str, dict[str, str | None]] = field(default_factory=dict)
 
 
-def _opened_runs(api: JsonApi, runs: Iterable[_Run], dataset: str, service: str) -> OpenedSources:
+def _opened_runs(
+    api: JsonApi, runs: Iterable[_ServerRun], dataset: str, service: str
+) -> OpenedSources:
     """The runs of a tracker, one evaluation each, the oldest first; those without rows left out."""
     ordered = sorted(runs, key=lambda run: run.created or "")
     present = [run for run in ordered if run.rows]
@@ -192,7 +194,7 @@ def open_phoenix(address: SourceAddress, *, sleep: Sleep = time.sleep) -> Opened
             metadata = one.get("metadata")
             config = metadata if isinstance(metadata, dict) else {}
             label = str(one.get("name") or one["id"])
-            runs.append(_Run(label, one.get("created_at"), rows, config))
+            runs.append(_ServerRun(label, one.get("created_at"), rows, config))
         return _opened_runs(api, runs, name, "experiment of Phoenix")
 
 
@@ -321,7 +323,7 @@ def _texts(row: Mapping[str, Any], **fields: str) -> dict[str, str | None]:
     }
 
 
-def _dataset_runs(api: JsonApi, dataset: str) -> list[_Run]:
+def _dataset_runs(api: JsonApi, dataset: str) -> list[_ServerRun]:
     """The runs of a data set of Langfuse 3."""
     path = _path_of("api", "public", "datasets", dataset, "runs")
     if api.get(path, {"limit": 1}) is None:
@@ -334,7 +336,7 @@ def _dataset_runs(api: JsonApi, dataset: str) -> list[_Run]:
     runs = []
     for row in api.pages(path, {"limit": _PER_PAGE}):
         whole = api.get(f"{path}{_path_of(str(row['name']))}")
-        run = _Run(str(row["name"]), row.get("createdAt"))
+        run = _ServerRun(str(row["name"]), row.get("createdAt"))
         for item in api.rows(path, whole, "datasetRunItems"):
             run.items[item["traceId"]] = item["datasetItemId"]
             run.texts[item["traceId"]] = items.get(item["datasetItemId"], {})
@@ -342,7 +344,7 @@ def _dataset_runs(api: JsonApi, dataset: str) -> list[_Run]:
     return runs
 
 
-def _experiments(api: JsonApi, dataset: str) -> list[_Run]:
+def _experiments(api: JsonApi, dataset: str) -> list[_ServerRun]:
     """The experiments of a data set of Langfuse 4, which has them in place of runs."""
     stored = api.get(_path_of("api", "public", "v2", "datasets", dataset))
     if stored is None:
@@ -353,9 +355,9 @@ def _experiments(api: JsonApi, dataset: str) -> list[_Run]:
         "fields": "core,dataset,io",
         "limit": _PER_PAGE,
     }
-    runs: dict[str, _Run] = {}
+    runs: dict[str, _ServerRun] = {}
     for item in api.pages(f"{_API}/experiment-items", query):
-        run = runs.setdefault(item["experimentId"], _Run(str(item["experimentName"])))
+        run = runs.setdefault(item["experimentId"], _ServerRun(str(item["experimentName"])))
         run.items[item["traceId"]] = item["experimentItemId"]
         fields = {"question": "input", "answer": "output", "reference": "expectedOutput"}
         run.texts[item["traceId"]] = _texts(item, **fields)
@@ -368,7 +370,7 @@ def _no_dataset(api: JsonApi, dataset: str) -> ReaderError:
     return api.nothing_named(f"data set {dataset!r}", rows)
 
 
-def _rows_of_run(run: _Run, scores: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _rows_of_run(run: _ServerRun, scores: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The scores of the traces of a run, with the items that they answer."""
     rows = [
         {**score, "datasetItemId": run.items[score["traceId"]], **run.texts[score["traceId"]]}

@@ -391,8 +391,8 @@ def test_the_method_of_margins_is_used_with_a_baseline_only(write):
         ),
         ('rules = ["n(a) > 1"]\ncorrect = 1\n', None, "the name of a metric, or a table"),
         ('rules = ["n(a) > 1"\nseed = 0\n', 2, "not TOML"),
-        ("", None, "there is no rule"),
-        ("rules = []\n", None, "there is no rule"),
+        ("", None, "the file has no rule"),
+        ("rules = []\n", None, "the file has no rule"),
     ],
 )
 def test_what_makes_no_sense_is_named(write, content, line, told):

@@ -18,7 +18,7 @@ def test_a_role_settles_the_doubt(folder, run, refused):
     assert "--role model=detail" in refused("report", "d.csv")
     assert "4" in run("report", "d.csv", "--role", "model=detail").stdout
     result = run("inspect", "d.csv", "--role", "model=pipeline", "--role", "gold_rank=metric")
-    assert "holds the pipelines (2)" in " ".join(result.stdout.split())
+    assert "4 rows of 2 pipelines" in " ".join(result.stdout.split())
     assert "doubt" not in result.stdout
     assert "2 pipelines" in refused("compare", "d.csv", "d.csv::b", "--role", "model=pipeline")
 

@@ -50,8 +50,9 @@ def refused(content, **options):
 @pytest.mark.parametrize("column", ["query_id", "question", "recall"])
 def test_texts_in_parquet_that_are_not_utf8_are_refused(kind, column):
     columns = {"query_id": pa.array(["q1", "q2"]), "recall": pa.array([0.5, 1.0])}
-    message = refused(parquet_bytes(**{**columns, column: broken_texts(kind)}))
-    assert message.startswith("<bytes>: this Parquet file is damaged: ")
+    assert refused(parquet_bytes(**{**columns, column: broken_texts(kind)})) == (
+        f"<bytes>: this Parquet file is damaged: column {column!r} has texts that are not UTF-8"
+    )
 
 
 @pytest.mark.parametrize(

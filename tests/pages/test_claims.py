@@ -215,6 +215,8 @@ def test_the_examples_of_scale_run(capsys):
     for command in commands.splitlines():
         result = CliRunner().invoke(rageval_report, shlex.split(command)[1:])
         assert result.exit_code == (" gate " in command), result.output
+        if " failures " in command:
+            assert "34 of 100 scored queries lie below 0.5" in result.output
 
 
 def test_the_commands_of_stop_early_run(tmp_path, monkeypatch):

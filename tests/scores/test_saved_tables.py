@@ -417,7 +417,8 @@ def test_json_lines_with_fewer_rows_and_another_column_say_so(tmp_path, evaluati
     assert again.metrics == evaluation.metrics
     assert "mood" in again.details
     text = " ".join(again.notes)
-    assert "new columns 'mood', which are read as details" in text
+    assert "'mood' were added after the file was written" in text
+    assert "written with 4 rows and has 3 now" in text
 
 
 def test_a_cell_that_was_edited_is_read_as_it_is_now(tmp_path):
